@@ -70,7 +70,7 @@ POLL_HOST_REQUESTS = int(env.checked("POLL_HOST_REQUESTS", "2", "a whole number,
 POLL_HOST_GAP = float(env.checked("POLL_HOST_GAP", "1", "a number of seconds, 0 or more", env.seconds))
 KEEP_DAYS = int(env.checked("KEEP_DAYS", "90", "a whole number of days, 1 or more", env.days))
 # People who read here (docs/reader.md).
-READER = env.one_of("READER", "invited", {"off", "staff", "invited"})
+READER = env.one_of("READER", "invited", {"off", "staff", "invited", "open"})
 READER_MAX_FEEDS = int(env.checked("READER_MAX_FEEDS", "1000", "a whole number, 1 or more", env.positive))
 READER_KEEP_READ_DAYS = int(
     env.checked("READER_KEEP_READ_DAYS", "60", "a whole number of days, 1 or more", env.days)
@@ -78,6 +78,7 @@ READER_KEEP_READ_DAYS = int(
 READER_KEEP_UNREAD_DAYS = int(
     env.checked("READER_KEEP_UNREAD_DAYS", "180", "a whole number of days, 1 or more", env.days)
 )
+MEDIA_CACHE_MB = int(env.checked("MEDIA_CACHE_MB", "500", "a whole number, 1 or more", env.positive))
 CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours, 1 or more", env.hours))
 # The secret (`feedletter.secret.salt`) that proves the links of the Scala feedletter, which still work here.
 UPSTREAM_SALT = env.text("UPSTREAM_SALT")
@@ -218,6 +219,8 @@ CACHES = {
     }
 }
 
+# Of those who read here; the admin knows its own.
+LOGIN_URL = "reader_sign_in"
 LOGIN_REDIRECT_URL = "/admin/"
 # A link for a forgotten password is good for an hour.
 PASSWORD_RESET_TIMEOUT = 3600

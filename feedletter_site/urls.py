@@ -22,6 +22,7 @@ from feedletter_site.first_steps import first_steps
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
 from feedletter_site.sign_in import password_reset
+from feedletter_site.sign_in.readers import ReaderSignIn, ReaderSignOut
 from feedletter_site.sign_in.setup import setup, sign_in
 
 handler500 = "feedletter_site.errors.server_error"
@@ -61,6 +62,8 @@ urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
+    path("reader/sign-in/", ReaderSignIn.as_view(), name="reader_sign_in"),
+    path("reader/sign-out/", ReaderSignOut.as_view(), name="reader_sign_out"),
     path("setup/<str:token>/", setup, name="setup"),
     path("", include("feeds.urls")),
     path("", include("subscriptions.urls")),

@@ -16,7 +16,7 @@ from common.clock import utcnow
 from common.db.batches import batched
 from common.passes import TimeBudget
 from reader.entries.visibility import hide, show
-from reader.models import Entry, Follow, Mute, Place, Unread
+from reader.models import Entry, Follow, Mute, Place, Star, Unread
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,9 @@ def place_entry(*, entry_id: int, clock: Callable[[], datetime] = utcnow) -> boo
     if entry is None:
         return False
     if entry.withdrawn_at is not None:
-        hide(Place.objects.filter(entry=entry), Place.Hidden.WITHDRAWN)
+        # Whoever starred it keeps it.
+        keepers = Star.objects.filter(entry=entry).values("reader")
+        hide(Place.objects.filter(entry=entry).exclude(reader__in=keepers), Place.Hidden.WITHDRAWN)
     elif entry.placed_at is None:
         _insert_for_all(entry, now)
         entry.placed_at = now

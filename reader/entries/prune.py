@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from common.passes import TimeBudget
 from feeds.models import Feed
-from reader.models import Channel, Entry, Follow, Place, Unread
+from reader.models import Channel, Entry, Follow, Place, Star, Unread
 from reader.rules.retention import ages
 
 PRUNED_TOGETHER = 1_000
@@ -35,6 +35,7 @@ def prune(*, now: datetime, budget: timedelta | None = None) -> int:
     shown = Place.objects.filter(entry=OuterRef("pk"), hidden__in=SHOWABLE)
     whole = Entry.objects.filter(
         ~Exists(shown),
+        ~Exists(Star.objects.filter(entry=OuterRef("pk"))),
         jf2__isnull=False,
         placed_at__isnull=False,
         due_at=None,
@@ -75,6 +76,8 @@ def _old_places(now: datetime) -> Iterator[list[int]]:
             feed__in=fresh.values_list("feed_id", flat=True)
         )
         is_old = Q(at__lt=limits.read, unread=None, was_unread=False) | Q(at__lt=limits.unread)
-        old = places.filter(is_old).order_by().values_list("pk", flat=True)
+        # What is starred stays, read or not.
+        starred = Star.objects.filter(reader=channel.reader_id, entry=OuterRef("entry"))
+        old = places.filter(~Exists(starred), is_old).order_by().values_list("pk", flat=True)
         while pks := list(old[:PRUNED_TOGETHER]):
             yield pks

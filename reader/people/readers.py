@@ -12,7 +12,7 @@ from common.refused import Refused
 from reader.channels.channels import drop_channel, first_channels
 from reader.models import Reader
 
-OFF, STAFF, INVITED = "off", "staff", "invited"
+OFF, STAFF = "off", "staff"
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
 
@@ -51,6 +51,19 @@ def may_read(reader: Reader) -> bool:
     if settings.READER == OFF or not user.is_active:
         return False
     return settings.READER != STAFF or user.is_staff
+
+
+def may_begin(user: Any) -> bool:
+    """Whether a user of the site may make a reader of themselves; others are let in by `add_reader`."""
+    match settings.READER:
+        case "open":
+            return bool(user.is_active)
+        case "staff":
+            return bool(user.is_active and user.is_staff)
+        case "invited":
+            return bool(user.is_active and user.is_superuser)
+        case _:
+            return False
 
 
 def _user(username: str, slug: str) -> Any:

@@ -62,6 +62,11 @@ def from_here_down(key: Key, place: str = "pk") -> Q:
     return Q(at__lte=key.at) & (Q(at__lt=key.at) | Q(**{f"{place}__lte": key.place}))
 
 
+def from_here_up(key: Key, place: str = "pk") -> Q:
+    """At or above the key."""
+    return Q(at__gte=key.at) & (Q(at__gt=key.at) | Q(**{f"{place}__gte": key.place}))
+
+
 def unread_counts(channels: Sequence[int]) -> dict[int, int]:
     """How many posts are unread in each of these channels; without those in which none is."""
     rows = Unread.objects.filter(channel__in=channels).order_by().values("channel").annotate(n=Count("pk"))

@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
 import pytest
+from django.test import Client
 
 from reader.models import Channel, Reader
 from reader.people.readers import add_reader
@@ -38,5 +39,17 @@ def channel(ada: Reader) -> Callable[[str], Channel]:
     def one(name: str) -> Channel:
         made: Channel = ada.channels.get_or_create(name=name, defaults={"uid": name})[0]
         return made
+
+    return one
+
+
+@pytest.fixture
+def web() -> Callable[[Reader], Client]:
+    """A browser in which a reader is signed in."""
+
+    def one(reader: Reader) -> Client:
+        client = Client()
+        client.force_login(reader.user)
+        return client
 
     return one

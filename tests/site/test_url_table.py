@@ -16,6 +16,8 @@ PUBLIC = {
     "readyz": "says whether it can work",
     "metrics": "asks for a token, or for this machine",
     "admin_sign_in": "where admins sign in",
+    "reader_sign_in": "where people sign in who read here",
+    "reader_sign_out": "the way out",
     "setup": "its authority is a one-time token",
     "feeds:websub": "its authority is a token that only the hub knows",
     "api-schema": "describes the API, shows no data",
@@ -49,6 +51,7 @@ PUBLIC = {
     "delivery:sms_status": "its authority is Twilio's signature",
     "reader:microsub": "its authority is a token, and browsers ask first what they may",
     "reader:microsub_slash": "its authority is a token, and browsers ask first what they may",
+    "reader:media": "its authority is a stamp of ours in the address",
     "delivery:device": "a reader's device, which proves by its secret that it is the one",
     "delivery:push_renewed": "its authority is the old secret of a device",
     "delivery:push_worker": "a script for browsers",
@@ -112,6 +115,7 @@ def test_a_stranger_is_sent_away(method: str) -> None:
 
 def is_sent_away(answer: HttpResponse, method: str, address: str) -> bool:
     if answer.status_code in {301, 302}:
-        way_in = "/sign-in/" if address.startswith("/mine/") else "/admin/login/"
+        ways_in = {"/mine/": "/sign-in/", "/reader/": "/reader/sign-in/"}
+        way_in = next((way for start, way in ways_in.items() if address.startswith(start)), "/admin/login/")
         return way_in in answer.headers["Location"]
     return answer.status_code in ({401, 403} if method == "get" else {401, 403, 405})

@@ -1,0 +1,165 @@
+"""Pictures from elsewhere, fetched for readers once and kept for a while.
+
+Their servers learn neither who reads nor when: they see one request of ours.
+"""
+
+import logging
+import os
+import secrets
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from django.conf import settings
+from django.core.cache import cache
+
+from common.net.client import client
+from common.net.errors import FetchError, host_of
+
+log = logging.getLogger(__name__)
+
+MAX_PICTURE = 5_000_000
+FETCH_SECONDS = 10.0
+# What could not be shown is not asked for again for so long.
+FORGOTTEN_AFTER_SECONDS = 600
+FETCHES_OF_A_HOST_A_MINUTE = 120
+# Of a web process, which has other pages to answer, too; and how long a request waits for its turn.
+AT_ONCE = 3
+TURN_SECONDS = 2.0
+LOOKS_A_SECOND = 10
+# The folder is counted at one in so many pictures that are new.
+COUNTED_AT_ONE_IN = 50
+_turns = threading.BoundedSemaphore(AT_ONCE)
+
+
+class Busy(Exception):
+    """Too much is being fetched at the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemotePicture:
+    body: bytes
+    type: str
+
+
+def picture_at(url: str) -> RemotePicture | None:
+    """The picture at an address, kept or fetched; None if there is none that may be shown. Raises Busy."""
+    key = key_of(url)
+    if (kept := _kept(key)) is not None:
+        return kept
+    if cache.get(f"media-none-{key}"):
+        return None
+    if not cache.add(f"media-fetch-{key}", 1, FETCH_SECONDS + TURN_SECONDS):
+        return _fetched_by_another(key)
+    try:
+        picture = _fetched(url)
+    finally:
+        cache.delete(f"media-fetch-{key}")
+    if picture is None:
+        cache.set(f"media-none-{key}", 1, FORGOTTEN_AFTER_SECONDS)
+    else:
+        _keep(key, picture.body)
+    return picture
+
+
+def key_of(url: str) -> str:
+    return sha256(url.encode()).hexdigest()
+
+
+def picture_type(body: bytes) -> str:
+    """By the first bytes, whatever the server calls it; "" for what is not shown, such as SVG."""
+    if body.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if body.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if body.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if body[:4] == b"RIFF" and body[8:12] == b"WEBP":
+        return "image/webp"
+    if body[4:8] == b"ftyp" and body[8:12] in (b"avif", b"avis"):
+        return "image/avif"
+    return ""
+
+
+def _fetched(url: str) -> RemotePicture | None:
+    host = f"media-host-{host_of(url)}"
+    cache.add(host, 0, 60)
+    with suppress(ValueError):
+        if cache.incr(host) > FETCHES_OF_A_HOST_A_MINUTE:
+            raise Busy
+    if not _turns.acquire(timeout=TURN_SECONDS):
+        raise Busy
+    try:
+        accepted = {"Accept": "image/avif,image/webp,image/png,image/jpeg,image/gif"}
+        answer = client().get(url, headers=accepted, timeout=FETCH_SECONDS, max_bytes=MAX_PICTURE)
+    except FetchError as error:
+        log.info("a picture could not be fetched: %s", error)
+        return None
+    finally:
+        _turns.release()
+    kind = picture_type(answer.body) if answer.status == 200 else ""
+    return RemotePicture(answer.body, kind) if kind else None
+
+
+def _fetched_by_another(key: str) -> RemotePicture | None:
+    """Waits for the request that is fetching it. Raises Busy."""
+    for _ in range(int(TURN_SECONDS * LOOKS_A_SECOND)):
+        time.sleep(1 / LOOKS_A_SECOND)
+        if (kept := _kept(key)) is not None:
+            return kept
+        if cache.get(f"media-none-{key}"):
+            return None
+    raise Busy
+
+
+def _folder() -> Path:
+    return Path(settings.DATA_DIR) / "media"
+
+
+def _kept(key: str) -> RemotePicture | None:
+    path = _folder() / key[:2] / key
+    try:
+        body = path.read_bytes()
+        # What was shown last goes last.
+        os.utime(path)
+    except OSError:
+        return None
+    kind = picture_type(body)
+    return RemotePicture(body, kind) if kind else None
+
+
+def _keep(key: str, body: bytes) -> None:
+    """A full disk, or a folder that is not ours, keeps nobody from seeing the picture."""
+    path = _folder() / key[:2] / key
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_suffix(f".{secrets.token_hex(4)}")
+        beside.write_bytes(body)
+        beside.replace(path)
+    except OSError as error:
+        log.warning("a picture could not be kept: %s", error)
+        return
+    if secrets.randbelow(COUNTED_AT_ONE_IN) == 0:
+        forget_oldest(settings.MEDIA_CACHE_MB * 1_000_000)
+
+
+def forget_oldest(most: int) -> int:
+    """Deletes the pictures that were shown longest ago until the folder holds at most so many bytes.
+
+    Returns how many.
+    """
+    found = []
+    for path in _folder().glob("*/*"):
+        with suppress(OSError):
+            about = path.stat()
+            found.append((about.st_mtime, about.st_size, path))
+    size, forgotten = sum(size for _, size, _ in found), 0
+    for _, one, path in sorted(found):
+        if size <= most:
+            break
+        path.unlink(missing_ok=True)
+        size, forgotten = size - one, forgotten + 1
+    return forgotten

@@ -1,0 +1,173 @@
+"""Posts as pages show them."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from html import escape
+from typing import Any
+
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext_lazy
+
+from common.html.tags import VALUES, attributes, scheme, written
+from common.text import shortened
+from reader.media.addresses import media_path
+from reader.models import Entry, Place, Reader
+from reader.timelines.stars import starred_among
+
+# A longer post is shown with its beginning, and leads to a page of its own.
+LONGEST_WHOLE = 900
+LONGEST_BEGINNING = 400
+MOST_PICTURES = 20
+SHOWN_OF_PICTURES = ("alt", "width", "height", "title", "lang", "dir")
+_IMG = re.compile(f"<img({VALUES})>")
+_HEADING = re.compile(r"<(/?)h[1-6](?=[ >])")
+RELATIONS = {
+    "in-reply-to": gettext_lazy("In reply to"),
+    "repost-of": gettext_lazy("Reposts"),
+    "like-of": gettext_lazy("Likes"),
+    "bookmark-of": gettext_lazy("Bookmarks"),
+    "quotation-of": gettext_lazy("Quotes"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A post elsewhere, and what this one does with it."""
+
+    words: str
+    url: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPost:
+    """`place` and `channel` are 0 and "" where it is not shown in a timeline."""
+
+    entry: int
+    place: int
+    channel: str
+    channel_name: str
+    title: str
+    url: str
+    author: str
+    author_url: str
+    feed: int
+    feed_name: str
+    at: datetime
+    html: SafeString
+    beginning: str
+    # Addresses of ours: what stands beside the text, and what stands beside its beginning.
+    pictures: tuple[str, ...]
+    first_picture: str
+    references: tuple[Reference, ...]
+    files: tuple[str, ...]
+    categories: tuple[str, ...]
+    is_unread: bool
+    is_starred: bool
+
+    @property
+    def is_long(self) -> bool:
+        """Whether timelines show its beginning only."""
+        return bool(self.beginning)
+
+    @property
+    def name(self) -> str:
+        """What to call it: its title, or its first words."""
+        return self.title or self.beginning or self.author or self.feed_name or self.url
+
+
+def shown_places(reader: Reader, places: Iterable[Place], unread: Collection[int]) -> list[ShownPost]:
+    """The posts of a page of a timeline."""
+    rows = list(places)
+    starred = starred_among(reader, [row.entry_id for row in rows])
+    return [
+        shown_post(row.entry, place=row, is_unread=row.pk in unread, is_starred=row.entry_id in starred)
+        for row in rows
+    ]
+
+
+def shown_post(
+    entry: Entry, *, place: Place | None = None, is_unread: bool = False, is_starred: bool = False
+) -> ShownPost:
+    jf2: Mapping[str, Any] = entry.jf2 or {}
+    content, author = jf2.get("content") or {}, jf2.get("author") or {}
+    text = str(content.get("text", ""))
+    feed = place.feed if place else entry.feed
+    html = str(content.get("html", "")) or escape(text or str(jf2.get("summary", "")))
+    pictures = _pictures(jf2, html)
+    in_text = _IMG.search(html)
+    first = media_path(attributes(in_text[1]).get("src", "")) if in_text else ""
+    return ShownPost(
+        entry=entry.pk,
+        place=place.pk if place else 0,
+        channel=place.channel.uid if place else "",
+        channel_name=place.channel.name if place else "",
+        title=str(jf2.get("name", "")),
+        url=web_address(jf2.get("url")),
+        author=str(author.get("name", "")),
+        author_url=web_address(author.get("url")),
+        feed=feed.pk if feed else 0,
+        feed_name=(feed.title or feed.host) if feed else "",
+        at=_moment(jf2.get("published")) or entry.seen_at,
+        html=shown_html(html),
+        beginning=shortened(str(jf2.get("summary", "")) or text, LONGEST_BEGINNING)
+        if len(text) > LONGEST_WHOLE
+        else "",
+        pictures=pictures,
+        first_picture=pictures[0] if pictures else first,
+        references=tuple(_references(jf2)),
+        files=tuple(filter(None, map(web_address, [*jf2.get("audio", ()), *jf2.get("video", ())]))),
+        categories=tuple(map(str, jf2.get("category", ())))[:10],
+        is_unread=is_unread,
+        is_starred=is_starred,
+    )
+
+
+def shown_html(html: str) -> SafeString:
+    """Html that was cleaned when it came. Its headings stand below the title of the post.
+
+    Pictures come by our own address: a browser that loads them elsewhere tells who reads what, and when.
+    """
+    html = _HEADING.sub(r"<\1h3", html)
+    return mark_safe(_IMG.sub(_own_picture, html))  # noqa: S308 - cleaned by common.html
+
+
+def web_address(url: object) -> str:
+    """The address if it is one that a page may link to, else ""."""
+    return str(url) if url and scheme(str(url)) in ("http", "https") else ""
+
+
+def _own_picture(match: re.Match[str]) -> str:
+    """The picture by our address, or what it says where it has none of the web."""
+    values = attributes(match[1])
+    path = media_path(values.get("src", ""))
+    if not path:
+        return escape(values.get("alt", ""))
+    kept = {name: values[name] for name in SHOWN_OF_PICTURES if name in values}
+    return f"<img{written({'src': path, 'alt': '', **kept, 'loading': 'lazy', 'decoding': 'async'})}>"
+
+
+def _pictures(jf2: Mapping[str, Any], html: str) -> tuple[str, ...]:
+    """Our addresses of the pictures that a post has beside its text."""
+    urls = map(str, [*jf2.get("photo", ()), *jf2.get("featured", ())])
+    paths = (media_path(url) for url in dict.fromkeys(urls) if escape(url) not in html)
+    return tuple(path for path in paths if path)[:MOST_PICTURES]
+
+
+def _references(jf2: Mapping[str, Any]) -> Iterable[Reference]:
+    refs = jf2.get("refs") or {}
+    for relation, words in RELATIONS.items():
+        for url in jf2.get(relation, ()):
+            if address := web_address(url):
+                name = (refs.get(url) or {}).get("name") or address.partition("://")[2]
+                yield Reference(str(words), address, shortened(str(name), 120))
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

@@ -1,0 +1,130 @@
+// What scripts add to the pages of those who read here: keys, marks without a new page, marks on scroll.
+// Without it every button is a form of its own.
+"use strict";
+(() => {
+  const entries = [...document.querySelectorAll(".entry[data-post]")];
+  const place = (entry) => entry.dataset.post;
+  const tool = (entry, which) => entry.querySelector(`[data-${which}]`);
+
+  const send = async (form, act, more = []) => {
+    const body = new URLSearchParams(new FormData(form));
+    body.set("act", act);
+    more.forEach((value) => body.append("place", value));
+    const answer = await fetch(form.action, {
+      method: "POST",
+      body,
+      keepalive: true,
+      headers: { Accept: "application/json" },
+    });
+    if (!answer.ok) throw new Error(String(answer.status));
+    showCounts(await answer.json());
+  };
+
+  const showCounts = (told) => {
+    document.querySelectorAll("[data-count]").forEach((line) => {
+      const uid = line.dataset.count;
+      const one = uid ? told.channels[uid] : { count: told.all };
+      if (!one) return;
+      line.textContent = one.count ? one.count : one.count === null && one.has ? "•" : "";
+    });
+    const drawer = document.querySelector(".drawer .count");
+    if (drawer) drawer.textContent = told.all || "";
+  };
+
+  const show = (entry, isRead) => {
+    entry.classList.toggle("is-read", isRead);
+    const button = tool(entry, "mark");
+    button.value = isRead ? "unread" : "read";
+    button.textContent = isRead ? button.dataset.unread : button.dataset.read;
+  };
+
+  const mark = (entry, isRead) => {
+    const button = tool(entry, "mark");
+    if (!button || entry.classList.contains("is-read") === isRead) return;
+    show(entry, isRead);
+    // It stays as it was when the server did not hear of it.
+    send(button.form, isRead ? "read" : "unread").catch(() => show(entry, !isRead));
+  };
+
+  const star = (entry) => {
+    const button = tool(entry, "star");
+    const act = button.value;
+    const turn = (wanted) => {
+      button.value = wanted;
+      button.textContent = wanted === "star" ? button.dataset.off : button.dataset.on;
+    };
+    turn(act === "star" ? "unstar" : "star");
+    send(button.form, act).catch(() => turn(act));
+  };
+
+  document.addEventListener("click", (event) => {
+    const entry = event.target.closest(".entry[data-post]");
+    const button = event.target.closest("[data-mark], [data-star]");
+    if (!entry || !button) return;
+    event.preventDefault();
+    if (button.hasAttribute("data-star")) star(entry);
+    else mark(entry, button.value === "read");
+  });
+
+  // A post that is opened is read.
+  const whole = document.querySelector("[data-whole]");
+  if (whole) mark(whole, true);
+
+  let here = -1;
+  const go = (to) => {
+    if (to < 0 || to >= entries.length) return;
+    entries[here]?.classList.remove("is-here");
+    here = to;
+    entries[here].classList.add("is-here");
+    entries[here].focus({ preventScroll: true });
+    entries[here].scrollIntoView({ block: "start" });
+  };
+  const keys = document.querySelector("[data-keys]");
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, select, textarea, [contenteditable]") || keys?.open) return;
+    const entry = entries[here] || whole;
+    const acts = {
+      j: () => go(here + 1),
+      k: () => go(here - 1),
+      o: () => entry?.dataset.open && location.assign(entry.dataset.open),
+      m: () => entry && mark(entry, !entry.classList.contains("is-read")),
+      s: () => entry && star(entry),
+      u: () => document.querySelector('.choices a[href^="?"]:not([aria-current])')?.click(),
+      "/": () => document.querySelector('.channels a[href$="/search/"]')?.click(),
+      "?": () => keys?.showModal(),
+    };
+    const act = acts[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+
+  // Marks on scroll, for whoever asks for it; several together, once they have left at the top.
+  const choice = document.querySelector("[data-on-scroll]");
+  if (choice) {
+    const KEPT = "reader-marks-on-scroll";
+    choice.closest("label").hidden = false;
+    choice.checked = localStorage.getItem(KEPT) === "yes";
+    choice.addEventListener("change", () => localStorage.setItem(KEPT, choice.checked ? "yes" : "no"));
+    let passed = [];
+    const tell = () => {
+      const some = passed.filter((entry) => !entry.classList.contains("is-read") && tool(entry, "mark"));
+      passed = [];
+      if (!some.length) return;
+      const form = tool(some[0], "mark").form;
+      some.forEach((entry) => show(entry, true));
+      send(form, "read", some.map(place)).catch(() => some.forEach((entry) => show(entry, false)));
+    };
+    let waiting = 0;
+    const watcher = new IntersectionObserver((seen) => {
+      seen.forEach((one) => {
+        if (choice.checked && !one.isIntersecting && one.boundingClientRect.bottom < 0) passed.push(one.target);
+      });
+      clearTimeout(waiting);
+      waiting = setTimeout(tell, 500);
+    });
+    entries.forEach((entry) => watcher.observe(entry));
+    addEventListener("pagehide", tell);
+  }
+})();

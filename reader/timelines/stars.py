@@ -1,0 +1,62 @@
+"""Posts that a reader wants to find again."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Exists, OuterRef, Q
+
+from common.refused import Refused
+from reader.models import Entry, Place, Reader, Star
+from reader.rules.order import Key, Paging, Stretch, paging_of
+from reader.timelines.pages import from_here_down
+
+
+class NoSuchEntry(Refused):
+    """There is none, or the reader has neither a place nor a star of it: that is never told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class StarredPage:
+    """Entries, the last that was starred first."""
+
+    entries: tuple[Entry, ...]
+    paging: Paging
+
+
+def entry_of(reader: Reader, pk: int) -> Entry:
+    """A post that the reader sees somewhere, or has starred. Raises NoSuchEntry."""
+    place = Place.objects.seen().filter(entry=OuterRef("pk"), reader=reader)
+    star = Star.objects.filter(entry=OuterRef("pk"), reader=reader)
+    entries = Entry.objects.filter(Q(Exists(place)) | Q(Exists(star)), pk=pk, jf2__isnull=False)
+    entry = entries.select_related("feed").defer("text").first()
+    if entry is None:
+        raise NoSuchEntry("There is no such post.", "entry")
+    return entry
+
+
+def star(*, reader: Reader, entry: Entry, now: datetime) -> bool:
+    """False: it had one."""
+    return Star.objects.get_or_create(reader=reader, entry=entry, defaults={"at": now})[1]
+
+
+def unstar(*, reader: Reader, entry: Entry) -> bool:
+    """False: it had none."""
+    return bool(Star.objects.filter(reader=reader, entry=entry).delete()[0])
+
+
+def starred_among(reader: Reader, entries: Collection[int]) -> frozenset[int]:
+    """Those of the entries (their keys) that have a star."""
+    rows = Star.objects.filter(reader=reader, entry__in=list(entries))
+    return frozenset(rows.values_list("entry_id", flat=True))
+
+
+def starred_page(reader: Reader, asked: Stretch) -> StarredPage:
+    """Everything starred, page by page; `asked.newer_than` does not count here."""
+    rows = Star.objects.filter(reader=reader)
+    if asked.from_ is not None:
+        rows = rows.filter(from_here_down(asked.from_))
+    rows = rows.select_related("entry", "entry__feed").defer("entry__text").order_by("-at", "-pk")
+    found = list(rows[: asked.limit + 1])
+    keys = [Key(row.at, row.pk) for row in found]
+    return StarredPage(tuple(row.entry for row in found[: asked.limit]), paging_of(asked, keys))

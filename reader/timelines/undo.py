@@ -1,0 +1,86 @@
+"""Marking many posts as read at once, so that it can be taken back."""
+
+import json
+import secrets
+import zlib
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+
+from common.refused import Refused
+from feeds.polling.known_items import chunks
+from reader.entries.visibility import delete_unread
+from reader.models import Marking, Place, Reader, Unread
+from reader.rules.order import Key
+from reader.timelines.marks import NoSuchPost, mark_unread
+from reader.timelines.pages import Timeline, from_here_down, from_here_up
+
+
+class NothingToUndo(Refused):
+    """It was undone already, or something else was marked since."""
+
+
+def all_below(timeline: Timeline, place: int) -> Q:
+    """This post and those below it; what has come since is not meant. Raises NoSuchPost."""
+    return from_here_down(_key(timeline, place), "place_id")
+
+
+def all_between(timeline: Timeline, top: int, place: int) -> Q:
+    """From the first post of a page down to this one. Raises NoSuchPost."""
+    here = _key(timeline, place)
+    return from_here_down(_key(timeline, top), "place_id") & from_here_up(here, "place_id")
+
+
+def older_than(moment: datetime) -> Q:
+    """What came in before."""
+    return Q(at__lt=moment)
+
+
+@transaction.atomic
+def mark_read_undoably(timeline: Timeline, wanted: Q, *, now: datetime) -> Marking | None:
+    """Marks what is wanted of a timeline as read, and remembers what was unread. None: nothing was."""
+    Reader.objects.select_for_update(no_key=True).get(pk=timeline.reader.pk)
+    unread = Unread.objects.filter(wanted, **timeline.owner)
+    if timeline.feed is not None:
+        unread = unread.filter(place__feed=timeline.feed)
+    places = list(unread.order_by("place").select_for_update(of=("self",)).values_list("place_id", flat=True))
+    if not places:
+        return None
+    for pks in chunks(places):
+        delete_unread(Unread.objects.filter(place__in=pks, reader=timeline.reader))
+    packed = {"places": _packed(places), "count": len(places), "name": secrets.token_hex(8), "at": now}
+    return Marking.objects.update_or_create(reader=timeline.reader, defaults=packed)[0]
+
+
+@transaction.atomic
+def undo(*, reader: Reader, name: str) -> int:
+    """Makes unread again what that marking made read. Returns how many posts. Raises NothingToUndo."""
+    Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
+    marking = Marking.objects.filter(reader=reader, name=name).first()
+    if marking is None:
+        raise NothingToUndo("That was undone already, or something else was marked since.", "name")
+    done = mark_unread(Timeline(reader), _unpacked(bytes(marking.places)))
+    marking.delete()
+    return done
+
+
+def _key(timeline: Timeline, place: int) -> Key:
+    at = Place.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
+    if at is None:
+        raise NoSuchPost("There is no such post in this channel.", "place")
+    return Key(at, place)
+
+
+def _packed(places: list[int]) -> bytes:
+    """As differences, which are small: 200,000 keys take some 10 kB."""
+    steps = [here - before for before, here in zip([0, *places], places, strict=False)]
+    return zlib.compress(json.dumps(steps, separators=(",", ":")).encode())
+
+
+def _unpacked(packed: bytes) -> list[int]:
+    places, key = [], 0
+    for step in json.loads(zlib.decompress(packed)):
+        key += step
+        places.append(key)
+    return places

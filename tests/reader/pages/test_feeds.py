@@ -1,0 +1,100 @@
+"""Following by pages: find, look, choose, leave, take back; and how feeds do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from feeds.models import Feed
+from feeds.parsing.opml import parse_opml
+from reader.models import Channel, Follow, Reader
+from tests.factories import NOW, FeedFactory
+from tests.feeds.watched import Blog
+from tests.reader.channels.test_follows import a_page
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
+    return web(ada)
+
+
+def test_a_page_leads_to_its_feed_which_is_followed_left_and_followed_again(
+    browser: Client, home: Channel, blog: Blog
+) -> None:
+    blog.show("a")
+    url = blog.server.url(blog.path)
+    page = browser.post("/reader/follow/", {"url": a_page(blog), "channel": "home"}).content.decode()
+    assert f'value="{url}"' in page
+    assert "Post a" in page
+    assert 'value="follow"' in page
+    assert not Feed.objects.exists()
+    answer = browser.post("/reader/follow/", {"act": "follow", "url": url, "channel": "home"})
+    assert answer.headers["Location"] == "/reader/c/home/"
+    feed = Feed.objects.get()
+    assert (feed.read_by, feed.for_letters) == (1, False)
+    assert "It was not read yet." in browser.get(f"/reader/feeds/{feed.pk}/").content.decode()
+    left = browser.post(f"/reader/feeds/{feed.pk}/unfollow/", {"channel": "home"}).headers["Location"]
+    assert not Follow.objects.exists()
+    assert "You no longer follow" in browser.get(left).content.decode()
+    browser.post("/reader/follow/", {"act": "follow", "url": feed.url, "channel": "home"})
+    assert Follow.objects.get().channel == home
+
+
+def test_a_feed_goes_into_a_channel_that_is_made_for_it(browser: Client, ada: Reader) -> None:
+    feed = FeedFactory()
+    given = {"act": "follow", "url": feed.url, "channel": "home", "new_channel": "News"}
+    browser.post("/reader/follow/", given)
+    assert Follow.objects.get().channel.name == "News"
+
+
+@pytest.mark.parametrize(
+    "url", ["", "mailto:a@example.org", "http://169.254.169.254/latest", "file:///etc/passwd"]
+)
+def test_what_leads_nowhere_is_said_and_nothing_is_followed(browser: Client, ada: Reader, url: str) -> None:
+    for act in ("", "follow"):
+        answer = browser.post("/reader/follow/", {"url": url, "act": act, "channel": "home"})
+        assert 'role="alert"' in answer.content.decode(), act
+    assert not Feed.objects.exists()
+
+
+def test_nobody_looks_at_addresses_without_end(browser: Client, ada: Reader) -> None:
+    answers = [browser.post("/reader/follow/", {"url": "mailto:x"}).status_code for _ in range(21)]
+    assert answers == [400] * 20 + [429]
+
+
+@pytest.mark.parametrize(
+    ("about", "says"),
+    [
+        ({"first_polled_at": NOW, "newest_at": NOW}, "Its newest post is of"),
+        ({"first_polled_at": NOW}, "it has no posts with a date"),
+        (
+            {"failures": 3, "failing_since": NOW, "last_error": "HTTP 500"},
+            "could not be read the last 3 times",
+        ),
+        ({"status": "stopped"}, "It is not read any more"),
+    ],
+)
+def test_why_there_are_no_posts(browser: Client, home: Channel, about: dict[str, Any], says: str) -> None:
+    feed = FeedFactory(**about)
+    Follow.objects.create(channel=home, feed=feed)
+    page = browser.get(f"/reader/feeds/{feed.pk}/").content.decode()
+    assert says in page
+    assert about.get("last_error", "") in page
+
+
+def test_the_list_is_taken_along_by_channel_and_without_secrets(
+    browser: Client, ada: Reader, home: Channel
+) -> None:
+    news = ada.channels.create(uid="news", name="News & more")
+    feed = FeedFactory(title="Tide", credentials={"user": "u", "password": "hidden-word"})
+    for channel in (home, news):
+        Follow.objects.create(channel=channel, feed=feed)
+    answer = browser.get("/reader/feeds/opml/")
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="ada.opml"'
+    (outline,) = parse_opml(answer.content).outlines
+    assert (outline.url, outline.title) == (feed.url, "Tide")
+    assert set(outline.tags) == {"Home", "News & more"}
+    assert b"hidden-word" not in answer.content

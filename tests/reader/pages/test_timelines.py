@@ -1,0 +1,209 @@
+"""Timelines as pages, and what the forms on them do."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from common.clock import utcnow
+from reader.models import Channel, Marking, Reader, Star, Unread
+from tests.reader.posts import an_entry, minutes, put
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
+    return web(ada)
+
+
+def text(client: Client, address: str) -> str:
+    answer = client.get(address)
+    assert answer.status_code == 200, answer
+    return answer.content.decode()
+
+
+def act(client: Client, address: str, **given: object) -> str:
+    """Where a form leads."""
+    answer = client.post(address, given)
+    assert answer.status_code == 302, answer.content
+    return answer.headers["Location"]
+
+
+def unread(channel: Channel) -> set[int]:
+    return set(Unread.objects.filter(channel=channel).values_list("place_id", flat=True))
+
+
+def test_a_channel_shows_its_posts_newest_first_and_how_many_are_unread(
+    browser: Client, home: Channel
+) -> None:
+    old, new = put(home, at=minutes(0), is_unread=False), put(home, at=minutes(1))
+    page = text(browser, "/reader/c/home/")
+    assert page.index(f'id="post-{new.pk}"') < page.index(f'id="post-{old.pk}"')
+    assert f'class="entry is-read" id="post-{old.pk}"' in page
+    assert 'data-count="home">1<' in page
+    assert f"post-{old.pk}" not in text(browser, "/reader/c/home/?unread")
+
+
+def test_all_pages_together_show_every_post_once(browser: Client, home: Channel) -> None:
+    places = [put(home, at=minutes(0)).pk for _ in range(45)]
+    found: list[int] = []
+    address = "/reader/"
+    for _ in range(3):
+        page = text(browser, address)
+        found += [int(part.split('"')[0]) for part in page.split('id="post-')[1:]]
+        rest = page.partition('rel="next" href="')[2]
+        address = "/reader/" + rest.partition('"')[0]
+    assert found == sorted(places, reverse=True)
+    assert rest == ""
+
+
+def test_an_unreadable_cursor_is_no_page(browser: Client, ada: Reader) -> None:
+    assert browser.get("/reader/?after=nonsense").status_code == 404
+
+
+def test_a_post_is_marked_read_and_unread_again(browser: Client, home: Channel) -> None:
+    place = put(home)
+    back = act(browser, "/reader/mark/", act="read", place=place.pk, back="/reader/?unread#post-1")
+    assert back == "/reader/?unread#post-1"
+    assert unread(home) == set()
+    act(browser, "/reader/mark/", act="unread", place=place.pk)
+    assert unread(home) == {place.pk}
+
+
+def test_a_script_is_told_the_counts(browser: Client, home: Channel) -> None:
+    place, _ = put(home), put(home)
+    told = browser.post(
+        "/reader/mark/", {"act": "read", "place": place.pk}, headers={"Accept": "application/json"}
+    ).json()
+    assert told["all"] == 1
+    assert told["channels"]["home"] == {"count": 1, "has": True}
+
+
+def test_read_up_to_here_is_what_stands_above_on_this_page_and_nothing_that_came_since(
+    browser: Client, home: Channel
+) -> None:
+    below, here, top = (put(home, at=minutes(number)) for number in range(3))
+    since = put(home, at=minutes(9))
+    back = act(
+        browser,
+        "/reader/mark/",
+        act="here",
+        top=top.pk,
+        place=here.pk,
+        channel="home",
+        back="/reader/c/home/",
+    )
+    assert unread(home) == {below.pk, since.pk}
+    marking = Marking.objects.get()
+    assert back == f"/reader/c/home/?marked={marking.name}"
+    assert "2 posts marked as read." in text(browser, back)
+    back = act(browser, "/reader/undo/", name=marking.name, back=back)
+    assert unread(home) == {below.pk, here.pk, top.pk, since.pk}
+    assert back == "/reader/c/home/"
+    assert browser.post("/reader/undo/", {"name": marking.name}).status_code == 404
+
+
+def test_all_read_means_all_that_the_page_showed_or_is_older(browser: Client, home: Channel) -> None:
+    read, old, top = (
+        put(home, at=minutes(0), is_unread=False),
+        put(home, at=minutes(1)),
+        put(home, at=minutes(2)),
+    )
+    since = put(home, at=minutes(3))
+    act(browser, "/reader/mark/", act="all", top=top.pk, channel="home")
+    assert unread(home) == {since.pk}
+    act(browser, "/reader/undo/", name=Marking.objects.get().name)
+    assert unread(home) == {old.pk, top.pk, since.pk}
+    assert read.pk not in unread(home)
+
+
+def test_what_is_older_than_days_is_marked(browser: Client, home: Channel) -> None:
+    put(home, at=utcnow() - timedelta(days=8))
+    new = put(home, at=utcnow() - timedelta(days=6))
+    act(browser, "/reader/mark/", act="older", days=7, channel="home")
+    assert unread(home) == {new.pk}
+    assert browser.post("/reader/mark/", {"act": "older", "days": 3}).status_code == 404
+
+
+def test_undo_makes_nothing_unread_that_was_hidden_meanwhile(
+    browser: Client, home: Channel, ada: Reader
+) -> None:
+    from reader.timelines.marks import remove
+    from reader.timelines.pages import Timeline
+
+    stays, goes = put(home, at=minutes(0)), put(home, at=minutes(1))
+    act(browser, "/reader/mark/", act="all", top=goes.pk)
+    remove(Timeline(ada), [goes.pk])
+    act(browser, "/reader/undo/", name=Marking.objects.get().name)
+    assert unread(home) == {stays.pk}
+
+
+def test_a_star_keeps_a_post_where_it_is_found_again(browser: Client, home: Channel, ada: Reader) -> None:
+    place = put(home, an_entry(jf2={"name": "A chart of the bay"}))
+    act(browser, f"/reader/post/{place.entry_id}/star/", act="star")
+    assert "A chart of the bay" in text(browser, "/reader/starred/")
+    place.delete()
+    assert "A chart of the bay" in text(browser, f"/reader/post/{place.entry_id}/")
+    act(browser, f"/reader/post/{place.entry_id}/star/", act="unstar")
+    assert not Star.objects.exists()
+    assert browser.get(f"/reader/post/{place.entry_id}/").status_code == 404
+
+
+def test_search_finds_the_posts_with_all_words(browser: Client, home: Channel) -> None:
+    found = put(home, an_entry(text="the tide comes in"))
+    put(home, an_entry(text="the tide goes out"))
+    page = text(browser, "/reader/search/?q=tide+comes")
+    assert page.count("<article") == 1
+    assert f'id="post-{found.pk}"' in page
+    assert "No post has all of these words." in text(browser, "/reader/search/?q=nowhere")
+
+
+def test_to_look_at_a_page_changes_nothing(browser: Client, home: Channel) -> None:
+    place = put(home)
+    for address in ("/reader/", "/reader/c/home/", f"/reader/post/{place.entry_id}/", "/reader/mark/"):
+        browser.get(address)
+    assert unread(home) == {place.pk}
+
+
+@pytest.mark.parametrize(
+    ("channel", "says"),
+    [("home", "Nothing is followed here yet."), ("notifications", "Nothing has happened yet.")],
+)
+def test_an_empty_channel_says_what_to_do(browser: Client, ada: Reader, channel: str, says: str) -> None:
+    assert says in text(browser, f"/reader/c/{channel}/")
+
+
+def test_what_posts_bring_is_harmless(browser: Client, home: Channel) -> None:
+    jf2 = {
+        "type": "entry",
+        "name": "<script>alert(1)</script>",
+        "url": "javascript:alert(2)",
+        "author": {"name": "<b>A</b>", "url": "javascript:alert(3)"},
+        "content": {
+            "html": '<h1>Big</h1><img src="https://evil.example/1.gif" alt="a &lt;cat&gt;">',
+            "text": "x",
+        },
+        "in-reply-to": ["javascript:alert(4)"],
+        "audio": ["javascript:alert(5)"],
+    }
+    place = put(home, an_entry(jf2=jf2))
+    for address in ("/reader/", f"/reader/post/{place.entry_id}/"):
+        answer = browser.get(address)
+        page = answer.content.decode()
+        assert "javascript:" not in page
+        assert "<script>" not in page
+        assert "evil.example" not in page
+        assert "<h3>Big</h3>" in page
+        assert "a &lt;cat&gt;" in page
+        assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+        assert "unsafe" not in answer.headers["Content-Security-Policy"]
+        assert "no-store" in answer.headers["Cache-Control"]
+
+
+@pytest.mark.parametrize(
+    "back", ["https://evil.example/reader/", "//evil.example", "/admin/", "javascript:1"]
+)
+def test_a_form_leads_back_to_pages_for_readers_only(browser: Client, home: Channel, back: str) -> None:
+    assert act(browser, "/reader/mark/", act="read", place=1, back=back) == "/reader/"
