@@ -1,0 +1,64 @@
+"""A starred post is kept for its reader, whatever becomes of it in timelines."""
+
+from datetime import timedelta
+
+import pytest
+
+from reader.entries.place import place_due
+from reader.entries.prune import prune
+from reader.models import Channel, Entry, Place, Reader
+from reader.rules.order import Key, Stretch
+from reader.timelines.stars import star, starred_page, unstar
+from tests.factories import NOW
+from tests.reader.posts import an_entry, put
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_is_not_forgotten_by_its_age_until_the_star_is_gone(
+    ada: Reader, bob: Reader, home: Channel
+) -> None:
+    kept, old = put(home, is_unread=False), put(home, is_unread=False)
+    his = put(bob.channels.get(uid="home"), kept.entry, is_unread=False)
+    star(reader=ada, entry=kept.entry, now=NOW)
+    later = NOW + timedelta(days=400)
+    prune(now=later)
+    assert set(Place.objects.values_list("pk", flat=True)) == {kept.pk}, (old.pk, his.pk)
+    unstar(reader=ada, entry=kept.entry)
+    prune(now=later)
+    assert not Place.objects.exists()
+
+
+def test_its_text_outlives_its_channel(ada: Reader, home: Channel) -> None:
+    place = put(home)
+    star(reader=ada, entry=place.entry, now=NOW)
+    place.delete()
+    prune(now=NOW + timedelta(days=400))
+    (entry,) = starred_page(ada, Stretch()).entries
+    assert entry.jf2 is not None
+
+
+def test_one_that_its_feed_takes_back_stays_for_whoever_starred_it(
+    ada: Reader, bob: Reader, home: Channel
+) -> None:
+    hers = put(home)
+    his = put(bob.channels.get(uid="home"), hers.entry)
+    star(reader=ada, entry=hers.entry, now=NOW)
+    Entry.objects.update(withdrawn_at=NOW, due_at=NOW)
+    place_due(clock=lambda: NOW)
+    assert set(Place.objects.seen().values_list("pk", flat=True)) == {hers.pk}
+    assert his.pk != hers.pk
+
+
+def test_pages_of_stars_have_each_once(ada: Reader, home: Channel) -> None:
+    entries = [an_entry() for _ in range(5)]
+    for entry in entries:
+        star(reader=ada, entry=entry, now=NOW)
+    found, asked = [], Stretch(limit=2)
+    for _ in range(3):
+        page = starred_page(ada, asked)
+        found += [entry.pk for entry in page.entries]
+        if page.paging.after:
+            asked = Stretch(from_=Key.read(page.paging.after), limit=2)
+    assert found == [entry.pk for entry in reversed(entries)]
+    assert not page.paging.after
