@@ -8,7 +8,7 @@ from django.utils import translation
 from django.utils.translation import gettext
 
 from common.languages import spoken_variety
-from common.truncation import FittingPart, fit_parts
+from common.truncation import FittingPart, fit_parts, plain_line
 from delivery.channels.http.measures import sms_parts
 from delivery.channels.sms.letters import sms_text
 from delivery.models import Delivery
@@ -17,6 +17,8 @@ from subscriptions.subscribers.codes import CODE, code_of, is_late
 
 # Stands for the title while the sentence around it is translated.
 TITLE = "\0"
+# So much of it has room.
+SHORTEST_TITLE = 20
 
 
 def brief_words(row: Delivery, *, now: datetime) -> str | None:
@@ -35,11 +37,13 @@ def brief_words(row: Delivery, *, now: datetime) -> str | None:
         said = words(row, row.context, now)
     if not said:
         return ""
+    if TITLE not in said:
+        return said
     before, _, after = said.partition(TITLE)
-    title = FittingPart(str(row.context.get("newsletter", "")), cuttable=True)
-    most = sms_parts(sms_text(before + after)) if TITLE in said else 0
-    parts = [FittingPart(before), title, FittingPart(after)] if most else [FittingPart(said)]
-    return fit_parts(parts, lambda text: not most or sms_parts(sms_text(text)) <= most)
+    title = plain_line(str(row.context.get("newsletter", "")))
+    most = sms_parts(sms_text(before + title[:SHORTEST_TITLE] + after))
+    parts = [FittingPart(before), FittingPart(title, cuttable=True), FittingPart(after)]
+    return fit_parts(parts, lambda text: sms_parts(sms_text(text)) <= most)
 
 
 def _code(row: Delivery, context: Mapping[str, Any], now: datetime) -> str:

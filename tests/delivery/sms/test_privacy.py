@@ -4,6 +4,7 @@ import json
 
 import pytest
 from django.core.management import call_command
+from django.db import transaction
 
 from common.clock import utcnow
 from common.ports.personal_data import holdings
@@ -31,7 +32,8 @@ def held(newsletter: Subscribable) -> Destination:
         last_error=f"said of {NUMBER}",
     )  # fmt: skip
     Receipt.objects.create(delivery=row, status="undelivered", code="30005")
-    send_code([reader], now=utcnow(), language="de")
+    with transaction.atomic():
+        send_code([reader], now=utcnow(), language="de")
     suppress(kind="sms", core=NUMBER, reason="Answered STOP.", now=utcnow())
     to: Destination = reader.destination
     return to
