@@ -39,8 +39,11 @@ LABELS = {"weekly": "on one or several weekdays", "cron": "my own schedule, as a
 
 
 def name_of(kind: channels.Keyed, field: channels.Field) -> str:
-    """The form's name of a channel's field, with the channel: “visibility” means another thing elsewhere."""
-    return f"{kind.key}_{field.name}"
+    """The form's name of a channel's field, with the channel: “visibility” means another thing elsewhere.
+
+    A form's scripts take it for a variable, which has no dash in its name.
+    """
+    return f"{kind.key}_{field.name}".replace("-", "_")
 
 
 def option_form_fields() -> dict[str, forms.Field]:

@@ -425,13 +425,13 @@ class TestDiscord:
         page = admin_client.get(way).content.decode()
         assert f"http://testserver{BACK}" in page
         assert "discord.com/developers/applications" in page
-        refused = admin_client.post(way, {"discord-app_client_id": "1"}).content.decode()
-        assert "This field is required." in refused or "discord-app_client_secret" in refused
-        given = {"discord-app_client_id": "1", "discord-app_client_secret": "s3cret word"}
+        refused = admin_client.post(way, {"discord_app_client_id": "1"}).content.decode()
+        assert "This field is required." in refused or "discord_app_client_secret" in refused
+        given = {"discord_app_client_id": "1", "discord_app_client_secret": "s3cret word"}
         page = admin_client.post(way, given, follow=True).content.decode()
         assert "It has spaces" in page
         assert "s3cret word" not in page
-        given["discord-app_client_secret"] = "s3cret"
+        given["discord_app_client_secret"] = "s3cret"
         page = admin_client.post(way, given, follow=True).content.decode()
         assert 'value="ask"' in page
         assert ServiceAccount.objects.get().secrets.open() == {"client_id": "1", "client_secret": "s3cret"}

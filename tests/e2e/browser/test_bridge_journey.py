@@ -91,7 +91,7 @@ def test_a_bridge_is_added_tried_and_let_go(desk: Any, site: str, instance: Mast
     assert desk.get_by_role("link", name="See the test post").get_attribute("href") == status["url"]
     look(desk, "bridge-tested")
     desk.get_by_role("button", name="Delete the test").click()
-    desk.get_by_text("is deleted").wait_for()
+    desk.get_by_text("The test post of").wait_for()
     assert instance.statuses == []
     # Back and forward do nothing again.
     desk.go_back()
@@ -182,8 +182,8 @@ def test_a_channel_of_discord_is_connected_by_an_application_of_ones_own(
         assert shown == f"{site}/admin/bridge-connected/"
         look(desk, "bridge-application")
         discord.consent.apps[APP.client_id].redirects.append(shown)
-        desk.fill("[name=discord-app_client_id]", APP.client_id)
-        desk.fill("[name=discord-app_client_secret]", APP.client_secret)
+        desk.fill("[name=discord_app_client_id]", APP.client_id)
+        desk.fill("[name=discord_app_client_secret]", APP.client_secret)
         desk.get_by_role("button", name="Save").click()
         desk.get_by_text("Now press Connect.").wait_for()
         desk.fill("[name=name]", "bees")
