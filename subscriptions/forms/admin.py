@@ -38,12 +38,13 @@ Arrangement = Subscribable.Arrangement
 LABELS = {"weekly": "on one or several weekdays", "cron": "my own schedule, as a cron line"}
 
 
-def name_of(kind: channels.Keyed, field: channels.Field) -> str:
+def name_of(kind: channels.Keyed, field: channels.Field | str) -> str:
     """The form's name of a channel's field, with the channel: “visibility” means another thing elsewhere.
 
     A form's scripts take it for a variable, which has no dash in its name.
     """
-    return f"{kind.key}_{field.name}".replace("-", "_")
+    name = field if isinstance(field, str) else field.name
+    return f"{kind.key}_{name}".replace("-", "_")
 
 
 def option_form_fields() -> dict[str, forms.Field]:
@@ -74,8 +75,8 @@ def refusal_by_field(kind: channels.ChannelSpec, message: str, otherwise: str) -
     name, colon, text = message.partition(": ")
     every = {field.name for field in (*kind.option_fields, *kind.destination_fields)}
     if colon and name in every:
-        return {f"{kind.key}_{name}": text[:1].upper() + text[1:]}
-    return {f"{kind.key}_{otherwise}": message}
+        return {name_of(kind, name): text[:1].upper() + text[1:]}
+    return {name_of(kind, otherwise): message}
 
 
 def _each(attribute: str) -> Iterator[tuple[channels.ChannelSpec, channels.Field]]:

@@ -159,7 +159,7 @@ class ApplicationForm(forms.Form):
     def refuse(self, error: Refused) -> None:
         """Shows a refusal at the field that it names, else above the form."""
         name, _, text = str(error).partition(": ")
-        field = f"{self.oauth.key}_{name}"
+        field = name_of(self.oauth, name)
         known = field in self.fields
         self.add_error(field if known else None, text[:1].upper() + text[1:] if known else str(error))
 
