@@ -204,6 +204,7 @@ class ServiceAccountAdmin(ServiceAdmin):
 def at_field(form: Any, prefix: str, text: str) -> Any:
     """A service's refusal at the form's field that it names, else above the form."""
     name, colon, rest = text.partition(": ")
-    if colon and f"{prefix}_{name}" in form.fields:
-        return {f"{prefix}_{name}": rest[:1].upper() + rest[1:]}
+    at = f"{prefix}_{name}".replace("-", "_")
+    if colon and at in form.fields:
+        return {at: rest[:1].upper() + rest[1:]}
     return text
