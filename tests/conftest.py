@@ -36,10 +36,10 @@ ONE_DATABASE_SERVES = re.compile(
     r"|site/test_(admin_journey|admin_rules|api_schemathesis|scanners)\.py"
     r"|site/test_(url_table|api_tokens|log_keys|languages|body_limits)\.py)(/|$)"
 )
-# `make test` asks PostgreSQL where locks, plain SQL and races are; with the slow tests all the others, too.
+# `make test` asks PostgreSQL where locks, plain SQL and races are; EVERYWHERE=1 make test asks it all.
 POSTGRESQL_AT_ONCE = re.compile(
     r"tests/(common|delivery/(engine|issues|lanes|privacy)|feeds/(hubs|items|polling|rules)"
-    r"|reader/(channels|entries|microsub|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
+    r"|chat/guilds|reader/(channels|entries|microsub|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
 )
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
@@ -64,7 +64,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     if not config.getoption("--database-only"):
         return None
     path = collection_path.as_posix()
-    is_left = config.getoption("--slow") or collection_path.is_dir() or POSTGRESQL_AT_ONCE.search(path)
+    is_everywhere = os.environ.get("EVERYWHERE") == "1"
+    is_left = is_everywhere or collection_path.is_dir() or POSTGRESQL_AT_ONCE.search(path)
     return True if ONE_DATABASE_SERVES.search(path) or not is_left else None
 
 
