@@ -41,6 +41,12 @@ POSTGRESQL_AT_ONCE = re.compile(
     r"tests/(common|delivery/(engine|issues|lanes|privacy)|feeds/(hubs|items|polling|rules)"
     r"|chat/guilds|reader/(channels|entries|microsub|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
 )
+# What takes minutes each, a hundred kills or a thousand servers, waits for LONG=1 make test. So do all of
+# Hypothesis's examples.
+LONG = re.compile(
+    r"tests/(chat/test_(many_servers|speed)|load/test_(placing_kills|sms_kill)"
+    r"|delivery/(channels/webpush/test_processes|engine/test_(bad_input|every_bridge|killed_edits)))\.py"
+)
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
@@ -57,7 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # whitenoise, of a clone whose static files were not collected: they come from the packages.
     config.addinivalue_line("filterwarnings", "ignore:No directory at:UserWarning")
-    examples.load(slow=config.getoption("--slow"))
+    examples.load(slow=is_long())
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -100,9 +106,14 @@ def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
     return [item for pile in piles for item in pile]
 
 
+def is_long() -> bool:
+    return os.environ.get("LONG") == "1"
+
+
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
-    if item.get_closest_marker("slow") and not config.getoption("--slow"):
-        return True
+    if item.get_closest_marker("slow"):
+        if not config.getoption("--slow") or (LONG.search(item.path.as_posix()) and not is_long()):
+            return True
     return bool(config.getoption("--database-only")) and not touches_database(item)
 
 

@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: a quarter in `make test`, all with the slow tests."""
+"""How many examples Hypothesis tries: a quarter in `make test`, all with LONG=1."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -17,7 +17,7 @@ def load(*, slow: bool) -> None:
 
 
 def examples(many: int) -> int:
-    """For a test that says how many it needs: that many with the slow tests, and its share without them."""
+    """For a test that says how many it needs: that many with LONG=1, and its share without."""
     return max(many * settings.get_profile("feedletter").max_examples // ALL, 1)
 
 
