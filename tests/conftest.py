@@ -111,9 +111,9 @@ def is_long() -> bool:
 
 
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
-    if item.get_closest_marker("slow"):
-        if not config.getoption("--slow") or (LONG.search(item.path.as_posix()) and not is_long()):
-            return True
+    takes_minutes = LONG.search(item.path.as_posix()) and not is_long()
+    if item.get_closest_marker("slow") and (takes_minutes or not config.getoption("--slow")):
+        return True
     return bool(config.getoption("--database-only")) and not touches_database(item)
 
 
