@@ -35,7 +35,7 @@ WORKER = [
     "--loglevel",
     "warning",
 ]
-WORKER += ["-Q", "default,poll,assign,complete,send,reap,bounces,webhooks,reader"]
+WORKER += ["-Q", "default,poll,assign,complete,send,reap,bounces,webhooks,reader,chat"]
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not bound to
 
 

@@ -60,7 +60,15 @@ NO_PAGES = {
     "subscriptions_subscription_export_list",
 }
 # Those that belong to no model's pages.
-OUR_PAGES = ("first_steps", "mail_check", "mail_set_up", "add_bridge", "bridge_set_up", "bridge_reconnect")
+OUR_PAGES = (
+    "discord_set_up",
+    "first_steps",
+    "mail_check",
+    "mail_set_up",
+    "add_bridge",
+    "bridge_set_up",
+    "bridge_reconnect",
+)
 GIVEN = {
     "newsletter": "harbour",
     "bridge": "harbour-bridge",
