@@ -76,10 +76,6 @@ class OAuth(ABC):
     steps: tuple[str, ...] = ()
     # Whether it leads back to https addresses alone.
     needs_https = False
-    # Where a service with one address asks, and gives.
-    authorise_address = ""
-    token_address = ""
-    scope = ""
 
     def known_as(self, given: Mapping[str, str]) -> str:
         """What people know the service by, such as its host."""
@@ -97,16 +93,49 @@ class OAuth(ABC):
         """Whether the service still knows what was registered there (network)."""
         return True
 
+    @abstractmethod
     def begin(
         self, given: Mapping[str, str], return_url: str, state: str, app: Mapping[str, str]
     ) -> Authorisation:
         """Where to go (network). `given` are the destination's fields so far. Raises NotConnected."""
-        url = authorise_url(self.authorise_address, app, return_url, scope=self.scope, state=state)
-        return Authorisation(url)
 
     @abstractmethod
     def finish(self, code: str, return_url: str, kept: Mapping[str, str], app: Mapping[str, str]) -> Grant:
         """What the service gives for the code (network). Raises NotConnected."""
+
+
+class WebhookOAuth(OAuth):
+    """A service with one address, which makes a webhook for who says yes.
+
+    The token that comes along is for nothing that we do, and is not kept.
+    """
+
+    authorise_address: str
+    token_address: str
+    scope: str
+
+    def begin(
+        self, given: Mapping[str, str], return_url: str, state: str, app: Mapping[str, str]
+    ) -> Authorisation:
+        url = authorise_url(self.authorise_address, app, return_url, scope=self.scope, state=state)
+        return Authorisation(url)
+
+    def finish(self, code: str, return_url: str, kept: Mapping[str, str], app: Mapping[str, str]) -> Grant:
+        def ask(client: ApiClient) -> Grant:
+            form = token_form(code, return_url, app)
+            return client.call(
+                "POST", self.token_address, read=self.granted, data=form, headers=self.headers()
+            )
+
+        return ask_service(ask, self.token_address, self.service, hidden=(code, app["client_secret"]))
+
+    def headers(self) -> Mapping[str, str]:
+        """By which the service wants to know us."""
+        return {}
+
+    @abstractmethod
+    def granted(self, answer: ApiResponse) -> Grant:
+        """The webhook that it made. Raises UnreadableAnswer."""
 
 
 def application_fields(where: str) -> tuple[Field, ...]:
@@ -166,8 +195,7 @@ def a_secret(said: object) -> str:
 
 
 def _words(answer: ApiResponse) -> str:
-    said = [answer.at("error_description"), answer.at("error")]
-    return next((one for one in said if isinstance(one, str)), "")
+    return answer.text_at("error_description") or answer.text_at("error")
 
 
 def ask_service(

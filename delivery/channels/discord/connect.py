@@ -3,19 +3,11 @@
 from collections.abc import Mapping
 
 from delivery.channels.discord.service import agent
-from delivery.channels.http.client import ApiClient
 from delivery.channels.http.transport import ApiResponse
-from delivery.channels.oauth import (
-    Grant,
-    OAuth,
-    a_secret,
-    application_fields,
-    ask_service,
-    token_form,
-)
+from delivery.channels.oauth import Grant, WebhookOAuth, a_secret, application_fields
 
 
-class DiscordConnect(OAuth):
+class DiscordConnect(WebhookOAuth):
     key = "discord-app"
     label = "Discord application"
     service = "Discord"
@@ -30,16 +22,8 @@ class DiscordConnect(OAuth):
         "On the same page, copy the Client ID and the Client Secret (Reset Secret shows a new one).",
     )
 
-    def finish(self, code: str, return_url: str, kept: Mapping[str, str], app: Mapping[str, str]) -> Grant:
-        """The token that comes along is for nothing that we do, and is not kept."""
+    def headers(self) -> Mapping[str, str]:
+        return agent()
 
-        def ask(client: ApiClient) -> Grant:
-            form = token_form(code, return_url, app)
-            return client.call("POST", self.token_address, read=_granted, data=form, headers=agent())
-
-        return ask_service(ask, self.token_address, self.service, hidden=(code, app["client_secret"]))
-
-
-def _granted(answer: ApiResponse) -> Grant:
-    """Raises UnreadableAnswer."""
-    return Grant({"webhook_url": a_secret(answer.at("webhook", "url"))})
+    def granted(self, answer: ApiResponse) -> Grant:
+        return Grant({"webhook_url": a_secret(answer.at("webhook", "url"))})
