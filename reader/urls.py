@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from reader.mentions.view import webmention
 from reader.microsub.view import microsub
 from reader.pages import channels, feeds, people, timelines
 from reader.pages.media import media
@@ -29,6 +30,8 @@ urlpatterns = [
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
     # A POST is never redirected: both spellings answer.
+    path("webmention/<slug:slug>", webmention, name="webmention"),
+    path("webmention/<slug:slug>/", webmention, name="webmention_slash"),
     path("microsub/<slug:slug>", microsub, name="microsub"),
     path("microsub/<slug:slug>/", microsub, name="microsub_slash"),
 ]

@@ -29,6 +29,7 @@ RELATIONS = {
     "like-of": gettext_lazy("Likes"),
     "bookmark-of": gettext_lazy("Bookmarks"),
     "quotation-of": gettext_lazy("Quotes"),
+    "mention-of": gettext_lazy("Mentions"),
 }
 
 

@@ -57,6 +57,7 @@ BESIDE = {
     "subscriptions.lists": "assign",
     "feeds.pushes": "poll",
     "feeds.audience": "poll",
+    "reader.mentions": "reader",
     "reader.prune": "reader",
     "feeds.hubs": "poll",
     "feeds.prune": "poll",
