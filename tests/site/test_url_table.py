@@ -51,6 +51,7 @@ PUBLIC = {
     "delivery:sms_status": "its authority is Twilio's signature",
     "reader:microsub": "its authority is a token, and browsers ask first what they may",
     "reader:microsub_slash": "its authority is a token, and browsers ask first what they may",
+    "reader:client_document": "says what this site is, to sites that it asks to sign somebody in",
     "reader:media": "its authority is a stamp of ours in the address",
     "delivery:device": "a reader's device, which proves by its secret that it is the one",
     "delivery:push_renewed": "its authority is the old secret of a device",
