@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from reader.indieauth.document import client_document
 from reader.mentions.view import webmention
 from reader.microsub.view import microsub
 from reader.pages import channels, feeds, people, timelines
@@ -29,6 +30,7 @@ urlpatterns = [
     path("reader/feeds/<int:pk>/", feeds.feed, name="feed"),
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
+    path("indieauth/client.json", client_document, name="client_document"),
     # A POST is never redirected: both spellings answer.
     path("webmention/<slug:slug>", webmention, name="webmention"),
     path("webmention/<slug:slug>/", webmention, name="webmention_slash"),

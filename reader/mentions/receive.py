@@ -47,7 +47,8 @@ def receive(*, reader: Reader, source: str, target: str, asker: str, now: dateti
 
 def own_pages(reader: Reader) -> list[str]:
     """The pages of which others may speak; what lies beneath counts, too."""
-    return [f"{settings.SITE_URL}/@{reader.slug}/"]
+    profile = f"{settings.SITE_URL}/@{reader.slug}/"
+    return [profile, reader.me] if reader.verified_at else [profile]
 
 
 def _refuse_floods(source: str, target: str, asker: str, now: datetime) -> None:

@@ -2,7 +2,11 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
+
+from common.secrets import SecretsField
+from reader.rules.identity import LONGEST_IDENTITY
 
 
 class Reader(models.Model):
@@ -10,10 +14,18 @@ class Reader(models.Model):
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="reader")
     slug = models.SlugField(max_length=40, unique=True)
+    # Their own site, which said so itself at `verified_at`; "" for none. Never one of ours.
+    me = models.CharField(max_length=LONGEST_IDENTITY, blank=True, default="", db_default="")
+    verified_at = models.DateTimeField(null=True, blank=True)
+    # What that site named then, as reader.indieauth.discovery.Endpoints has it.
+    endpoints = models.JSONField(default=dict, blank=True, db_default=models.Value({}, models.JSONField()))
+    # The token with which to post there: token, refresh_token, scope, ends_at.
+    micropub = SecretsField(db_default="")
     made_at = models.DateTimeField("made", default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("slug",)
+        constraints = (models.UniqueConstraint(name="reader_me", fields=["me"], condition=~Q(me="")),)
 
     def __str__(self) -> str:
         return self.slug

@@ -53,6 +53,7 @@ PUBLIC = {
     "reader:microsub_slash": "its authority is a token, and browsers ask first what they may",
     "reader:webmention": "strangers say there that they speak of a reader's page",
     "reader:webmention_slash": "strangers say there that they speak of a reader's page",
+    "reader:client_document": "says what this site is, to sites that it asks to sign somebody in",
     "reader:media": "its authority is a stamp of ours in the address",
     "delivery:device": "a reader's device, which proves by its secret that it is the one",
     "delivery:push_renewed": "its authority is the old secret of a device",
