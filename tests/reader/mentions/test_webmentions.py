@@ -507,3 +507,13 @@ def test_erasing_a_reader_erases_what_was_said_to_them(
     looked()
     drop_reader(reader=ada, now=utcnow())
     assert (Mention.objects.count(), Entry.objects.count()) == (0, 0)
+
+
+def test_the_pages_of_a_site_of_ones_own_count_once_it_is_proven(
+    ada: Reader, send: Send, source: str
+) -> None:
+    post = "https://ada.example/2026/a-post"
+    Reader.objects.update(me="https://ada.example/")
+    assert send(source, post).status_code == 400
+    Reader.objects.update(verified_at=NOW)
+    assert send(source, post).status_code == 202
