@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from reader.models import Entry, Mention
+from reader.models import Composition, Entry, Mention
+from reader.models.composition import CompositionQuerySet
 from reader.models.entry import EntryQuerySet
 from reader.models.mention import MentionQuerySet
 
@@ -13,3 +14,7 @@ def to_place(now: datetime) -> tuple[EntryQuerySet]:
 
 def to_check(now: datetime) -> tuple[MentionQuerySet]:
     return (Mention.objects.due(now),)
+
+
+def to_compose(now: datetime) -> tuple[CompositionQuerySet]:
+    return (Composition.objects.due(now),)

@@ -41,7 +41,7 @@ def receive(*, reader: Reader, source: str, target: str, asker: str, now: dateti
         raise Refused("The source and the target are the same page.", "source")
     if not is_within(target, own_pages(reader)):
         raise Refused("The target is none of the pages for which mentions are taken here.", "target")
-    _refuse_floods(source, target, asker, now)
+    _refuse_floods(source, target, asker)
     return _queued(reader, source, target, now)
 
 
@@ -51,15 +51,14 @@ def own_pages(reader: Reader) -> list[str]:
     return [profile, reader.me] if reader.verified_at else [profile]
 
 
-def _refuse_floods(source: str, target: str, asker: str, now: datetime) -> None:
-    seconds = now.timestamp()
+def _refuse_floods(source: str, target: str, asker: str) -> None:
     limits = (
         (OF_AN_ADDRESS_A_MINUTE, f"mention-of:{asker}", A_MINUTE),
         (OF_A_HOST_A_MINUTE, f"mention-by:{host_of_url(source)}", A_MINUTE),
         (TO_A_TARGET_AN_HOUR, f"mention-to:{_digest(comparable(target))}", AN_HOUR),
     )
     for most, key, window in limits:
-        if not may_ask(most, key, seconds=window, now=seconds):
+        if not may_ask(key, most, seconds=window):
             raise TooMany("These were many in a short time. Send it again later.", seconds=window)
 
 

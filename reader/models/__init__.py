@@ -1,4 +1,5 @@
 from reader.models.channel import Channel, Follow, Mute
+from reader.models.composition import Composition, Photo
 from reader.models.entry import Entry
 from reader.models.mark import Marking, Star
 from reader.models.mention import Mention
@@ -7,11 +8,13 @@ from reader.models.reader import Reader, Token
 
 __all__ = [
     "Channel",
+    "Composition",
     "Entry",
     "Follow",
     "Marking",
     "Mention",
     "Mute",
+    "Photo",
     "Place",
     "Reader",
     "Star",

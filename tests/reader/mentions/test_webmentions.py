@@ -330,12 +330,7 @@ def test_a_hundred_at_once_are_all_shown_once(
     assert MicrosubClient(ada).unread("notifications") == 100
 
 
-def test_an_asker_a_host_and_a_target_have_their_limits(
-    send: Send, page: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # (All within one minute, whatever the clock says.)
-    monkeypatch.setattr("reader.mentions.view.utcnow", lambda: NOW)
-
+def test_an_asker_a_host_and_a_target_have_their_limits(send: Send, page: str) -> None:
     def answers(count: int, **changed: Callable[[int], str]) -> list[int]:
         usual = {"source": lambda n: f"https://h{n}.example/a", "ip": lambda n: f"198.51.100.{n}"}
         values = [{name: make(n) for name, make in {**usual, **changed}.items()} for n in range(count)]

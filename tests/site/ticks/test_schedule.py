@@ -58,6 +58,7 @@ BESIDE = {
     "feeds.pushes": "poll",
     "feeds.audience": "poll",
     "reader.mentions": "reader",
+    "reader.compose": "reader",
     "reader.prune": "reader",
     "feeds.hubs": "poll",
     "feeds.prune": "poll",
