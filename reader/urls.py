@@ -5,7 +5,7 @@ from django.urls import path
 from reader.indieauth.document import client_document
 from reader.mentions.view import webmention
 from reader.microsub.view import microsub
-from reader.pages import channels, feeds, people, timelines
+from reader.pages import channels, compose, feeds, people, timelines
 from reader.pages.media import media
 
 app_name = "reader"
@@ -29,6 +29,11 @@ urlpatterns = [
     path("reader/feeds/opml/", feeds.export, name="export"),
     path("reader/feeds/<int:pk>/", feeds.feed, name="feed"),
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
+    path("reader/compose/", compose.compose, name="compose"),
+    path("reader/compose/connect/", compose.begin_connecting, name="connect"),
+    path("reader/compose/connected/", compose.connected, name="connected"),
+    path("reader/compose/<int:pk>/", compose.composed, name="composed"),
+    path("reader/post/<int:pk>/react/", compose.react, name="react"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
     path("indieauth/client.json", client_document, name="client_document"),
     # A POST is never redirected: both spellings answer.

@@ -29,6 +29,7 @@ from reader.rules.micropub import Said, find_posted, next_look_up, next_try
 log = logging.getLogger(__name__)
 
 AT_ONCE = 4
+LOOKED_THROUGH = 50
 # Longer than all requests for one post together: renewing, asking what it can, four pictures, the post.
 SEND_LEASE = timedelta(minutes=5)
 NOT_CONNECTED = "Your site is not connected. Connect it, and send it again."
@@ -87,10 +88,21 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
 
 @transaction.atomic
 def _claimed(now: datetime) -> list[Job]:
+    """One of a reader at a time: their posts keep their order, and their token is renewed once."""
     due = Composition.objects.due(now).order_by("due_at", "pk")
-    rows = list(due.select_for_update(skip_locked=True)[:AT_ONCE])
-    held = lease(now, SEND_LEASE)
-    for row in rows:
+    wanted = set(due.values_list("reader", flat=True)[:LOOKED_THROUGH])
+    busy = Composition.objects.filter(reader__in=wanted, lease_until__gte=now).values_list(
+        "reader", flat=True
+    )
+    readers = Reader.objects.select_for_update(no_key=True, skip_locked=True).filter(
+        pk__in=wanted - set(busy)
+    )
+    free = set(readers.values_list("pk", flat=True))
+    rows: dict[int, Composition] = {}
+    for row in due.filter(reader__in=free).select_for_update(skip_locked=True)[:LOOKED_THROUGH]:
+        rows.setdefault(row.reader_id, row)
+    held, chosen = lease(now, SEND_LEASE), list(rows.values())[:AT_ONCE]
+    for row in chosen:
         row.lease_token, row.lease_until = held.token, held.until
         if row.state == State.WAITING:
             row.attempts += 1
@@ -98,7 +110,7 @@ def _claimed(now: datetime) -> list[Job]:
             # Whoever sent it died before they could say what came of it.
             row.state, row.problem, row.attempts = State.UNSURE, LOST, 0
         row.save(update_fields=["lease_token", "lease_until", "state", "problem", "attempts"])
-    return [_job(row) for row in rows]
+    return [_job(row) for row in chosen]
 
 
 def _job(row: Composition) -> Job:

@@ -443,8 +443,8 @@ def test_what_is_being_sent_cannot_be_taken_back(
     assert (len(said), row().state) == (2, State.POSTED)
 
 
-def test_many_at_once_go_out_once_each(connected: Reader, ours: MicropubSite) -> None:
+def test_many_at_once_go_out_once_each_and_in_their_order(connected: Reader, ours: MicropubSite) -> None:
     for number in range(10):
         written(connected, Said(content=f"Note {number}"), key=str(number))
     assert sent() == 10
-    assert sorted(post["content"][0] for post in ours.posts) == [f"Note {number}" for number in range(10)]
+    assert [post["content"][0] for post in ours.posts] == [f"Note {number}" for number in range(10)]
