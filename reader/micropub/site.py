@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib3.filepost import encode_multipart_formdata
 
 from common.net.client import Fetched, FetchError, client
-from common.net.errors import host_of, never_left
+from common.net.errors import AGAIN, host_of, never_left
 from common.text import one_line, shortened
 from feeds.parsing.media import absolute
 from reader.indieauth.discovery import json_object, sentence
@@ -115,7 +115,8 @@ def _post(site: Site, url: str, body: bytes, kind: str) -> Answer:
             url, body=body, headers={**site.headers, "Content-Type": kind}, timeout=SECONDS
         )
     except FetchError as error:
-        words = sentence(error, url)
+        # (What to do then is said where it is shown.)
+        words = sentence(error, url).removesuffix(AGAIN).strip()
         return Answer("later" if never_left(error) else "unsure", problem=words)
     return _read(answer, site)
 

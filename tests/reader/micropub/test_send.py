@@ -11,6 +11,7 @@ from PIL import Image
 from common.clock import utcnow
 from common.refused import Refused
 from common.secrets import opened
+from reader.entries.prune import prune
 from reader.micropub import send
 from reader.micropub.compositions import (
     NewPhoto,
@@ -25,6 +26,7 @@ from reader.micropub.compositions import (
 )
 from reader.micropub.send import send_due
 from reader.models import Composition, Photo, Reader
+from reader.people.readers import drop_reader
 from reader.rules.micropub import Said
 from tests.reader.posts import an_entry, put
 from tests.servers.feed_server import FeedServer, Reply
@@ -448,3 +450,21 @@ def test_many_at_once_go_out_once_each_and_in_their_order(connected: Reader, our
         written(connected, Said(content=f"Note {number}"), key=str(number))
     assert sent() == 10
     assert [post["content"][0] for post in ours.posts] == [f"Note {number}" for number in range(10)]
+
+
+def test_what_was_posted_is_forgotten_after_a_year_and_drafts_never(
+    connected: Reader, ours: MicropubSite
+) -> None:
+    written(connected)
+    keep(reader=connected, key="draft", said=NOTE, now=utcnow())
+    sent()
+    prune(now=utcnow() + timedelta(days=360))
+    assert Composition.objects.count() == 2
+    prune(now=utcnow() + timedelta(days=366))
+    assert row().key == "draft"
+
+
+def test_erasing_a_reader_erases_what_they_wrote(connected: Reader) -> None:
+    written(connected, photos=[a_photo()])
+    drop_reader(reader=connected, now=utcnow())
+    assert (Composition.objects.count(), Photo.objects.count()) == (0, 0)
