@@ -2,6 +2,18 @@ from reader.models.channel import Channel, Follow, Mute
 from reader.models.entry import Entry
 from reader.models.mark import Marking, Star
 from reader.models.place import Place, Unread
-from reader.models.reader import Reader, Token
+from reader.models.reader import Code, Reader, Token
 
-__all__ = ["Channel", "Entry", "Follow", "Marking", "Mute", "Place", "Reader", "Star", "Token", "Unread"]
+__all__ = [
+    "Channel",
+    "Code",
+    "Entry",
+    "Follow",
+    "Marking",
+    "Mute",
+    "Place",
+    "Reader",
+    "Star",
+    "Token",
+    "Unread",
+]
