@@ -1,14 +1,24 @@
 """The addresses of those who read here."""
 
-from django.urls import path
+from collections.abc import Callable
 
+from django.http import HttpResponse
+from django.urls import URLPattern, path
+
+from reader.indieauth import endpoints
 from reader.indieauth.document import client_document
 from reader.mentions.view import webmention
 from reader.microsub.view import microsub
-from reader.pages import channels, compose, feeds, people, timelines
+from reader.pages import channels, clients, compose, consent, feeds, own_site, people, profile, timelines
 from reader.pages.media import media
 
 app_name = "reader"
+
+
+def both(route: str, view: Callable[..., HttpResponse], name: str) -> tuple[URLPattern, URLPattern]:
+    """An address with and without a slash at its end."""
+    return path(route, view, name=name), path(f"{route}/", view, name=f"{name}_slash")
+
 
 urlpatterns = [
     path("reader/", timelines.timeline, name="all"),
@@ -35,10 +45,21 @@ urlpatterns = [
     path("reader/compose/<int:pk>/", compose.composed, name="composed"),
     path("reader/post/<int:pk>/react/", compose.react, name="react"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
+    path("reader/clients/", clients.clients, name="clients"),
+    path("reader/clients/<int:pk>/revoke/", clients.revoke_client, name="revoke_client"),
+    path("reader/allow/", consent.allow, name="allow"),
+    path("reader/site/", own_site.own_site, name="site"),
+    path("reader/site/back/", own_site.site_back, name="site_back"),
+    path("@<slug:slug>/", profile.profile, name="profile"),
+    path("@<slug:slug>/blogroll.opml", profile.blogroll, name="blogroll"),
     path("indieauth/client.json", client_document, name="client_document"),
+    path(".well-known/oauth-authorization-server", endpoints.metadata, name="well_known_metadata"),
     # A POST is never redirected: both spellings answer.
-    path("webmention/<slug:slug>", webmention, name="webmention"),
-    path("webmention/<slug:slug>/", webmention, name="webmention_slash"),
-    path("microsub/<slug:slug>", microsub, name="microsub"),
-    path("microsub/<slug:slug>/", microsub, name="microsub_slash"),
+    *both("webmention/<slug:slug>", webmention, "webmention"),
+    *both("indieauth/metadata", endpoints.metadata, "metadata"),
+    *both("indieauth/authorize", consent.authorize, "authorize"),
+    *both("indieauth/token", endpoints.token, "token"),
+    *both("indieauth/revoke", endpoints.revocation, "revoke"),
+    *both("indieauth/introspect", endpoints.introspection, "introspect"),
+    *both("microsub/<slug:slug>", microsub, "microsub"),
 ]

@@ -2,17 +2,15 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth import views
 from django.contrib.auth.forms import AuthenticationForm
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest
-from django.http.response import HttpResponseBase
+from django.http import HttpResponse
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext
 
 from feedletter_site.services.password_limits import tries_left
-from reader.pages.access import POLICY
-from reader.people.readers import OFF
+from reader.pages.access import policy_to_own_sites, reading_page
 
 
 class ReaderSignInForm(AuthenticationForm):
@@ -24,20 +22,19 @@ class ReaderSignInForm(AuthenticationForm):
         return super().clean()
 
 
+@method_decorator(reading_page, name="dispatch")  # type: ignore[arg-type]
 class ReaderSignIn(views.LoginView):
-    """The way in."""
+    """The way in: by a password here, or (`own_site`) by one's own site."""
 
     form_class = ReaderSignInForm
     template_name = "reader/sign_in.html"
     next_page = "reader:all"
     redirect_authenticated_user = True
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if settings.READER == OFF:
-            raise Http404("Reading is switched off.")
-        answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)
-        answer.headers["Content-Security-Policy"] = POLICY
-        return answer
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+        response = super().render_to_response(context, **kwargs)
+        response.headers["Content-Security-Policy"] = policy_to_own_sites()
+        return response
 
 
 class ReaderSignOut(views.LogoutView):

@@ -72,17 +72,23 @@ SOCIAL_PROPERTIES = PROPERTIES | words(
     + " p-rsvp u-checkin p-checkin u-syndication dt-start dt-end p-location u-location p-latitude p-longitude"
     " p-geo"
 )
+# Roots and properties.
+Vocabulary = tuple[frozenset[str], frozenset[str]]
+POST_WORDS: Vocabulary = (ROOTS, PROPERTIES)
+SOCIAL_WORDS: Vocabulary = (SOCIAL_ROOTS, SOCIAL_PROPERTIES)
+# What programs say of themselves (https://microformats.org/wiki/h-app).
+APP_WORDS: Vocabulary = (words("h-app h-x-app"), words("p-name u-url u-logo u-photo"))
 _SOCIAL = re.compile("|".join(sorted(map(re.escape, SOCIAL_PROPERTIES - PROPERTIES))))
 MAX_FEED_NAME = 200
 MEDIA = {"photo": "image", "featured": "image", "video": "video", "audio": "audio"}
 _TITLE = re.compile(r"<title[^>]*>([^<]{0,2000})</title", re.IGNORECASE)
 
 
-def microformats(html: str, url: str, *, social: bool = False) -> dict[str, Any]:
+def microformats(html: str, url: str, known: Vocabulary = POST_WORDS) -> dict[str, Any]:
     """What mf2py finds in a page at `url`: its `items` and `rels`, and the page's `lang`.
 
-    With `social` also what posts say of others, and where and when something is. Raises whatever mf2py
-    raises. Nothing is fetched: mf2py fetches only when it is given no document.
+    Only what is `known` is looked for. Raises whatever mf2py raises. Nothing is fetched: mf2py fetches only
+    when it is given no document.
     """
     # Slow to load, and hardly ever needed.
     import mf2py
@@ -90,7 +96,6 @@ def microformats(html: str, url: str, *, social: bool = False) -> dict[str, Any]
     beginning = "<".join(html[:MAX_PAGE].split("<", MAX_PAGE_TAGS)[:MAX_PAGE_TAGS])
     # Balanced, it needs none of the mending that makes html5lib slow (minutes for a megabyte of "<").
     page = BeautifulSoup(balance(beginning), "html.parser")
-    known = (SOCIAL_ROOTS, SOCIAL_PROPERTIES) if social else (ROOTS, PROPERTIES)
     for child in _child_tags(page):
         _prune(child, known, roots=0, properties=0, embedded=False)
     parser = mf2py.Parser(doc=page, url=url)
@@ -100,13 +105,13 @@ def microformats(html: str, url: str, *, social: bool = False) -> dict[str, Any]
 
 def _prune(
     element: Tag,
-    known: tuple[frozenset[str], frozenset[str]],
+    known: Vocabulary,
     *,
     roots: int,
     properties: int,
     embedded: bool,
 ) -> None:
-    """Takes away the classes that are not `known` (roots, properties), also of what is below.
+    """Takes away the classes that are not `known`, also of what is below.
 
     Classic microformats (hentry) go too.
     """
@@ -174,7 +179,7 @@ def read_entries(html: str, url: str) -> tuple[Entry, ...]:
     """The h-entries of a page at `url`, in its order, whether it is a feed or not; of one that cannot be read
     none."""
     try:
-        page = microformats(html, url, social=True)
+        page = microformats(html, url, SOCIAL_WORDS)
     except (MemoryError, KeyboardInterrupt, ParseError):
         raise
     except Exception:  # noqa: BLE001 - as above
@@ -207,7 +212,7 @@ def _with_social(entries: list[Microformat], html: str, url: str) -> list[Microf
         return entries
     expense.check_allowance()
     try:
-        _, seen = _entries(microformats(html, url, social=True)["items"])
+        _, seen = _entries(microformats(html, url, SOCIAL_WORDS)["items"])
     except (MemoryError, KeyboardInterrupt, ParseError):
         raise
     except Exception:  # noqa: BLE001 - as in the first look; the posts are there without it

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from hmac import compare_digest
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
-from common.net.client import Fetched, FetchError, client
+from common.net.client import FetchError, client
 from common.net.errors import host_of
 from common.refused import Refused
 from common.text import one_line, shortened
@@ -26,7 +26,8 @@ from reader.indieauth.discovery import (
     Endpoints,
     NotConfirmed,
     discover,
-    json_object,
+    endpoints_of,
+    fields_of,
     sentence,
 )
 from reader.rules.identity import challenge_of, profile_url, same_profile
@@ -98,7 +99,7 @@ def finish(kept: Mapping[str, Any], answer: Mapping[str, str], *, now: datetime)
         raise NotConfirmed(f"This answer belongs to nothing that was begun here. {AGAIN}")
     if now.timestamp() > kept["until"]:
         raise NotConfirmed(f"That took longer than an hour. {AGAIN}")
-    asked = Endpoints(**{**kept["endpoints"], "urls": tuple(kept["endpoints"]["urls"])})
+    asked = endpoints_of(kept["endpoints"])
     if asked.issuer and answer.get("iss") != asked.issuer:
         raise NotConfirmed(f"The answer is not by {host_of(asked.issuer)}. {AGAIN}")
     if answer.get("error"):
@@ -143,20 +144,10 @@ def _redeemed(url: str, form: Mapping[str, str]) -> Mapping[str, Any]:
         )
     except FetchError as error:
         raise NotConfirmed(sentence(error, url)) from error
-    said = _fields(answer)
+    said = fields_of(answer)
     if answer.status != 200:
         raise NotConfirmed(_refusal(said, url))
     return said
-
-
-def _fields(answer: Fetched) -> Mapping[str, Any]:
-    """JSON, or a form as older servers write it."""
-    if found := json_object(answer.body):
-        return found
-    try:
-        return dict(parse_qsl(answer.body[:MAX_BYTES].decode(), max_num_fields=50))
-    except ValueError:
-        return {}
 
 
 def _confirmed(me: str, asked: Endpoints) -> Endpoints:

@@ -1,10 +1,10 @@
 """What a person's page says of where they sign in, post and read."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from common.net.client import AddressRefused, Fetched, FetchError, client
 from common.net.errors import host_of
@@ -12,8 +12,8 @@ from common.refused import Refused
 from feeds.parsing.discovery import decoded, start_tags
 from feeds.parsing.link_header import links_of_header
 from feeds.parsing.media import absolute
-from reader.indieauth.addresses import is_trial
-from reader.rules.identity import profile_url
+from reader.indieauth.addresses import is_trial, issuer
+from reader.rules.identity import origin_of, profile_url
 
 SECONDS = 5.0
 MAX_BYTES = 1_000_000
@@ -57,6 +57,8 @@ def discover(me: str) -> Endpoints:
         me = profile_url(me, trial=is_trial())
     except Refused as error:
         raise NotConfirmed(str(error), "me") from error
+    if origin_of(me) == origin_of(issuer()):
+        raise NotConfirmed("This is the site that you read at. Give the address of your own one.", "me")
     page = fetched(me, accept="text/html, */*;q=0.1")
     if page.status != 200:
         raise NotConfirmed(f"{host_of(page.url)} answers with an error (HTTP {page.status}).", "me")
@@ -101,6 +103,21 @@ def sentence(error: FetchError, url: str) -> str:
     return str(error)
 
 
+def endpoints_of(kept: Mapping[str, Any]) -> Endpoints:
+    """As `dataclasses.asdict` wrote them into JSON."""
+    return Endpoints(**{**kept, "urls": tuple(kept["urls"])})
+
+
+def fields_of(answer: Fetched) -> Mapping[str, Any]:
+    """What an endpoint says: JSON, or a form as older servers write it."""
+    if found := json_object(answer.body):
+        return found
+    try:
+        return dict(parse_qsl(answer.body.decode(), max_num_fields=50))
+    except ValueError:
+        return {}
+
+
 def json_object(body: bytes) -> dict[str, Any]:
     """{} for what is none."""
     try:
@@ -110,25 +127,26 @@ def json_object(body: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _relations(page: Fetched) -> dict[str, str]:
-    """Relation → the first address for it: the Link header counts before the page (§4.1)."""
-    found: dict[str, str] = {}
+def declared_links(page: Fetched) -> Iterator[tuple[str, str, str]]:
+    """(relation, target as it stands, to what it is relative): of the Link header first, then of the page."""
     for relation, target in links_of_header(page.headers.get("link", "")):
-        _take(found, relation, target, page.url)
+        yield relation, target, page.url
     html, base = decoded(page.body, page.headers.get("content-type", "")), page.url
     for tag in start_tags(html):
         if tag.name == "base" and base == page.url:
             base = absolute(tag.get("href"), page.url) or page.url
         elif tag.name in ("link", "a") and "href" in tag.attributes:
-            for relation in tag.tokens("rel"):
-                _take(found, relation, tag.get("href"), base)
+            for relation in sorted(tag.tokens("rel")):
+                yield relation, tag.get("href"), base
+
+
+def _relations(page: Fetched) -> dict[str, str]:
+    """Relation → the first address for it (§4.1)."""
+    found: dict[str, str] = {}
+    for relation, target, base in declared_links(page):
+        if relation in RELATIONS and relation not in found and (url := _endpoint(target, base)):
+            found[relation] = url
     return found
-
-
-def _take(found: dict[str, str], relation: str, target: str, base: str) -> None:
-    url = _endpoint(target, base)
-    if relation in RELATIONS and relation not in found and url:
-        found[relation] = url
 
 
 def _with_metadata(endpoints: Endpoints, url: str) -> Endpoints:

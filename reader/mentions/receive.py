@@ -3,13 +3,13 @@
 import hashlib
 from datetime import datetime
 
-from django.conf import settings
 from django.db import transaction
 
 from common.rates import is_within as may_ask
 from common.refused import Refused
 from common.text import one_line
 from feeds.addresses import MAX_FEED_URL, host_of_url
+from reader.indieauth.addresses import profile_of
 from reader.models import Mention, Reader
 from reader.rules.mentions import LOOK_EVERY, comparable, is_within
 
@@ -47,8 +47,7 @@ def receive(*, reader: Reader, source: str, target: str, asker: str, now: dateti
 
 def own_pages(reader: Reader) -> list[str]:
     """The pages of which others may speak; what lies beneath counts, too."""
-    profile = f"{settings.SITE_URL}/@{reader.slug}/"
-    return [profile, reader.me] if reader.verified_at else [profile]
+    return [profile_of(reader), *([reader.me] if reader.verified_at else [])]
 
 
 def _refuse_floods(source: str, target: str, asker: str) -> None:

@@ -15,7 +15,7 @@ from reader.indieauth.client import Begun, Granted, begin, finish, renew
 from reader.indieauth.discovery import Endpoints, NotConfirmed, discover
 from reader.micropub.site import Site
 from reader.models import Reader
-from reader.rules.identity import same_profile
+from reader.people.own_sites import connect_site
 
 SCOPES = ("create", "media")
 # "post" is what older servers call it.
@@ -37,7 +37,7 @@ def ask_site(*, me: str, redirect_uri: str, now: datetime) -> Begun:
 
 
 def connect(*, reader: Reader, kept: Mapping[str, Any], answer: Mapping[str, str], now: datetime) -> None:
-    """Keeps the token that the person's site gives (network). Raises Refused."""
+    """Keeps the token that the person's site gives (network): it is their site from now on. Raises Refused."""
     granted = finish(kept, answer, now=now)
     if not POSTING & set(granted.scopes):
         raise Refused(
@@ -46,19 +46,12 @@ def connect(*, reader: Reader, kept: Mapping[str, Any], answer: Mapping[str, str
     if not granted.endpoints.micropub:
         raise NotConfirmed(f"{host_of(granted.me)} does not say where to post.")
     with transaction.atomic():
-        row = Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
-        if row.me and not same_profile(row.me, granted.me):
-            raise Refused(gettext("You are %(me)s here: connect that site.") % {"me": row.me}, "me")
-        if Reader.objects.filter(me=granted.me).exclude(pk=row.pk).exists():
-            raise Refused(gettext("Another person here has that site already."), "me")
-        row.me, row.verified_at = granted.me, now
-        row.endpoints = asdict(granted.endpoints)
-        row.micropub = _kept(granted)
-        row.save(update_fields=["me", "verified_at", "endpoints", "micropub"])
+        connect_site(reader=reader, me=granted.me, endpoints=asdict(granted.endpoints), now=now)
+        Reader.objects.filter(pk=reader.pk).update(micropub=_kept(granted))
 
 
 def disconnect(*, reader: Reader) -> None:
-    """Forgets the token; what is still to be sent waits for the next one."""
+    """Forgets the token. What was not sent yet says so, and is kept."""
     Reader.objects.filter(pk=reader.pk).update(micropub={})
 
 

@@ -4,10 +4,11 @@ from reader.models.entry import Entry
 from reader.models.mark import Marking, Star
 from reader.models.mention import Mention
 from reader.models.place import Place, Unread
-from reader.models.reader import Reader, Token
+from reader.models.reader import Code, Reader, Token
 
 __all__ = [
     "Channel",
+    "Code",
     "Composition",
     "Entry",
     "Follow",

@@ -32,12 +32,19 @@ class Reader(models.Model):
 
 
 class Token(models.Model):
-    """A key for a client. Only its digest is stored: whoever reads the database cannot use it."""
+    """A key for a client: made by hand, or given by IndieAuth. Only its digest is stored: whoever reads the
+    database cannot use it.
+    """
 
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="tokens")
     client = models.CharField(max_length=200, help_text="What uses it.")
+    # The address of a client that IndieAuth gave it to; "" for keys made by hand.
+    client_id = models.CharField(max_length=LONGEST_IDENTITY, blank=True, default="", db_default="")
     # Hex SHA-256 of the whole key, which is long and random.
     digest = models.CharField(max_length=64, unique=True, editable=False)
+    # Of the key that brings the next one, and of the one before: whoever shows that again is a thief.
+    refresh_digest = models.CharField(max_length=64, default="", db_default="", editable=False)
+    spent_digest = models.CharField(max_length=64, default="", db_default="", editable=False)
     scopes = models.JSONField(default=list)
     # What `_source` of a post is: its feed's id, or (ekster's client takes nothing else) an object.
     source_as_object = models.BooleanField(default=False, db_default=False)
@@ -48,6 +55,35 @@ class Token(models.Model):
 
     class Meta:
         ordering = ("-made_at", "-pk")
+        constraints = (
+            models.UniqueConstraint(
+                name="token_refresh", fields=["refresh_digest"], condition=~Q(refresh_digest="")
+            ),
+        )
+        indexes = (models.Index(name="token_spent", fields=["spent_digest"], condition=~Q(spent_digest="")),)
 
     def __str__(self) -> str:
         return self.client
+
+
+class Code(models.Model):
+    """What a client gets when a reader says yes, and exchanges once. Only its digest is stored."""
+
+    reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="codes")
+    digest = models.CharField(max_length=64, unique=True)
+    client = models.CharField(max_length=200)
+    client_id = models.CharField(max_length=LONGEST_IDENTITY)
+    redirect_uri = models.TextField()
+    # By S256 (RFC 7636).
+    challenge = models.CharField(max_length=43)
+    scopes = models.JSONField(default=list)
+    made_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    # What it gave: if the code is shown again, that ends.
+    token = models.OneToOneField(Token, on_delete=models.SET_NULL, null=True, related_name="code")
+
+    class Meta:
+        indexes = (models.Index(name="code_made", fields=["made_at"]),)
+
+    def __str__(self) -> str:
+        return f"for {self.client}"

@@ -18,6 +18,7 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control
 
 from reader.channels.channels import NoSuchChannel
+from reader.indieauth.addresses import is_trial
 from reader.models import Channel, Reader
 from reader.people.readers import OFF, may_read
 from reader.rules.order import LARGEST_KEY
@@ -71,23 +72,43 @@ def for_readers(view: View) -> View:
 
 
 def for_users(view: View) -> View:
-    """A page for whoever is signed in, under the policy of these pages."""
+    """A page for whoever is signed in."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not request.user.is_authenticated:
+            # (What was a form's address shows nothing when it is opened afterwards.)
+            back = request.get_full_path() if request.method in ("GET", "HEAD") else reverse("reader:all")
+            return redirect_to_login(back, settings.LOGIN_URL)
+        return view(request, *args, **kwargs)
+
+    return reading_page(wrapped)
+
+
+def reading_page(view: View) -> View:
+    """A page under the policy of these pages; there is none while reading is switched off."""
 
     @wraps(view)
     @cache_control(private=True, no_store=True)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if settings.READER == OFF:
             raise Http404("Reading is switched off.")
-        if not request.user.is_authenticated:
-            # (What was a form's address shows nothing when it is opened afterwards.)
-            back = request.get_full_path() if request.method in ("GET", "HEAD") else reverse("reader:all")
-            return redirect_to_login(back, settings.LOGIN_URL)
         response = view(request, *args, **kwargs)
-        response.headers["Content-Security-Policy"] = POLICY
+        response.setdefault("Content-Security-Policy", POLICY)
         response.headers["X-Robots-Tag"] = "noindex"
         return response
 
     return wrapped
+
+
+def policy_with_form_to(*origins: str) -> str:
+    """The policy of a page whose form may lead there: browsers look at the redirect after a form, too."""
+    return POLICY.replace("form-action 'self'", " ".join(("form-action 'self'", *origins)))
+
+
+def policy_to_own_sites() -> str:
+    """Of a form that leads to an address which nobody knows before it is typed."""
+    return policy_with_form_to("https:", *(("http:",) if is_trial() else ()))
 
 
 def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, Any]:

@@ -22,8 +22,9 @@ from reader.micropub import compositions as written
 from reader.micropub.config import config_at
 from reader.micropub.connection import ask_site, connect, disconnect, site_of
 from reader.models import Composition, Entry, Reader
-from reader.pages.access import back_to, for_readers, keys_in, surroundings
+from reader.pages.access import back_to, for_readers, keys_in, policy_to_own_sites, surroundings
 from reader.pages.posts import KIND_WORDS, STATE_WORDS, web_address
+from reader.people.own_sites import TakenSite
 from reader.rules.micropub import (
     ARTICLE,
     BOOKMARK,
@@ -149,9 +150,11 @@ def react(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 
 
 @for_readers
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Asks the reader's site where they say yes, and shows the way there; or (`act`) forgets its token."""
+    """Leads to the reader's site, where they say yes; or (`act`) forgets its token."""
+    if request.method != "POST":
+        return _unconnected(request, reader, reader.me)
     if request.POST.get("act") == "disconnect":
         disconnect(reader=reader)
         return HttpResponseRedirect(reverse("reader:compose"))
@@ -162,11 +165,9 @@ def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
     try:
         begun = ask_site(me=me, redirect_uri=site_url("reader:connected"), now=utcnow())
     except Refused as error:
-        return _unconnected(request, reader, me, gettext("That site could not be connected."), str(error))
+        return _unconnected(request, reader, me, gettext("This site could not be connected."), str(error))
     request.session[KEPT_IN_SESSION] = begun.kept
-    context = {**surroundings(reader), "section": "compose", "url": begun.url, "host": host_of(begun.url)}
-    # (Browsers let no form of these pages lead elsewhere, and neither a redirect after one: it is a link.)
-    return render(request, "reader/connect.html", context)
+    return HttpResponseRedirect(begun.url)
 
 
 @for_readers
@@ -176,9 +177,11 @@ def connected(request: HttpRequest, reader: Reader) -> HttpResponse:
     kept = request.session.pop(KEPT_IN_SESSION, {})
     try:
         connect(reader=reader, kept=kept, answer=request.GET.dict(), now=utcnow())
+    except TakenSite:
+        return _unconnected(request, reader, "", gettext("Somebody else here has connected this site."))
     except Refused as error:
         return _unconnected(
-            request, reader, reader.me, gettext("That site could not be connected."), str(error)
+            request, reader, reader.me, gettext("This site could not be connected."), str(error)
         )
     return HttpResponseRedirect(reverse("reader:compose"))
 
@@ -254,7 +257,7 @@ def _form(
     row = reader.compositions.filter(key=key).first()
     site = site_of(reader)
     if site is None and row is None and error is None:
-        return _unconnected(request, reader, request.GET.get("me", reader.me))
+        return _unconnected(request, reader, reader.me)
     photos = list(row.photos.defer("data")) if row else []
     targets = config_at(site).targets if site else ()
     context = {
@@ -305,7 +308,9 @@ def _unconnected(
         "details": details,
         "lines": _lines(reader),
     }
-    return render(request, "reader/connect.html", context, status=status or _status(problem))
+    response = render(request, "reader/connect.html", context, status=status or _status(problem))
+    response.headers["Content-Security-Policy"] = policy_to_own_sites()
+    return response
 
 
 def _acted(row: Composition, act: str) -> str:
