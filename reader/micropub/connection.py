@@ -37,7 +37,7 @@ def ask_site(*, me: str, redirect_uri: str, now: datetime) -> Begun:
 
 
 def connect(*, reader: Reader, kept: Mapping[str, Any], answer: Mapping[str, str], now: datetime) -> None:
-    """Keeps the token that the person's site gives (network): it is their site from now on. Raises Refused."""
+    """Keeps the token that the person's site gives (network). It is theirs from now on. Raises Refused."""
     granted = finish(kept, answer, now=now)
     if not POSTING & set(granted.scopes):
         raise Refused(

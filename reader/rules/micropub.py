@@ -163,7 +163,8 @@ def _properties(said: Said) -> dict[str, list[str]]:
 
 def config_of(found: Mapping[str, Any], endpoint: str) -> Config:
     """What is of use in an answer to `q=config`. Nonsense is left out."""
-    media = absolute(found.get("media-endpoint"), endpoint)
+    media = found.get("media-endpoint")
+    media = absolute(media, endpoint) if isinstance(media, str) else ""
     # Whoever has the token may post: it goes to the server that gave it, and to no other.
     return Config(media if same_origin(media, endpoint) else "", targets_of(found))
 

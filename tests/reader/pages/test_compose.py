@@ -47,6 +47,10 @@ def text(answer: Any) -> str:
     return re.sub(r"\s+", " ", answer.content.decode())
 
 
+def sent(later: timedelta) -> None:
+    send_due(clock=lambda: utcnow() + later)
+
+
 def a_form(**changed: Any) -> dict[str, Any]:
     return {"key": "form-1", "kind": "note", "content": "Hello.", "act": "send", **changed}
 
@@ -283,7 +287,7 @@ class TestWhatBecameOfIt:
         send_due()
         assert "Your site is asked whether it has it." in text(ada_web.get(page))
         for hours in range(1, 6):
-            send_due(clock=lambda hours=hours: utcnow() + timedelta(hours=hours))
+            sent(timedelta(hours=hours))
         assert "say what you see" in text(ada_web.get(page))
         ada_web.post(page, {"act": "is-there"})
         assert Composition.objects.get().state == State.POSTED
