@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
                 ('client', models.CharField(max_length=200)),
                 ('client_id', models.CharField(max_length=500)),
                 ('redirect_uri', models.TextField()),
-                ('challenge', models.CharField(max_length=43)),
+                ('challenge', models.CharField(max_length=64)),
                 ('scopes', models.JSONField(default=list)),
                 ('made_at', models.DateTimeField()),
                 ('used_at', models.DateTimeField(null=True)),

@@ -75,7 +75,7 @@ class Code(models.Model):
     client_id = models.CharField(max_length=LONGEST_IDENTITY)
     redirect_uri = models.TextField()
     # By S256 (RFC 7636).
-    challenge = models.CharField(max_length=43)
+    challenge = models.CharField(max_length=64)
     scopes = models.JSONField(default=list)
     made_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True)

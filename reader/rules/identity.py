@@ -24,7 +24,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,60}", re.ASCII)
 _HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+", re.ASCII)
 # RFC 7636 §4.1 and §4.2.
 _VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}", re.ASCII)
-_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}|[0-9a-f]{64}", re.ASCII)
 
 
 def profile_url(text: str, *, trial: bool = False) -> str:
@@ -107,8 +107,14 @@ def challenge_of(verifier: str) -> str:
 
 
 def proves(verifier: str, challenge: str) -> bool:
-    """Whether the challenge was made from this verifier."""
-    return bool(_VERIFIER.fullmatch(verifier)) and compare_digest(challenge_of(verifier), challenge)
+    """Whether the challenge was made from this verifier.
+
+    indieauth-helper, a library for clients in JavaScript, writes the same digest in hex.
+    """
+    if not _VERIFIER.fullmatch(verifier):
+        return False
+    in_hex = sha256(verifier.encode()).hexdigest()
+    return compare_digest(in_hex if len(challenge) == len(in_hex) else challenge_of(verifier), challenge)
 
 
 def _split(url: str, field: str, what: str) -> SplitResult:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from reader.rules.identity import challenge_of
 from tests.servers.feed_server import FeedServer, Reply, Request
@@ -68,6 +68,11 @@ class OwnSite:
         return Reply(f"<!doctype html><title>Ada</title>{links}<p>Hello".encode(), headers=HTML)
 
     def _exchange(self, request: Request) -> Reply:
+        if request.method == "GET":
+            # In a browser: the person says yes at once.
+            asked = dict(parse_qsl(urlsplit(request.path).query))
+            answer = urlencode(self.says_yes(request.path))
+            return Reply(status=302, headers={"Location": f"{asked['redirect_uri']}?{answer}"})
         form = dict(parse_qsl(request.body.decode()))
         if form.get("grant_type") == "refresh_token":
             return _json({"access_token": "token-new", "token_type": "Bearer", "me": self.me, **self.said})

@@ -41,7 +41,7 @@ class TestThePage:
         assert "<bdi>Reading lamp</bdi> wants to act for you" in html
         assert app.client_id in html
         assert "lamp.example" in html
-        assert "Another address than its own" in html
+        assert "That is another site." in html
         assert re.findall(r'name="scope" value="(\w+)" checked', html) == ["read", "follow"]
         assert "It also asks for create, delete, which" in html
         assert 'src="/reader/media/' in html

@@ -1,5 +1,7 @@
 """Which addresses may stand for people and programs, and what a verifier proves."""
 
+from hashlib import sha256
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -145,6 +147,10 @@ def test_only_the_verifier_of_a_challenge_proves_it(verifier: str, other: str) -
     assert is_challenge(challenge)
     assert proves(verifier, challenge)
     assert other == verifier or not proves(other, challenge)
+    in_hex = sha256(verifier.encode()).hexdigest()
+    assert is_challenge(in_hex)
+    assert proves(verifier, in_hex)
+    assert other == verifier or not proves(other, in_hex)
 
 
 def test_a_challenge_of_the_standard() -> None:
