@@ -63,14 +63,14 @@ def lane_expression(
     return Subquery(lanes.values("pk")[:1])
 
 
-def has_domains(kind: str) -> bool:
+def has_recipient_domains(kind: str) -> bool:
     """Whether its recipients have domains, which may be limited."""
     return kind in CHANNELS and bool(channel(kind).domain("a@example.org"))
 
 
 def domain_expression(kind: str) -> Combinable:
     """SQL for the recipient's domain: what stands after the @ of an address, else nothing."""
-    if not has_domains(kind):
+    if not has_recipient_domains(kind):
         return Value("")
     core = F("destination__core")
     return Substr(core, StrIndex(core, Value("@")) + 1, 255)
