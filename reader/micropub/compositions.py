@@ -32,6 +32,8 @@ LONGEST_KEY = 60
 MOST_SIDE = 2048
 MOST_PICTURE_BYTES = 3_000_000
 
+RESTORED = "A backup was restored here: it may have been posted before that."
+
 State = Composition.State
 CHANGEABLE = (State.KEPT, State.REFUSED)
 # On the way, and nobody knows better at the moment.
@@ -177,6 +179,12 @@ def throw_away(*, composition: Composition) -> None:
     if row.state in UNDER_WAY:
         raise Refused(gettext("It is being sent at this very moment."))
     row.delete()
+
+
+def doubt_unsent(now: datetime) -> None:
+    """A backup was restored: what it has under way may have been posted since, so the sites are asked."""
+    unsent = Composition.objects.filter(state__in=UNDER_WAY)
+    unsent.update(state=State.UNSURE, due_at=now, attempts=0, problem=RESTORED, **RELEASED)
 
 
 def react(*, reader: Reader, entry: Entry, kind: str, now: datetime) -> Composition:

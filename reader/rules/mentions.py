@@ -20,7 +20,7 @@ _OPENING, _CLOSING = "(<[{\"'“‘«", ".,;:!?)>]}\"'”’»"
 _PORTS = {"http": 80, "https": 443}
 # A pair is looked at once in so long, however often it is named.
 LOOK_EVERY = timedelta(minutes=1)
-FIRST_RETRY, LONGEST_RETRY = timedelta(minutes=1), timedelta(hours=6)
+FIRST_RETRY, LONGEST_RETRY = timedelta(minutes=5), timedelta(hours=6)
 MOST_TRIES = 6
 
 

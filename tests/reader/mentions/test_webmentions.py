@@ -364,7 +364,8 @@ def test_a_server_that_fails_is_asked_again_for_a_while(
     assert mention.due_at > utcnow()
     assert str(status) in mention.problem
     server.serve("/reply", reply_to(page), headers=HTML)
-    assert looked(timedelta(minutes=3)) == 1
+    assert looked(timedelta(minutes=3)) == 0
+    assert looked(timedelta(minutes=6)) == 1
     assert said(ada) == ["Well said."]
     assert Mention.objects.get().problem == ""
 

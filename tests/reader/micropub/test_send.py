@@ -11,6 +11,7 @@ from PIL import Image
 from common.clock import utcnow
 from common.refused import Refused
 from common.secrets import opened
+from delivery.engine.restore_hold import begin
 from reader.entries.prune import prune
 from reader.micropub import send
 from reader.micropub.compositions import (
@@ -468,3 +469,17 @@ def test_erasing_a_reader_erases_what_they_wrote(connected: Reader) -> None:
     written(connected, photos=[a_photo()])
     drop_reader(reader=connected, now=utcnow())
     assert (Composition.objects.count(), Photo.objects.count()) == (0, 0)
+
+
+def test_after_a_restore_nothing_is_posted_that_may_have_been_posted_before(
+    connected: Reader, ours: MicropubSite
+) -> None:
+    ours.posts.append({"content": ["Posted before."]})
+    ours.published = utcnow().isoformat()
+    written(connected, Said(content="Posted before."), key="a")
+    written(connected, Said(content="Never posted."), key="b")
+    begin(now=utcnow())
+    sent()
+    found = dict(Composition.objects.values_list("key", "state"))
+    assert found == {"a": State.POSTED, "b": State.UNSURE}
+    assert len(ours.posts) == 1
