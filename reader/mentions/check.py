@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 LOOK_LEASE = timedelta(seconds=60)
 LOOKS_AT_ONCE = 4
 BLOCKED = "The author or the site is blocked."
-UNFORESEEN = "Reading it failed in an unforeseen way."
+UNREADABLE = "Reading it failed in an unforeseen way."
 
 
 def check_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
@@ -72,7 +72,7 @@ def _looked(row: Mention) -> Look:
         return look_at(row.source, row.target)
     except Exception:
         log.exception("a mention could not be read", extra={"mention": row.pk})
-        return Look(problem=UNFORESEEN, is_later=True)
+        return Look(problem=UNREADABLE, is_later=True)
 
 
 @transaction.atomic

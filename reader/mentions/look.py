@@ -21,9 +21,9 @@ from reader.rules.mentions import (
 
 ACCEPTED = {"Accept": "text/html, application/xhtml+xml, application/json;q=0.8, text/plain;q=0.7, */*;q=0.1"}
 MAX_SOURCE = 1_000_000
-SECONDS = 5.0
+LOOK_SECONDS = 5.0
 GONE = (404, 410)
-AGAIN = (408, 421, 425, 429)
+LATER = (408, 421, 425, 429)
 LONGEST_QUOTE = 500
 NO_LINK = "The source does not link to the target."
 
@@ -45,13 +45,13 @@ class Look:
 def look_at(source: str, target: str) -> Look:
     """Fetches the source, and reads what it says of the target. Raises nothing that a server can cause."""
     try:
-        answer = client().get(source, headers=ACCEPTED, timeout=SECONDS, max_bytes=MAX_SOURCE)
+        answer = client().get(source, headers=ACCEPTED, timeout=LOOK_SECONDS, max_bytes=MAX_SOURCE)
     except FetchError as error:
         return Look(problem=str(error), is_later=isinstance(error, Unreached))
     if answer.status in GONE:
         return Look(problem=f"The source is gone (HTTP {answer.status}).", is_gone=True)
     if not 200 <= answer.status < 300:
-        is_later = answer.status >= 500 or answer.status in AGAIN
+        is_later = answer.status >= 500 or answer.status in LATER
         return Look(problem=f"The source answers with an error (HTTP {answer.status}).", is_later=is_later)
     try:
         with expense.allowance():

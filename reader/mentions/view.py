@@ -11,8 +11,8 @@ from reader.mentions.receive import TooMany, receive
 from reader.models import Reader
 from reader.people.readers import may_read
 
-FORM = "application/x-www-form-urlencoded"
-TAKEN = "Thank you. The source is looked at soon."
+WEBMENTION_TYPE = "application/x-www-form-urlencoded"
+THANKS = "Thank you. The source is looked at soon."
 
 
 @csrf_exempt
@@ -24,8 +24,8 @@ def webmention(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method != "POST":
         words = "This address takes webmentions: POST a form with source and target."
         return _told(words, HTTPStatus.METHOD_NOT_ALLOWED, Allow="POST")
-    if request.content_type != FORM:
-        return _told(f"Send a form ({FORM}) with source and target.", HTTPStatus.BAD_REQUEST)
+    if request.content_type != WEBMENTION_TYPE:
+        return _told(f"Send a form ({WEBMENTION_TYPE}) with source and target.", HTTPStatus.BAD_REQUEST)
     given = {name: request.POST.get(name, "") for name in ("source", "target")}
     try:
         receive(reader=reader, asker=request.META.get("REMOTE_ADDR", ""), now=utcnow(), **given)
@@ -34,7 +34,7 @@ def webmention(request: HttpRequest, slug: str) -> HttpResponse:
         return _told(str(error), HTTPStatus.TOO_MANY_REQUESTS, **headers)
     except Refused as error:
         return _told(str(error), HTTPStatus.BAD_REQUEST)
-    return _told(TAKEN, HTTPStatus.ACCEPTED)
+    return _told(THANKS, HTTPStatus.ACCEPTED)
 
 
 def _told(words: str, status: HTTPStatus, **headers: str) -> HttpResponse:

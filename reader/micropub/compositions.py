@@ -15,19 +15,19 @@ from common.refused import Refused
 from common.text import one_line, shortened
 from reader.models import Composition, Entry, Photo, Reader
 from reader.rules.micropub import (
-    AT_ONCE,
     BOOKMARK,
     LONGEST_ALT,
     LONGEST_CONTENT,
     LONGEST_NAME,
     MOST_PHOTOS,
+    WORDLESS,
     Said,
     cleaned,
     lacks,
 )
 
 MOST_UNPOSTED = 200
-LONGEST_KEY = 60
+LONGEST_FORM_KEY = 60
 # As large as a site shows them; of that size a photograph has less.
 MOST_SIDE = 2048
 MOST_PICTURE_BYTES = 3_000_000
@@ -91,7 +91,7 @@ def keep(
     What is under way or was posted stays as it is: that form was sent already. `removed` are keys of photos.
     """
     key = one_line(key)
-    if not 1 <= len(key) <= LONGEST_KEY:
+    if not 1 <= len(key) <= LONGEST_FORM_KEY:
         raise Refused(gettext("Open the page anew, and write it there."))
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     row = Composition.objects.select_for_update().filter(reader=reader, key=key).first()
@@ -194,7 +194,7 @@ def react(*, reader: Reader, entry: Entry, kind: str, now: datetime) -> Composit
     """
     jf2 = entry.jf2 or {}
     url, name = str(jf2.get("url", "")), str(jf2.get("name", ""))
-    if kind not in AT_ONCE or not url:
+    if kind not in WORDLESS or not url:
         raise Refused(gettext("That cannot be done with this post."))
     said = Said(kind=kind, url=url, name=shortened(one_line(name), LONGEST_NAME) if kind == BOOKMARK else "")
     row = keep(reader=reader, key=f"{kind}-{entry.pk}", said=said, entry=entry, now=now)

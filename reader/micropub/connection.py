@@ -17,9 +17,9 @@ from reader.micropub.site import Site
 from reader.models import Reader
 from reader.people.own_sites import connect_site
 
-SCOPES = ("create", "media")
+ASKED_SCOPES = ("create", "media")
 # "post" is what older servers call it.
-POSTING = frozenset({"create", "post"})
+POSTING_SCOPES = frozenset({"create", "post"})
 # A token that ends sooner is renewed before it is used.
 LEAST_LEFT = timedelta(minutes=2)
 
@@ -33,13 +33,13 @@ def ask_site(*, me: str, redirect_uri: str, now: datetime) -> Begun:
             % {"host": host_of(endpoints.me)},
             "me",
         )
-    return begin(endpoints, redirect_uri=redirect_uri, scopes=SCOPES, now=now)
+    return begin(endpoints, redirect_uri=redirect_uri, scopes=ASKED_SCOPES, now=now)
 
 
 def connect(*, reader: Reader, kept: Mapping[str, Any], answer: Mapping[str, str], now: datetime) -> None:
     """Keeps the token that the person's site gives (network). It is theirs from now on. Raises Refused."""
     granted = finish(kept, answer, now=now)
-    if not POSTING & set(granted.scopes):
+    if not POSTING_SCOPES & set(granted.scopes):
         raise Refused(
             gettext("%(host)s did not allow to post. Say yes to that there.") % {"host": host_of(granted.me)}
         )

@@ -20,6 +20,7 @@ from common.passes import TimeBudget
 from common.shutdown import stopping
 from reader.indieauth.client import Granted
 from reader.indieauth.discovery import NotConfirmed
+from reader.micropub.compositions import State
 from reader.micropub.config import config_at
 from reader.micropub.connection import keep_token, renewed, site_of
 from reader.micropub.site import Answer, Picture, Site, create, newest_posts, upload
@@ -28,15 +29,13 @@ from reader.rules.micropub import Said, find_posted, next_look_up, next_try
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 4
+SENT_AT_ONCE = 4
 LOOKED_THROUGH = 50
 # Longer than all requests for one post together: renewing, asking what it can, four pictures, the post.
 SEND_LEASE = timedelta(minutes=5)
 NOT_CONNECTED = "Your site is not connected. Connect it, and send it again."
 UNFORESEEN = "It failed in an unforeseen way."
 LOST = "The answer of your site was lost."
-
-State = Composition.State
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
     left, done = TimeBudget(budget), 0
     if not Composition.objects.due(clock()).exists():
         return done
-    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="compose") as pool:
+    with ThreadPoolExecutor(SENT_AT_ONCE, thread_name_prefix="compose") as pool:
         while not left.is_spent and not stopping.is_set():
             jobs = _claimed(clock())
             if not jobs:
@@ -101,7 +100,7 @@ def _claimed(now: datetime) -> list[Job]:
     rows: dict[int, Composition] = {}
     for row in due.filter(reader__in=free).select_for_update(skip_locked=True)[:LOOKED_THROUGH]:
         rows.setdefault(row.reader_id, row)
-    held, chosen = lease(now, SEND_LEASE), list(rows.values())[:AT_ONCE]
+    held, chosen = lease(now, SEND_LEASE), list(rows.values())[:SENT_AT_ONCE]
     for row in chosen:
         row.lease_token, row.lease_until = held.token, held.until
         if row.state == State.WAITING:

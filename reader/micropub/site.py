@@ -17,7 +17,7 @@ from feeds.parsing.media import absolute
 from reader.indieauth.discovery import json_object, sentence
 from reader.rules.micropub import LONGEST_PROBLEM, Config, Said, as_form, as_json, config_of, targets_of
 
-SECONDS = 20.0
+POST_SECONDS = 20.0
 CONFIG_SECONDS = 5.0
 MAX_ANSWER = 1_000_000
 LOOKED_AT = 20
@@ -112,7 +112,7 @@ def create(site: Site, said: Said, pictures: Iterable[Picture]) -> Answer:
 def _post(site: Site, url: str, body: bytes, kind: str) -> Answer:
     try:
         answer = client().push(
-            url, body=body, headers={**site.headers, "Content-Type": kind}, timeout=SECONDS
+            url, body=body, headers={**site.headers, "Content-Type": kind}, timeout=POST_SECONDS
         )
     except FetchError as error:
         # (What to do then is said where it is shown.)

@@ -32,7 +32,7 @@ from reader.rules.micropub import (
     LIKE,
     LONGEST_CONTENT,
     LONGEST_NAME,
-    LONGEST_URL,
+    LONGEST_POST_URL,
     MOST_PHOTOS,
     NOTE,
     PROPERTY,
@@ -95,7 +95,7 @@ class Line:
 @takes_body(MOST_SENT, files=True, for_users=True)
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
-def compose(request: HttpRequest, reader: Reader) -> HttpResponse:
+def compose_page(request: HttpRequest, reader: Reader) -> HttpResponse:
     """The form, of a new post or (`draft`) of one that was kept; and what was written lately."""
     if request.method == "POST":
         return _keep(request, reader)
@@ -106,7 +106,7 @@ def compose(request: HttpRequest, reader: Reader) -> HttpResponse:
         return _form(request, reader, Said.from_json(row.said), key=row.key, entry=row.entry)
     entry = _entry(reader, request.GET.get("entry", ""))
     about, kind = (entry.jf2 or {}) if entry else request.GET, request.GET.get("kind", NOTE)
-    said = Said(kind=kind if kind in KINDS else NOTE, url=str(about.get("url", ""))[:LONGEST_URL])
+    said = Said(kind=kind if kind in KINDS else NOTE, url=str(about.get("url", ""))[:LONGEST_POST_URL])
     return _form(request, reader, said, key=secrets.token_urlsafe(12), entry=entry)
 
 
@@ -139,7 +139,7 @@ def composed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 
 @for_readers
 @require_POST
-def react(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
+def reaction(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     """Likes, reposts or bookmarks a post on the reader's own site."""
     entry = entry_of(reader, min(pk, LARGEST_KEY))
     try:
@@ -158,7 +158,7 @@ def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
     if request.POST.get("act") == "disconnect":
         disconnect(reader=reader)
         return HttpResponseRedirect(reverse("reader:compose"))
-    me = request.POST.get("me", "")[:LONGEST_URL]
+    me = request.POST.get("me", "")[:LONGEST_POST_URL]
     if not is_within(f"reader-connects-{reader.pk}", CONNECTIONS_A_MINUTE):
         problem = gettext("That was often. Please wait a minute.")
         return _unconnected(request, reader, me, problem, status=HTTPStatus.TOO_MANY_REQUESTS)
@@ -285,7 +285,7 @@ def _form(
         "lines": _lines(reader),
         "problem": str(error) if error else "",
         "field": error.field if error else "",
-        "longest": {"name": LONGEST_NAME, "content": LONGEST_CONTENT, "url": LONGEST_URL},
+        "longest": {"name": LONGEST_NAME, "content": LONGEST_CONTENT, "url": LONGEST_POST_URL},
     }
     return render(request, "reader/compose.html", context, status=_status(context["problem"]))
 

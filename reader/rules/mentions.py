@@ -21,7 +21,7 @@ _PORTS = {"http": 80, "https": 443}
 # A pair is looked at once in so long, however often it is named.
 LOOK_EVERY = timedelta(minutes=1)
 FIRST_RETRY, LONGEST_RETRY = timedelta(minutes=5), timedelta(hours=6)
-MOST_TRIES = 6
+MOST_LOOKS = 6
 
 
 def comparable(url: str) -> str:
@@ -91,7 +91,7 @@ def next_look(attempts: int, *, chance: float | None = None) -> timedelta | None
 
     `attempts` counts this one.
     """
-    if attempts >= MOST_TRIES:
+    if attempts >= MOST_LOOKS:
         return None
     return delay(attempts, first=FIRST_RETRY, limit=LONGEST_RETRY, chance=chance)
 

@@ -24,7 +24,7 @@ NOTE, ARTICLE, REPLY, LIKE, REPOST, BOOKMARK, RSVP = (
 )
 KINDS = (NOTE, ARTICLE, REPLY, RSVP, LIKE, REPOST, BOOKMARK)
 # What needs no words: a button does it.
-AT_ONCE = (LIKE, REPOST, BOOKMARK)
+WORDLESS = (LIKE, REPOST, BOOKMARK)
 PROPERTY = {
     REPLY: "in-reply-to",
     RSVP: "in-reply-to",
@@ -36,7 +36,7 @@ RSVPS = ("yes", "no", "maybe", "interested")
 VISIBILITIES = ("", "public", "unlisted", "private")
 LONGEST_CONTENT = 50_000
 LONGEST_NAME = 500
-LONGEST_URL = 4_000
+LONGEST_POST_URL = 4_000
 LONGEST_ALT = 2_000
 LONGEST_CATEGORY = 100
 MOST_CATEGORIES = 20
@@ -97,7 +97,7 @@ def cleaned(said: Said) -> Said:
     kind = said.kind if said.kind in KINDS else NOTE
     return Said(
         kind=kind,
-        url=one_line(said.url)[:LONGEST_URL] if kind in PROPERTY else "",
+        url=one_line(said.url)[:LONGEST_POST_URL] if kind in PROPERTY else "",
         name=shortened(one_line(said.name), LONGEST_NAME) if kind in (ARTICLE, BOOKMARK) else "",
         content=without_controls(said.content.replace("\r\n", "\n")).strip()
         if kind not in (LIKE, REPOST)
@@ -206,7 +206,7 @@ def find_posted(items: Sequence[object], said: Said, *, since: datetime) -> str 
 def _says_same(values: Mapping[str, Any], said: Said) -> bool:
     if said.kind in PROPERTY and _text(values, PROPERTY[said.kind]) != said.url:
         return False
-    if said.kind in AT_ONCE or said.kind == RSVP:
+    if said.kind in WORDLESS or said.kind == RSVP:
         return said.kind != RSVP or _text(values, "rsvp") == said.rsvp
     return bool(said.content) and _words(_text(values, "content")) == _words(said.content)
 

@@ -390,7 +390,7 @@ def test_a_server_that_never_answers_is_given_up_and_what_it_said_before_stays(
 def test_a_source_is_bounded_in_size_time_and_redirects(
     send: Send, server: FeedServer, page: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reader.mentions.look.SECONDS", 0.5)
+    monkeypatch.setattr("reader.mentions.look.LOOK_SECONDS", 0.5)
     sources = {
         "large": lambda: server.serve("/x", reply_to(page) + " " * 1_100_000, headers=HTML),
         "slow": lambda: server.serve("/x", reply_to(page), headers=HTML, drip=0.2),

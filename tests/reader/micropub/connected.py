@@ -40,4 +40,4 @@ def connected(ada: Reader, ours: MicropubSite) -> Reader:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Any:
     """No answer is waited for longer than a moment."""
-    monkeypatch.setattr(site, "SECONDS", 0.4)
+    monkeypatch.setattr(site, "POST_SECONDS", 0.4)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from feeds.parsing.entry import Entry, Social
 from reader.rules.mentions import (
-    MOST_TRIES,
+    MOST_LOOKS,
     comparable,
     html_links_to,
     is_within,
@@ -142,6 +142,6 @@ def test_the_kind_is_what_is_done_with_the_target(
 
 
 def test_a_server_that_is_down_is_asked_less_and_less_and_then_no_more() -> None:
-    waits = [next_look(number, chance=0.5) for number in range(1, MOST_TRIES)]
+    waits = [next_look(number, chance=0.5) for number in range(1, MOST_LOOKS)]
     assert waits == sorted(waits, key=lambda wait: wait.total_seconds() if wait else 0)
-    assert next_look(MOST_TRIES) is None
+    assert next_look(MOST_LOOKS) is None
