@@ -57,7 +57,12 @@ def foreign_token(*, reader: Reader, key: str, now: datetime) -> Token | None:
     Where to ask is what that site named when it was connected, never what the request says. Raises CannotAsk
     and OfSomebodyElse.
     """
-    if not reader.me or reader.verified_at is None or key.startswith(PREFIX) or not _KEY.fullmatch(key):
+    if (
+        reader.verified_at is None
+        or not reader.endpoints
+        or key.startswith(PREFIX)
+        or not _KEY.fullmatch(key)
+    ):
         return None
     endpoints = endpoints_of(reader.endpoints)
     digest = digest_of(f"{reader.pk} {reader.verified_at.timestamp()} {key}")
