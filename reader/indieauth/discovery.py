@@ -21,7 +21,7 @@ PERMANENT = (301, 308)
 # What a person's page may name.
 METADATA, AUTHORIZATION, TOKEN = "indieauth-metadata", "authorization_endpoint", "token_endpoint"
 MICROPUB, MICROSUB = "micropub", "microsub"
-RELATIONS = (METADATA, AUTHORIZATION, TOKEN, MICROPUB, MICROSUB)
+_WANTED = (METADATA, AUTHORIZATION, TOKEN, MICROPUB, MICROSUB)
 
 
 class NotConfirmed(Refused):
@@ -144,7 +144,7 @@ def _relations(page: Fetched) -> dict[str, str]:
     """Relation → the first address for it (§4.1)."""
     found: dict[str, str] = {}
     for relation, target, base in declared_links(page):
-        if relation in RELATIONS and relation not in found and (url := _endpoint(target, base)):
+        if relation in _WANTED and relation not in found and (url := _endpoint(target, base)):
             found[relation] = url
     return found
 

@@ -12,7 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from common.clock import utcnow
 from reader.indieauth.addresses import issuer, profile_of, site_url
-from reader.indieauth.grants import Exchange, Given, NotGranted, redeem, redeem_for_name, refresh, revoke
+from reader.indieauth.grants import Exchange, NotGranted, redeem, redeem_for_name, refresh, revoke
 from reader.models import Reader, Token
 from reader.people.readers import OFF, may_read
 from reader.people.tokens import IDLE, ends_at, known_token, token_of
@@ -20,11 +20,12 @@ from reader.rules.scopes import GRANTABLE, PROFILE
 
 log = logging.getLogger(__name__)
 
-Json = dict[str, Any]
+Answer = dict[str, Any]
 CODE, REFRESH = "authorization_code", "refresh_token"
+# Clients in browsers stand at addresses of their own, and no cookie counts at ours.
 OPEN_TO_ALL = {
     "Access-Control-Allow-Origin": "*",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Cache-Control, Last-Event-ID",
     "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
     "Access-Control-Max-Age": "86400",
     # RFC 6749 §5.1.
@@ -39,10 +40,10 @@ class Unknown(Exception):
 
 def _endpoint(
     *methods: str,
-) -> Callable[[Callable[[HttpRequest], Json]], Callable[[HttpRequest], HttpResponse]]:
+) -> Callable[[Callable[[HttpRequest], Answer]], Callable[[HttpRequest], HttpResponse]]:
     """A function of the request that gives JSON, as a view with the errors of RFC 6749 §5.2."""
 
-    def made(answer: Callable[[HttpRequest], Json]) -> Callable[[HttpRequest], HttpResponse]:
+    def made(answer: Callable[[HttpRequest], Answer]) -> Callable[[HttpRequest], HttpResponse]:
         @csrf_exempt
         @wraps(answer)
         def view(request: HttpRequest) -> HttpResponse:
@@ -69,7 +70,7 @@ def _endpoint(
 
 
 @_endpoint("GET")
-def metadata(request: HttpRequest) -> Json:
+def metadata(request: HttpRequest) -> Answer:
     """§4.1.1, and RFC 8414."""
     return {
         "issuer": issuer(),
@@ -88,14 +89,14 @@ def metadata(request: HttpRequest) -> Json:
 
 
 @_endpoint("POST")
-def exchange_for_name(request: HttpRequest) -> Json:
+def exchange_for_name(request: HttpRequest) -> Answer:
     """A code for who somebody is (§5.3.1)."""
     code = redeem_for_name(_shown(request), now=utcnow())
     return _who(code.reader, code.scopes)
 
 
 @_endpoint("GET", "POST")
-def token(request: HttpRequest) -> Json:
+def token(request: HttpRequest) -> Answer:
     """A token for a code or a refresh token (§5.3.2, §5.5). GET says what a token is, as in older days."""
     if request.method != "POST":
         known = _bearer(request)
@@ -115,23 +116,30 @@ def token(request: HttpRequest) -> Json:
         case _:
             message = f"The grant_type is {CODE} or {REFRESH}."
             raise NotGranted(message, "unsupported_grant_type")
-    return _token_json(given)
+    return {
+        "access_token": given.key,
+        "token_type": "Bearer",
+        "scope": " ".join(given.token.scopes),
+        "expires_in": int(IDLE.total_seconds()),
+        "refresh_token": given.refresh_key,
+        **_who(given.token.reader, given.token.scopes),
+    }
 
 
 @_endpoint("POST")
-def revocation(request: HttpRequest) -> Json:
+def revocation(request: HttpRequest) -> Answer:
     """RFC 7009: 200, whatever the token was."""
     return _revoke(request)
 
 
 @_endpoint("POST")
-def introspection(request: HttpRequest) -> Json:
+def introspection(request: HttpRequest) -> Answer:
     """RFC 7662, for what acts for the same person: a token of theirs has to be shown."""
     asker = _bearer(request)
     found = known_token(key=_needed(request, "token"), now=utcnow())
     if found is None or found.reader_id != asker.reader_id:
         return {"active": False}
-    about: Json = {
+    about: Answer = {
         "active": True,
         "me": profile_of(found.reader),
         "client_id": found.client_id,
@@ -164,23 +172,12 @@ def _bearer(request: HttpRequest) -> Token:
     return found
 
 
-def _revoke(request: HttpRequest) -> Json:
+def _revoke(request: HttpRequest) -> Answer:
     revoke(key=_needed(request, "token"), now=utcnow())
     return {}
 
 
-def _token_json(given: Given) -> Json:
-    return {
-        "access_token": given.key,
-        "token_type": "Bearer",
-        "scope": " ".join(given.token.scopes),
-        "expires_in": int(IDLE.total_seconds()),
-        "refresh_token": given.refresh_key,
-        **_who(given.token.reader, given.token.scopes),
-    }
-
-
-def _who(reader: Reader, scopes: list[str]) -> Json:
+def _who(reader: Reader, scopes: list[str]) -> Answer:
     me = profile_of(reader)
     profile = {"profile": {"name": name_of(reader), "url": me}} if PROFILE in scopes else {}
     return {"me": me, **profile}

@@ -40,6 +40,7 @@ def token_row(token: Token) -> dict[str, Any]:
     return {
         "id": token.pk,
         "client": token.client,
+        "client_id": token.client_id,
         "scopes": token.scopes,
         "made_at": token.made_at,
         "last_used_at": token.last_used_at,

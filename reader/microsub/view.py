@@ -14,6 +14,7 @@ from common.clock import utcnow
 from common.rates import is_within
 from common.refused import Refused
 from reader.channels.channels import NoSuchChannel
+from reader.indieauth.endpoints import OPEN_TO_ALL
 from reader.indieauth.foreign import CannotAsk, OfSomebodyElse, foreign_token
 from reader.microsub.actions import Call, answer
 from reader.microsub.errors import ApiError, invalid, not_found, unauthorized
@@ -27,14 +28,6 @@ log = logging.getLogger(__name__)
 
 CALLS_A_MINUTE = 600
 WINDOW_SECONDS = 60
-# Clients in browsers stand at addresses of their own, and no cookie counts here.
-OPEN_TO_ALL = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Cache-Control, Last-Event-ID",
-    "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
-    "Access-Control-Max-Age": "86400",
-    "Cache-Control": "no-store",
-}
 
 
 @csrf_exempt

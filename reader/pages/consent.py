@@ -25,7 +25,7 @@ from reader.pages.access import for_readers, policy_with_form_to
 from reader.rules import scopes
 from reader.rules.identity import client_id_of, is_challenge, origin_of
 
-ASKS_A_MINUTE = 20
+PAGES_A_MINUTE = 20
 LONGEST_STATE = 2_000
 
 
@@ -85,7 +85,10 @@ def ask(request: HttpRequest, reader: Reader) -> HttpResponse:
         "query": request.META.get("QUERY_STRING", ""),
     }
     response = render(request, "reader/consent.html", context)
-    response.headers["Content-Security-Policy"] = policy_with_form_to(_form_target(asked.redirect_uri))
+    target = origin_of(asked.redirect_uri) or ""
+    # A policy knows no addresses in brackets (CSP 3 §2.3.1): then the scheme has to do.
+    target = f"{urlsplit(target).scheme}:" if "[" in target else target
+    response.headers["Content-Security-Policy"] = policy_with_form_to(target)
     return response
 
 
@@ -119,7 +122,7 @@ def _asked(request: HttpRequest, reader: Reader) -> Asked:
         client_id = client_id_of(given.get("client_id", ""))
     except Refused as error:
         raise CannotLeadBack(str(error)) from error
-    if not is_within(f"indieauth-asks-{reader.pk}", ASKS_A_MINUTE):
+    if not is_within(f"indieauth-asks-{reader.pk}", PAGES_A_MINUTE):
         raise CannotLeadBack("That was often. Please wait a minute.")
     client, redirect_uri = read_client(client_id), given.get("redirect_uri", "")
     if not client.may_return_to(redirect_uri):
@@ -148,12 +151,6 @@ def _asked(request: HttpRequest, reader: Reader) -> Asked:
 def _refused(request: HttpRequest, error: CannotLeadBack) -> HttpResponse:
     context = {"details": str(error)}
     return render(request, "reader/consent_refused.html", context, status=HTTPStatus.BAD_REQUEST)
-
-
-def _form_target(redirect_uri: str) -> str:
-    """The origin for a policy, which knows no addresses in brackets (CSP 3 §2.3.1): then its scheme."""
-    origin = origin_of(redirect_uri) or ""
-    return f"{origin.partition(':')[0]}:" if "[" in origin else origin
 
 
 def scope_words() -> dict[str, str]:

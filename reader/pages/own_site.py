@@ -20,7 +20,7 @@ from reader.pages.access import for_readers, policy_to_own_sites, surroundings
 from reader.people.own_sites import TakenSite, connect_site, disconnect_site
 from reader.rules.identity import LONGEST_IDENTITY
 
-LOOKS_A_MINUTE = 10
+SITES_A_MINUTE = 10
 # In the session: what was begun and not finished.
 BEGUN = "own_site"
 
@@ -35,7 +35,7 @@ def own_site(request: HttpRequest, reader: Reader) -> HttpResponse:
         disconnect_site(reader=reader)
         return HttpResponseRedirect(reverse("reader:site"))
     typed = one_line(request.POST.get("me", ""))[: LONGEST_IDENTITY + 1]
-    if not is_within(f"own-site-{reader.pk}", LOOKS_A_MINUTE):
+    if not is_within(f"own-site-{reader.pk}", SITES_A_MINUTE):
         problem = gettext("That was often. Please wait a minute.")
         return _page(request, reader, typed=typed, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:

@@ -217,6 +217,51 @@ class TestSigningIn:
             finish(kept_of(one), answer, now=NOW)
 
 
+class TestPrivateNetworks:
+    """What a page or a server names may be anything: it is called only if it is public."""
+
+    INSIDE = (
+        "http://169.254.169.254/latest/",
+        "http://10.0.0.1/",
+        "http://[fd00::1]/",
+        "http://[::ffff:10.0.0.1]/",
+    )
+
+    @pytest.mark.parametrize("inside", INSIDE)
+    def test_as_somebodys_address(self, inside: str) -> None:
+        with pytest.raises(NotConfirmed, match="is not on the public web"):
+            discover(inside)
+
+    @pytest.mark.parametrize("inside", INSIDE)
+    def test_where_that_leads(self, server: FeedServer, inside: str) -> None:
+        server.redirect("/ada/", inside)
+        with pytest.raises(NotConfirmed, match="is not on the public web"):
+            discover(server.url("/ada/"))
+
+    @pytest.mark.parametrize("inside", INSIDE)
+    def test_as_what_describes_the_server(self, own_site: OwnSite, inside: str) -> None:
+        own_site.rels["indieauth-metadata"] = inside
+        with pytest.raises(NotConfirmed, match="is not on the public web"):
+            discover(own_site.me)
+
+    @pytest.mark.parametrize("scopes", [(), ("create",)])
+    @pytest.mark.parametrize("inside", INSIDE)
+    def test_as_where_a_code_is_exchanged(
+        self, own_site: OwnSite, inside: str, scopes: tuple[str, ...]
+    ) -> None:
+        own_site.metadata |= {"token_endpoint": inside, "authorization_endpoint": inside}
+        one = begun(own_site, *scopes)
+        with pytest.raises(NotConfirmed, match="is not on the public web"):
+            finish(kept_of(one), own_site.says_yes(one.url), now=NOW)
+
+    @pytest.mark.parametrize("inside", INSIDE)
+    def test_as_whom_a_server_names(self, own_site: OwnSite, inside: str) -> None:
+        own_site.said = {"me": inside}
+        one = begun(own_site)
+        with pytest.raises(NotConfirmed, match="is not on the public web"):
+            finish(kept_of(one), own_site.says_yes(one.url), now=NOW)
+
+
 def test_our_client_id_leads_to_what_we_are(client: Client) -> None:
     answer = client.get("/indieauth/client.json")
     about = answer.json()

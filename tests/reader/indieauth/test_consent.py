@@ -12,7 +12,7 @@ from tests.reader.indieauth.client_app import ClientApp
 from tests.servers.feed_server import FeedServer, Reply, Request
 from tests.servers.own_site import HTML, JSON
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 def served(server: FeedServer, **about: Any) -> str:

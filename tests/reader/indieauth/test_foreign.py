@@ -16,7 +16,7 @@ from tests.reader.client import MicrosubClient
 from tests.servers.feed_server import Reply
 from tests.servers.own_site import OwnSite
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture
@@ -212,6 +212,13 @@ def test_what_is_not_public_is_not_called(ada: Reader, either: OwnSite, settings
     settings.ALLOW_PRIVATE_NETWORKS = []
     assert error(ada) == (503, "temporarily_unavailable")
     assert either.server.requests == []
+
+
+@pytest.mark.parametrize("inside", ["http://169.254.169.254/", "http://10.0.0.1/", "http://[::1]:1/"])
+def test_an_endpoint_within_a_private_network_is_not_called(ada: Reader, site: OwnSite, inside: str) -> None:
+    ada.endpoints |= {"introspection": inside, "token": inside}
+    ada.save()
+    assert error(ada) == (503, "temporarily_unavailable")
 
 
 def test_a_reader_who_may_not_read_is_not_asked_for(ada: Reader, site: OwnSite, settings: Any) -> None:
