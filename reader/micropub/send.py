@@ -66,7 +66,7 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
         return done
     with ThreadPoolExecutor(SENT_AT_ONCE, thread_name_prefix="compose") as pool:
         while not left.is_spent and not stopping.is_set():
-            jobs = _claimed(clock())
+            jobs = claimed(clock())
             if not jobs:
                 break
             unsure = [job for job in jobs if job.row.state == State.UNSURE]
@@ -86,8 +86,11 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
 
 
 @transaction.atomic
-def _claimed(now: datetime) -> list[Job]:
-    """One of a reader at a time: their posts keep their order, and their token is renewed once."""
+def claimed(now: datetime) -> list[Job]:
+    """Some that are due, which are the caller's for five minutes.
+
+    One of a reader at a time: their posts keep their order, and their token is renewed once.
+    """
     due = Composition.objects.due(now).order_by("due_at", "pk")
     wanted = set(due.values_list("reader", flat=True)[:LOOKED_THROUGH])
     busy = Composition.objects.filter(reader__in=wanted, lease_until__gte=now).values_list(

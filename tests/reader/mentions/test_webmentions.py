@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 
 from common.clock import utcnow
@@ -17,6 +18,7 @@ from reader.models import Entry, Mention, Place, Reader, Unread
 from reader.people.readers import drop_reader
 from reader.timelines.stars import star
 from tests.factories import NOW
+from tests.races import beside
 from tests.reader.client import MicrosubClient
 from tests.reader.mentions.conftest import FORM, HTML, reply_to
 from tests.servers.feed_server import FeedServer
@@ -513,3 +515,22 @@ def test_the_pages_of_a_site_of_ones_own_count_once_it_is_proven(
     assert send(source, post).status_code == 400
     Reader.objects.update(verified_at=NOW)
     assert send(source, post).status_code == 202
+
+
+def test_the_same_pair_at_one_moment_is_one_row(
+    transactional_db: None, ada: Reader, source: str, page: str
+) -> None:
+    def received() -> Mention:
+        return receive.receive(reader=ada, source=source, target=page, asker="203.0.113.1", now=utcnow())
+
+    one, two = beside(received, received)
+    assert one.pk == two.pk
+
+
+def test_two_workers_look_at_a_source_once(
+    transactional_db: None, ada: Reader, send: Send, server: FeedServer, source: str, page: str
+) -> None:
+    send(source, page)
+    rows, done = beside(lambda: check.claimed(utcnow()), check_due, blocks=connection.vendor == "sqlite")
+    assert (len(rows), done) == (1, 0)
+    assert server.requests == []

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from PIL import Image
 
 from common.clock import utcnow
@@ -29,6 +30,7 @@ from reader.micropub.send import send_due
 from reader.models import Composition, Photo, Reader
 from reader.people.readers import drop_reader
 from reader.rules.micropub import Said
+from tests.races import beside
 from tests.reader.posts import an_entry, put
 from tests.servers.feed_server import FeedServer, Reply
 from tests.servers.micropub_site import MicropubSite
@@ -483,3 +485,20 @@ def test_after_a_restore_nothing_is_posted_that_may_have_been_posted_before(
     found = dict(Composition.objects.values_list("key", "state"))
     assert found == {"a": State.POSTED, "b": State.UNSURE}
     assert len(ours.posts) == 1
+
+
+def test_a_form_that_is_sent_twice_at_one_moment_is_one_post(
+    transactional_db: None, connected: Reader, ours: MicropubSite
+) -> None:
+    one, two = beside(lambda: written(connected), lambda: written(connected))
+    assert one.pk == two.pk
+    assert (sent(), len(ours.posts)) == (1, 1)
+
+
+def test_two_workers_never_have_posts_of_one_reader(
+    transactional_db: None, connected: Reader, ours: MicropubSite
+) -> None:
+    for number in range(3):
+        written(connected, key=str(number))
+    jobs, done = beside(lambda: send.claimed(utcnow()), sent, blocks=connection.vendor == "sqlite")
+    assert (len(jobs), done, ours.posts) == (1, 0, [])
