@@ -3,7 +3,7 @@
 from django.urls import path
 
 from reader.microsub.view import microsub
-from reader.pages import channels, feeds, people, timelines
+from reader.pages import account, channels, feeds, people, timelines
 from reader.pages.media import media
 
 app_name = "reader"
@@ -11,6 +11,11 @@ app_name = "reader"
 urlpatterns = [
     path("reader/", timelines.timeline, name="all"),
     path("reader/begin/", people.begin, name="begin"),
+    path("reader/invitation/<str:key>/", people.invitation, name="invitation"),
+    path("reader/account/", account.account, name="account"),
+    path("reader/account/password/", account.password, name="password"),
+    path("reader/account/data/", account.data, name="data"),
+    path("reader/account/erase/", account.erase, name="erase"),
     path("reader/c/<slug:uid>/", timelines.timeline, name="channel"),
     path("reader/c/<slug:uid>/settings/", channels.channel_settings, name="channel_settings"),
     path("reader/channels/", channels.channels, name="channels"),

@@ -1,7 +1,20 @@
 from reader.models.channel import Channel, Follow, Mute
 from reader.models.entry import Entry
+from reader.models.invitation import Invitation
 from reader.models.mark import Marking, Star
 from reader.models.place import Place, Unread
 from reader.models.reader import Reader, Token
 
-__all__ = ["Channel", "Entry", "Follow", "Marking", "Mute", "Place", "Reader", "Star", "Token", "Unread"]
+__all__ = [
+    "Channel",
+    "Entry",
+    "Follow",
+    "Invitation",
+    "Marking",
+    "Mute",
+    "Place",
+    "Reader",
+    "Star",
+    "Token",
+    "Unread",
+]
