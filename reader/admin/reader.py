@@ -5,17 +5,17 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
-from unfold.decorators import display
+from unfold.decorators import action, display
 
-from common.admin.html import facts, link_to, moment_of, when
+from common.admin.html import add_url, facts, link_to, moment_of, when
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted
-from reader.models import Channel, Follow, Reader, Token
+from reader.models import Channel, Follow, Invitation, Reader, Token
 from reader.people.readers import leave, may_read, set_max_feeds
 
 STANDING = {"here": "success", "not let in": "warning", "leaving": "danger"}
@@ -67,9 +67,10 @@ def erase(request: HttpRequest, keys: list[int]) -> str:
 
 @admin.register(Reader)
 class ReaderAdmin(ServiceAdmin):
-    list_display = ("slug", "user", "channels", "follows", "clients", "last_seen", "made", "standing")
+    list_display = ("name", "user", "channels", "follows", "clients", "last_seen", "made", "standing")
     list_select_related = ("user",)
     search_fields = ("slug", "user__username", "user__email")
+    actions_list = ("invite_somebody",)
     fields = ("max_feeds",)
     empty = EmptyList(
         "Nobody reads here so far",
@@ -112,6 +113,17 @@ class ReaderAdmin(ServiceAdmin):
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
+
+    @action(description="Invite somebody", url_path="invite", icon="person_add", permissions=["invite"])
+    def invite_somebody(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponseRedirect(add_url(Invitation))
+
+    def has_invite_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("reader.add_invitation")
+
+    @display(description="name", ordering="slug")
+    def name(self, reader: Reader) -> str:
+        return reader.slug
 
     @display(description="channels", ordering="channel_count")
     def channels(self, reader: Any) -> int:

@@ -126,7 +126,7 @@ def test_it_is_counted_what_became_of_each(server: FeedServer, monkeypatch: pyte
     monkeypatch.setattr(counters, "_counts", counted)
     monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST_A_MINUTE", 2)
     for path in ("/a.png", "/a.png", "/a.png", "/none.png", "/c.png"):
-        url = server.serve(path, PNG, **({"status": 404} if "none" in path else {}))
+        url = server.serve(path, PNG, status=404 if "none" in path else 200)
         Client().get(media_path(url))
     found = {label: number for (name, label), number in counted.items() if name == "pictures"}
     assert found == {"fetched": 1, "kept": 2, "none": 1, "busy": 1}

@@ -83,7 +83,7 @@ def test_all_data_comes_as_a_zip_of_json_and_opml(ada: Reader, web: Browser, hom
     MicrosubClient(ada).do("mute", channel="global", url="https://a.example/")
     answer = web(ada).get("/reader/account/data/")
     assert answer["Content-Disposition"] == 'attachment; filename="ada.zip"'
-    archive = zipfile.ZipFile(io.BytesIO(b"".join(answer)))  # type: ignore[arg-type]
+    archive = zipfile.ZipFile(io.BytesIO(b"".join(answer)))
     assert archive.testzip() is None
     data = json.loads(archive.read("my-data.json"))
     assert data["reader"] == "ada"
@@ -213,7 +213,7 @@ def test_nobody_changes_the_account_of_another(ada: Reader, bob: Reader, web: Br
         {**given, "old_password": OLD, "new_password1": NEW, "new_password2": NEW},
     )
     browser.post("/reader/account/erase/", {**given, "sure": "on", "password": OLD})
-    archive = zipfile.ZipFile(io.BytesIO(b"".join(browser.get("/reader/account/data/?user=ada"))))  # type: ignore[arg-type]
+    archive = zipfile.ZipFile(io.BytesIO(b"".join(browser.get("/reader/account/data/?user=ada"))))
     assert json.loads(archive.read("my-data.json"))["reader"] == "bob"
     assert erase_leavers(now=utcnow()) == 0
     ada.refresh_from_db()
