@@ -15,14 +15,14 @@ from reader.models import Place, Reader
 from reader.people.readers import add_reader
 from reader.timelines.stars import star
 
-NAME = "ada"
+READER_NAME = "ada"
 # Channels by the blog's tag that is followed there. The whole blog is in Home.
 CHANNELS = {"boatyard": "Boatyard", "bakery": "Bakery"}
 
 
 def begin_to_read(user: User, feed: Feed, blog_url: str, *, clock: Callable[[], datetime]) -> Reader:
     """A reader with unread posts, and a star. Asks the blog (network)."""
-    reader = add_reader(name=NAME, username=user.get_username(), now=clock())
+    reader = add_reader(name=READER_NAME, username=user.get_username(), now=clock())
     for tag, name in CHANNELS.items():
         follow_address(
             channel=add_channel(reader=reader, name=name), url=f"{blog_url}{feed_path(tag)}", clock=clock

@@ -22,7 +22,7 @@ from common.text import counted
 from reader.models import Invitation
 from reader.people.invitations import MOST_DAYS, USUAL_DAYS, invite, revoke_invitations, why_over
 
-STANDING = {"open": "success", "used": "info", "over": "danger"}
+INVITATION_COLOURS = {"open": "success", "used": "info", "over": "danger"}
 
 
 class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -53,7 +53,7 @@ class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
             del self.fields["email"]
 
 
-def about(invitation: Invitation) -> SafeString:
+def about_invitation(invitation: Invitation) -> SafeString:
     return facts(
         [
             ("For", invitation.name),
@@ -89,7 +89,7 @@ class InvitationAdmin(ServiceAdmin):
         "admin:reader_invitation_add",
         "reader.add_invitation",
     )
-    own_panels = (Panel("About it", about, order=10),)
+    own_panels = (Panel("About it", about_invitation, order=10),)
     own_actions = (
         Action(
             "revoke",
@@ -152,7 +152,7 @@ class InvitationAdmin(ServiceAdmin):
     def has_act_permission(self, request: HttpRequest) -> bool:
         return self._has(request, "change")
 
-    @display(description="standing", label=STANDING)
+    @display(description="standing", label=INVITATION_COLOURS)
     def standing(self, invitation: Invitation) -> str:
         if invitation.used_at:
             return "used"

@@ -18,7 +18,7 @@ from common.text import counted
 from reader.models import Channel, Follow, Invitation, Reader, Token
 from reader.people.readers import leave, may_read, set_max_feeds
 
-STANDING = {"here": "success", "not let in": "warning", "leaving": "danger"}
+STANDING_COLOURS = {"here": "success", "not let in": "warning", "leaving": "danger"}
 
 
 def standing_of(reader: Reader) -> str:
@@ -28,7 +28,7 @@ def standing_of(reader: Reader) -> str:
     return "here" if may_read(reader) else "not let in"
 
 
-def about(reader: Reader) -> SafeString:
+def about_reader(reader: Reader) -> SafeString:
     follows = Follow.objects.filter(channel__reader=reader).values("feed").distinct().count()
     invitation = getattr(reader, "invitation", None)
     return facts(
@@ -56,7 +56,7 @@ def what_erasing_does(keys: list[int]) -> list[str]:
     ]
 
 
-def erase(request: HttpRequest, keys: list[int]) -> str:
+def erase_readers(request: HttpRequest, keys: list[int]) -> str:
     readers = list(Reader.objects.filter(pk__in=keys, leaving_at=None).select_related("user"))
     for reader in readers:
         leave(reader=reader, now=utcnow())
@@ -80,12 +80,12 @@ class ReaderAdmin(ServiceAdmin):
         "admin:reader_invitation_add",
         "reader.add_invitation",
     )
-    own_panels = (Panel("About", about, order=10),)
+    own_panels = (Panel("About", about_reader, order=10),)
     own_actions = (
         Action(
             "erase",
             "Erase",
-            erase,
+            erase_readers,
             what_erasing_does,
             permission="drop",
             fits=lambda reader: reader.leaving_at is None,
@@ -137,6 +137,6 @@ class ReaderAdmin(ServiceAdmin):
     def clients(self, reader: Any) -> int:
         return int(reader.client_count)
 
-    @display(description="standing", label=STANDING)
+    @display(description="standing", label=STANDING_COLOURS)
     def standing(self, reader: Reader) -> str:
         return standing_of(reader)

@@ -73,7 +73,9 @@ class TestJoin:
     def test_whoever_comes_chooses_name_and_password_and_is_in(self) -> None:
         client = Client()
         assert JOIN in client.get("/reader/sign-in/").content.decode()
-        assert "data-challenge" in client.get(JOIN).content.decode()
+        form = client.get(JOIN).content.decode()
+        assert "data-challenge" in form
+        assert "How much is" in form.partition("<noscript>")[2], "asked at once where no script runs"
         assert client.post(JOIN, self.filled())["Location"] == "/reader/"
         assert "Nothing is followed here yet" in client.get("/reader/").content.decode()
         user = Reader.objects.get().user
