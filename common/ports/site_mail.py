@@ -30,7 +30,7 @@ class SiteMail(Protocol):
         """
 
     def forget(self, address: str) -> None:
-        """Deletes the address with what was mailed to it, unless something else needs it."""
+        """Deletes the address, with the mails that `send` made; unless anything else was mailed there."""
 
 
 _mail: list[SiteMail] = []

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Exists, OuterRef
+
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.ports.site_mail import MailFacts
@@ -12,12 +14,14 @@ from common.refused import Refused
 from common.secrets import decrypt, encrypt
 from delivery.accounts.default_account import keeps_letters, sends_nothing
 from delivery.lanes.lanes import mail_to
+from delivery.letters.password_reset import PASSWORD_RESET
 from delivery.models import Delivery
 from delivery.rendering.errors import LetterError
 from subscriptions.models import Destination
 from subscriptions.subscribers.expire import drop_unused
 
 SEALED = "sealed"
+INVITATION = "invitation"
 
 
 class SiteMailByLane:
@@ -62,7 +66,11 @@ class SiteMailByLane:
             core = channels.get("email").parse_destination({"email": address}).core
         except InvalidDestination:
             return
-        drop_unused(Destination.objects.filter(kind="email", core=core).values_list("pk", flat=True))
+        # Anybody may have typed it: what others are told there is not theirs to forget.
+        mails = Delivery.objects.filter(destination=OuterRef("pk"))
+        others = mails.exclude(template__in=(PASSWORD_RESET, INVITATION))
+        ours = Destination.objects.filter(~Exists(others), kind="email", core=core)
+        drop_unused(ours.values_list("pk", flat=True))
 
 
 def opened_context(context: Mapping[str, Any]) -> dict[str, Any]:
