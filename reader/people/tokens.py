@@ -33,7 +33,7 @@ def make_token(
     token = Token.objects.create(
         reader=reader,
         client=client,
-        digest=_digest(key),
+        digest=digest_of(key),
         scopes=[scope for scope in SCOPES if scope in wanted],
         source_as_object=source_as_object,
         made_at=now,
@@ -44,7 +44,7 @@ def make_token(
 def token_of(*, key: str, now: datetime) -> Token | None:
     """The token whose key this is, unless it was revoked. Notes that it was used, at most once a minute."""
     rows = Token.objects.select_related("reader__user").filter(revoked_at=None)
-    token = rows.filter(digest=_digest(key)).first()
+    token = rows.filter(digest=digest_of(key)).first()
     if token is None:
         return None
     if token.last_used_at is None or now - token.last_used_at >= A_MINUTE:
@@ -59,5 +59,6 @@ def revoke_token(*, token: Token, now: datetime) -> Token:
     return token
 
 
-def _digest(key: str) -> str:
+def digest_of(key: str) -> str:
+    """What is stored of a key: hex SHA-256. (Not a slow hash: our keys are long and random.)"""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
