@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from common.refused import Refused
 from reader.models import Entry, Place, Reader, Star
@@ -26,29 +26,26 @@ class StarredPage:
 
 def entry_of(reader: Reader, pk: int) -> Entry:
     """A post that the reader sees somewhere, or has starred. Raises NoSuchEntry."""
-    place = Place.objects.seen().filter(entry=OuterRef("pk"), reader=reader)
-    star = Star.objects.filter(entry=OuterRef("pk"), reader=reader)
-    entries = Entry.objects.filter(Q(Exists(place)) | Q(Exists(star)), pk=pk, jf2__isnull=False)
-    entry = entries.select_related("feed").defer("text").first()
+    entry = _entries_of(reader).filter(pk=pk).select_related("feed").defer("text").first()
     if entry is None:
         raise NoSuchEntry("There is no such post.", "entry")
     return entry
 
 
-def star(*, reader: Reader, entry: Entry, now: datetime) -> bool:
-    """False: it had one."""
-    return Star.objects.get_or_create(reader=reader, entry=entry, defaults={"at": now})[1]
+def star(*, reader: Reader, entries: Collection[int], now: datetime) -> None:
+    """Stars these entries (their keys); those that the reader does not see are passed over."""
+    seen = _entries_of(reader).filter(pk__any_of=frozenset(entries)).order_by("pk")
+    rows = [Star(reader=reader, entry_id=pk, at=now) for pk in seen.values_list("pk", flat=True)]
+    Star.objects.bulk_create(rows, batch_size=1_000, ignore_conflicts=True)
 
 
-def unstar(*, reader: Reader, entry: Entry) -> bool:
-    """False: it had none."""
-    return bool(Star.objects.filter(reader=reader, entry=entry).delete()[0])
+def unstar(*, reader: Reader, entries: Collection[int]) -> None:
+    _stars_among(reader, entries).delete()
 
 
 def starred_among(reader: Reader, entries: Collection[int]) -> frozenset[int]:
     """Those of the entries (their keys) that have a star."""
-    rows = Star.objects.filter(reader=reader, entry__in=list(entries))
-    return frozenset(rows.values_list("entry_id", flat=True))
+    return frozenset(_stars_among(reader, entries).values_list("entry_id", flat=True))
 
 
 def starred_page(reader: Reader, asked: Stretch) -> StarredPage:
@@ -60,3 +57,14 @@ def starred_page(reader: Reader, asked: Stretch) -> StarredPage:
     found = list(rows[: asked.limit + 1])
     keys = [Key(row.at, row.pk) for row in found]
     return StarredPage(tuple(row.entry for row in found[: asked.limit]), paging_of(asked, keys))
+
+
+def _entries_of(reader: Reader) -> "QuerySet[Entry]":
+    """What the reader sees somewhere, or has starred."""
+    place = Place.objects.seen().filter(entry=OuterRef("pk"), reader=reader)
+    starred = Star.objects.filter(entry=OuterRef("pk"), reader=reader)
+    return Entry.objects.filter(Q(Exists(place)) | Q(Exists(starred)), jf2__isnull=False)
+
+
+def _stars_among(reader: Reader, entries: Collection[int]) -> "QuerySet[Star]":
+    return Star.objects.filter(reader=reader, entry__pk__any_of=frozenset(entries))
