@@ -1,9 +1,11 @@
 """The addresses of those who read here."""
 
-from django.urls import path
+from django.urls import path, re_path
 
+from reader.greader.view import greader
 from reader.microsub.view import microsub
 from reader.pages import channels, feeds, people, timelines
+from reader.pages.app_passwords import app_passwords
 from reader.pages.media import media
 
 app_name = "reader"
@@ -27,8 +29,12 @@ urlpatterns = [
     path("reader/feeds/opml/", feeds.export, name="export"),
     path("reader/feeds/<int:pk>/", feeds.feed, name="feed"),
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
+    path("reader/app-passwords/", app_passwords, name="app_passwords"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
     # A POST is never redirected: both spellings answer.
     path("microsub/<slug:slug>", microsub, name="microsub"),
     path("microsub/<slug:slug>/", microsub, name="microsub_slash"),
+    # Some apps put what FreshRSS has before the rest by themselves.
+    re_path(r"^api/greader\.php(?P<call>/.*|)$", greader, name="greader_php"),
+    re_path(r"^greader(?P<call>/.*|)$", greader, name="greader"),
 ]

@@ -51,6 +51,8 @@ PUBLIC = {
     "delivery:sms_status": "its authority is Twilio's signature",
     "reader:microsub": "its authority is a token, and browsers ask first what they may",
     "reader:microsub_slash": "its authority is a token, and browsers ask first what they may",
+    "reader:greader": "its authority is a key in a header; it is 401, 404 or OK in text for others",
+    "reader:greader_php": "its authority is a key in a header; it is 401, 404 or OK in text for others",
     "reader:media": "its authority is a stamp of ours in the address",
     "delivery:device": "a reader's device, which proves by its secret that it is the one",
     "delivery:push_renewed": "its authority is the old secret of a device",
