@@ -138,8 +138,8 @@ def standings(reader: Reader, entries: Sequence[int]) -> Iterator[Standing]:
     """
     places: dict[int, list[Any]] = {}
     rows = Place.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries)).order_by("pk")
-    rows = rows.annotate(is_unread=Exists(Unread.objects.filter(place=OuterRef("pk"))))
-    for row in rows.values_list("entry", "channel", "came_at", "is_unread", named=True):
+    shown = rows.annotate(is_unread=Exists(Unread.objects.filter(place=OuterRef("pk"))))
+    for row in shown.values_list("entry", "channel", "came_at", "is_unread", named=True):
         places.setdefault(row.entry, []).append(row)
     starred = starred_among(reader, entries)
     visible = [entry for entry in dict.fromkeys(entries) if entry in places or entry in starred]

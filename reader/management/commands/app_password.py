@@ -31,8 +31,8 @@ class Command(FeedletterCommand):
             return map(app_password_row, reader.app_passwords.order_by("pk"))
         if options["revoke"] is not None:
             hint = "“app_password NAME --list” shows those there are."
-            password = find(reader.app_passwords.all(), "password", hint, pk=options["revoke"])
-            return app_password_row(revoke_app_password(password=password, now=now))
+            ended = find(reader.app_passwords.all(), "password", hint, pk=options["revoke"])
+            return app_password_row(revoke_app_password(password=ended, now=now))
         row, password = make_app_password(reader=reader, app=options["app"], now=now)
         address = settings.SITE_URL + reverse("reader:greader_php", args=[""])
         return {**app_password_row(row), "address": address, "user": reader.slug, "password": password}

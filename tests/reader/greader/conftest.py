@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -26,9 +27,9 @@ def feed(home: Channel) -> Feed:
 def post(home: Channel, feed: Feed) -> Callable[..., Place]:
     """Puts a post of the feed into Home, or another channel."""
 
-    def one(channel: Channel | None = None, **given: object) -> Place:
+    def one(channel: Channel | None = None, **given: Any) -> Place:
         fields = {name: given.pop(name) for name in ("jf2", "published") if name in given}
-        entry = given.pop("entry", None) or an_entry(**{"feed": feed, **fields})
-        return put(channel or home, entry, **given)  # type: ignore[arg-type]
+        entry = given.pop("entry", None) or an_entry(feed=feed, **fields)
+        return put(channel or home, entry, **given)
 
     return one

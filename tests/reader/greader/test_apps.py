@@ -119,7 +119,7 @@ def test_unread_posts_come_by_ids_and_contents_and_marks_go_back(
     assert len(desk.fetch(1_100)) == 1_100
 
     # What is read on the pages is read in the apps.
-    Unread.objects.filter(place__entry__in=ids[-100:]).delete()
+    Unread.objects.filter(place__entry__in=list(map(int, ids[-100:]))).delete()
     assert set(mac.ids(READING_LIST, xt=READ)) == unread - set(ids[-100:])
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -57,7 +58,7 @@ class TestWhichPosts:
         read, unread = post(is_unread=False), post(at=minutes(1))
         at_sea = put(channel("Sea"), an_entry(feed=other), at=minutes(2))
         star(reader=ada, entries=[unread.entry_id, at_sea.entry_id], now=NOW)
-        for given_, found in [
+        asked: list[tuple[dict[str, Any], list[Place]]] = [
             ({"xt": READ}, [at_sea, unread]),
             ({"it": READ}, [read]),
             ({"it": STARRED}, [at_sea, unread]),
@@ -68,9 +69,10 @@ class TestWhichPosts:
             ({"s": STARRED, "xt": READ, "it": f"feed/{feed.pk}"}, [unread]),
             ({"s": label("Sea"), "xt": READ}, [at_sea]),
             ({"s": f"feed/{feed.pk}", "xt": READ}, [unread]),
-        ]:
-            stream = str(given_.pop("s", READING_LIST))
-            assert app.ids(stream, **given_) == keys(*found), given_
+        ]
+        for wanted, found in asked:
+            stream = wanted.pop("s", READING_LIST)
+            assert app.ids(stream, **wanted) == keys(*found), wanted
 
     def test_a_post_in_two_folders_is_one_and_unread_while_it_is_so_in_one(
         self, app: GoogleApp, post: Post, channel: Channels
@@ -171,13 +173,14 @@ class TestContents:
 
     def test_pages_have_each_post_once(self, app: GoogleApp, post: Post) -> None:
         places = [post(at=minutes(number // 3)) for number in range(10)]
-        found, given_ = [], {}
+        found: list[str] = []
+        more: dict[str, str] = {}
         while True:
-            page = app.ask("stream/contents", n=3, **given_)
+            page = app.ask("stream/contents", n=3, **more)
             found += [item["id"] for item in page["items"]]
             if "continuation" not in page:
                 break
-            given_ = {"c": page["continuation"]}
+            more = {"c": page["continuation"]}
         assert found == [post_name(place.entry_id) for place in reversed(places)]
 
     def test_what_is_too_large_together_comes_with_the_next_page(
@@ -270,13 +273,17 @@ def test_whatever_happens_between_two_pages_each_post_that_stays_comes_once(
         return set(places.values_list("entry_id", flat=True))
 
     stays, got, events = there(), [], iter(between)
-    given_ = {"n": limit, **({"r": "o"} if oldest_first else {}), **({"xt": READ} if unread_only else {})}
+    asked: dict[str, Any] = {
+        "n": limit,
+        **({"r": "o"} if oldest_first else {}),
+        **({"xt": READ} if unread_only else {}),
+    }
     for _ in range(60):
-        page = app.ask("stream/items/ids", s=READING_LIST, **given_)
+        page = app.ask("stream/items/ids", s=READING_LIST, **asked)
         got += [int(one["id"]) for one in page["itemRefs"]]
         if "continuation" not in page:
             break
-        given_["c"] = page["continuation"]
+        asked["c"] = page["continuation"]
         for what, number in next(events, []):
             happen(what, number, home, feed)
             stays &= there()

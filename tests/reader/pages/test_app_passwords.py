@@ -36,7 +36,7 @@ def test_a_password_is_shown_once_and_opens(browser: Client) -> None:
 def test_the_page_says_what_to_type(browser: Client) -> None:
     page = browser.get(PAGE).content.decode()
     assert "http://127.0.0.1:8000/api/greader.php" in page
-    assert "Your name is ada" in page
+    assert '<code dir="ltr">ada</code>' in page
     assert f'href="{PAGE}"' in browser.get("/reader/").content.decode(), "the menu leads there"
 
 
