@@ -50,7 +50,9 @@ def sign_in(*, name: str, password: str, network: str, now: datetime) -> AppPass
     """The row of a reader's password; None for a wrong one. Raises TooManyWrong."""
     slug = name.strip().lower()[:40]
     hour = int(now.timestamp() // AN_HOUR)
-    counts = {f"app:{slug}:{network}:{hour}": WRONG_FROM_A_NETWORK, f"app:{slug}:{hour}": WRONG_FOR_A_NAME}
+    # (Whatever was typed as a name makes a key that every cache takes.)
+    who = f"app-wrong:{digest_of(slug)[:32]}:{hour}"
+    counts = {f"{who}:{network}": WRONG_FROM_A_NETWORK, who: WRONG_FOR_A_NAME}
     if any(requests_so_far(key) >= most for key, most in counts.items()):
         raise TooManyWrong("Too many wrong passwords. Try again in an hour.", "Passwd")
     rows = AppPassword.objects.select_related("reader__user").filter(revoked_at=None, reader__slug=slug)

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import BigIntegerField, Count, Exists, ExpressionWrapper, F, Max, OuterRef, Q, QuerySet
 
 from common.db.batches import batched
 from reader.entries.visibility import delete_unread
@@ -123,7 +123,8 @@ def unread_tallies(reader: Reader) -> tuple[Mapping[int, Tally], Mapping[int, Ta
     rows = walk.rows.filter(_condition(Selection(reader), walk)).order_by()
     numbers = {"posts": Count("place__entry", distinct=True), "newest": Max("place__came_at")}
     feeds = rows.values_list("place__feed").annotate(**numbers)
-    channels = rows.filter(place__entry__places__reader=reader, place__entry__places__hidden=0)
+    same = rows.alias(whose=_computed("place__entry__places__reader"))
+    channels = same.filter(whose=reader.pk, place__entry__places__hidden__lt=1)
     channels = channels.values_list("place__entry__places__channel").annotate(**numbers)
     return (
         {feed: Tally(posts, newest) for feed, posts, newest in feeds},
@@ -165,7 +166,9 @@ def _walk(selection: Selection) -> _Walk:
         return _Walk(stars, "at", "pk", "entry_id", "entry__feed", "at", (State.STARRED,))
     if State.UNREAD in wanted:
         walk = _unread(reader)
-        return walk._replace(rows=walk.rows.filter(~_again(walk, _unread_places(reader))))
+        return walk._replace(
+            rows=walk.rows.filter(~_again(walk, _places(reader).filter(unread__isnull=False)))
+        )
     places = Place.objects.seen()
     channel = next((one for one in wanted if isinstance(one, Channel)), None)
     if channel is not None:
@@ -173,7 +176,7 @@ def _walk(selection: Selection) -> _Walk:
     # Clients stop at the newest post that they know: all posts go by when they came.
     rows = places.filter(reader=reader)
     walk = _Walk(rows, "came_at", "pk", "entry_id", "feed", "came_at")
-    return walk._replace(rows=rows.filter(~_again(walk, rows)))
+    return walk._replace(rows=rows.filter(~_again(walk, _places(reader))))
 
 
 def _unread(reader: Reader) -> _Walk:
@@ -183,9 +186,17 @@ def _unread(reader: Reader) -> _Walk:
     return _Walk(rows, *names, (State.UNREAD,))
 
 
-def _unread_places(reader: Reader) -> PlaceQuerySet:
-    """(To be asked by entry: from its places to what is unread, for all that a reader has unread is much.)"""
-    return Place.objects.filter(reader=reader, unread__isnull=False)
+def _places(reader: Reader) -> PlaceQuerySet:
+    """Where a reader sees a post, to be asked by its entry.
+
+    The conditions are such that no other index serves them. A reader has many places and an entry has few,
+    but before the database has counted them it may begin with the reader's, for each post of a page.
+    """
+    return Place.objects.alias(whose=_computed("reader")).filter(whose=reader.pk, hidden__lt=1)
+
+
+def _computed(column: str) -> "ExpressionWrapper[Any]":
+    return ExpressionWrapper(F(column) + 0, output_field=BigIntegerField())
 
 
 def _again(walk: _Walk, places: PlaceQuerySet) -> Exists:
@@ -217,7 +228,7 @@ def _has(trait: Trait, reader: Reader, walk: _Walk) -> Q:
     entry = OuterRef(walk.entry)
     match trait:
         case State.UNREAD:
-            return Q(Exists(_unread_places(reader).filter(entry=entry)))
+            return Q(Exists(_places(reader).filter(unread__isnull=False, entry=entry)))
         case State.READ:
             return ~_has(State.UNREAD, reader, walk)
         case State.STARRED:

@@ -26,7 +26,10 @@ class StarredPage:
 
 def entry_of(reader: Reader, pk: int) -> Entry:
     """A post that the reader sees somewhere, or has starred. Raises NoSuchEntry."""
-    entry = _entries_of(reader).filter(pk=pk).select_related("feed").defer("text").first()
+    place = Place.objects.seen().filter(entry=OuterRef("pk"), reader=reader)
+    star = Star.objects.filter(entry=OuterRef("pk"), reader=reader)
+    entries = Entry.objects.filter(Q(Exists(place)) | Q(Exists(star)), pk=pk, jf2__isnull=False)
+    entry = entries.select_related("feed").defer("text").first()
     if entry is None:
         raise NoSuchEntry("There is no such post.", "entry")
     return entry
@@ -34,8 +37,9 @@ def entry_of(reader: Reader, pk: int) -> Entry:
 
 def star(*, reader: Reader, entries: Collection[int], now: datetime) -> None:
     """Stars these entries (their keys); those that the reader does not see are passed over."""
-    seen = _entries_of(reader).filter(pk__any_of=frozenset(entries)).order_by("pk")
-    rows = [Star(reader=reader, entry_id=pk, at=now) for pk in seen.values_list("pk", flat=True)]
+    places = Place.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
+    seen = sorted(set(places.values_list("entry_id", flat=True)))
+    rows = (Star(reader=reader, entry_id=pk, at=now) for pk in seen)
     Star.objects.bulk_create(rows, batch_size=1_000, ignore_conflicts=True)
 
 
@@ -57,13 +61,6 @@ def starred_page(reader: Reader, asked: Stretch) -> StarredPage:
     found = list(rows[: asked.limit + 1])
     keys = [Key(row.at, row.pk) for row in found]
     return StarredPage(tuple(row.entry for row in found[: asked.limit]), paging_of(asked, keys))
-
-
-def _entries_of(reader: Reader) -> "QuerySet[Entry]":
-    """What the reader sees somewhere, or has starred."""
-    place = Place.objects.seen().filter(entry=OuterRef("pk"), reader=reader)
-    starred = Star.objects.filter(entry=OuterRef("pk"), reader=reader)
-    return Entry.objects.filter(Q(Exists(place)) | Q(Exists(starred)), jf2__isnull=False)
 
 
 def _stars_among(reader: Reader, entries: Collection[int]) -> "QuerySet[Star]":

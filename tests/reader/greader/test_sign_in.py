@@ -58,6 +58,7 @@ def test_whoever_is_wrong_is_told_the_same(ada: Reader, bob: Reader, typed: str)
         sign_in("nobody", typed),
         sign_in("ada", his),
         sign_in("ada", "\u00fc"),
+        sign_in("no body\u202e" * 100, typed),
     ]
     assert {(one.status_code, one.content) for one in answers} == {(401, b"Error=BadAuthentication")}
     assert sign_in("", typed).status_code == 400

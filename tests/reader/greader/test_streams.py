@@ -66,6 +66,8 @@ class TestWhichPosts:
             ({"xt": [READ, label("Sea")]}, [unread]),
             ({"it": [STARRED, label("Sea")]}, [at_sea]),
             ({"xt": f"feed/{feed.pk}"}, [at_sea]),
+            ({"xt": [label("Nowhere"), "feed/999999"]}, [at_sea, unread, read]),
+            ({"it": label("Nowhere")}, []),
             ({"s": STARRED, "xt": READ, "it": f"feed/{feed.pk}"}, [unread]),
             ({"s": label("Sea"), "xt": READ}, [at_sea]),
             ({"s": f"feed/{feed.pk}", "xt": READ}, [unread]),
