@@ -103,6 +103,8 @@ class Feed(models.Model):
     )
     # After a restore from a backup: what the next reading brings may have been sent already.
     hold_next = models.BooleanField(default=False, editable=False)
+    # Another program read it before us: what the next reading brings and that one may have sent is held.
+    read_elsewhere_until = models.DateTimeField(null=True, blank=True, editable=False)
     hold_floods = models.BooleanField(
         "hold floods",
         default=True,

@@ -144,6 +144,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
         join=feed.join_reposts,
         hold_floods=feed.hold_floods and feed.for_letters,
         hold_new=feed.hold_next and feed.for_letters,
+        elsewhere_until=feed.read_elsewhere_until if feed.for_letters else None,
         partial=reading.partial,
     )
     return plan if feed.for_letters else only_read(plan)
