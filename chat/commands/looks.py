@@ -12,10 +12,10 @@ from chat.commands.feeds import named
 from chat.discord.messages import Form, Input, Message, Result, shown_title
 from chat.guilds.filters import set_words, words_of
 from chat.rules.buttons import Pressed
-from chat.rules.filter_words import typed_words
 from common.refused import Refused
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import alter_subscribable
+from subscriptions.rules.filter_words import typed_words
 
 EACH, DAILY, WEEKLY = "each", "daily", "weekly"
 _ROLE = re.compile(r"\D*(\d{5,20})\D*", re.ASCII)
