@@ -223,6 +223,13 @@ def move_feed(one: GuildFeed, *, to: ParsedDestination, now: datetime) -> None:
     GuildFeed.objects.filter(pk=one.pk).update(channel_id=channel_id)
 
 
+def refresh_channel(one: GuildFeed, *, now: datetime) -> None:
+    """Learns anew what Discord knows of its channel, such as a forum's tags (network). Raises Refused and
+    InvalidDestination."""
+    to = checked_channel(one.guild, one.channel_id)
+    subscribe_checked(subscribable=one.subscribable, parsed=to, now=now)
+
+
 def find_feed(guild: Guild, typed: str) -> GuildFeed:
     """By its number, its address or its title. Raises Refused."""
     rows = guild.guild_feeds.present().select_related("subscribable", "feed", "guild")
