@@ -211,17 +211,14 @@ def _listed(said: Announcement, room: int) -> list[str]:
     """A line for each of a digest's first posts, as many as there is room for; how many more its page has."""
     made: list[str] = []
     for number, line in enumerate(said.lines):
-        text = f"• {written(FittingPart(_short(line.title), link=line.link))}"
+        title = cut_at_word(line.title, lambda part: len(part) <= TITLE_LIMIT)
+        text = f"• {written(FittingPart(title, link=line.link))}"
         more = f"… {written(FittingPart(f'and {len(said.lines) - number:,} more', link=said.link))}"
         room -= len(text) + 1
         if number >= MOST_LISTED or room < len(more) + 1:
             return [*made, more]
         made.append(text)
     return made
-
-
-def _short(title: str) -> str:
-    return cut_at_word(title, lambda part: len(part) <= TITLE_LIMIT)
 
 
 def _thread_name(said: Announcement, template: str) -> str:
