@@ -22,7 +22,7 @@ from chat.guilds.feeds import refresh_channel
 from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
 from common.refused import Refused
-from delivery.channels.discord.kind import PICTURES, STYLES, THREAD_MINUTES
+from delivery.channels.discord.kind import PICTURE_SIZES, STYLES, THREAD_MINUTES
 from delivery.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from subscriptions.newsletters.define import alter_subscribable
 
@@ -50,9 +50,16 @@ def panel(one: GuildFeed) -> Message:
     role = options.get("role", "")
     is_on = {name for name in _switches() if options.get(name)} - {AUTHOR}
     is_on |= set() if options.get(AUTHOR) else {AUTHOR}
+    styles = {
+        "": _("A card"),
+        "compact": _("In brief: title, age and beginning"),
+        "text": _("Text with a preview"),
+        "link": _("The link alone"),
+    }
+    sizes = {"": _("A large picture"), "small": _("A small picture"), "none": _("No picture")}
     rows = [
-        [_menu(Pressed("style", number), _("Looks"), _styles(), [options.get("style") or USUAL])],
-        [_menu(Pressed("image", number), _("Picture"), _pictures(), [options.get("image") or USUAL])],
+        [_menu(Pressed("style", number), _("Looks"), styles, [options.get("style") or USUAL])],
+        [_menu(Pressed("image", number), _("Picture"), sizes, [options.get("image") or USUAL])],
         [_menu(Pressed("does", number), _("What it does"), _switches(), is_on, several=True)],
         [role_menu(Pressed("role", number), _("Role to call: nobody"), role)],
         [
@@ -89,7 +96,7 @@ def chose_style(context: Context) -> Result:
 
 
 def chose_image(context: Context) -> Result:
-    return _chosen(context, "image", PICTURES)
+    return _chosen(context, "image", PICTURE_SIZES)
 
 
 def _chosen(context: Context, name: str, known: Mapping[str, str]) -> Message:
@@ -176,19 +183,6 @@ def threaded(context: Context) -> Result:
         thread_name=typed.get("name", "").strip(),
         applied_tags=typed.get("tags", "").strip(),
     )
-
-
-def _styles() -> dict[str, str]:
-    return {
-        "": _("A card"),
-        "compact": _("In brief: title, age and beginning"),
-        "text": _("Text with a preview"),
-        "link": _("The link alone"),
-    }
-
-
-def _pictures() -> dict[str, str]:
-    return {"": _("A large picture"), "small": _("A small picture"), "none": _("No picture")}
 
 
 def _switches() -> dict[str, str]:

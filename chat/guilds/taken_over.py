@@ -10,9 +10,10 @@ from chat.guilds.servers import bot_settings, know_guild, language_of
 from chat.models import BotFeed, Guild, GuildFeed
 from common.ports.channels import ParsedDestination
 from feeds.adding.edit import alter_feed
-from feeds.adding.known import KnownPost, add_known_feed, mark_known
+from feeds.adding.known import KnownPost, add_known_feed, mark_known, waiting_among
 from feeds.addresses import host_of_url
 from feeds.models import Feed
+from subscriptions.collections.edits import note_by_hand
 
 # Of CordFeeder's messages and of ours: a line, and the beginning of the post.
 USUAL_LOOK = {"style": "compact"}
@@ -81,12 +82,14 @@ def take_guild_feed(
     feed: Feed,
     title: str,
     to: ParsedDestination,
+    posts: Sequence[KnownPost],
     added_by: int,
     added_at: datetime,
     now: datetime,
 ) -> GuildFeed:
-    """The feed in its channel, under the number that people know if that is free. What servers may have is
-    not counted: the limit grows with it. In the caller's transaction. Raises InvalidDestination and
+    """The feed in its channel, under the number that people know if that is free. Of the `posts` that it had
+    there, those that wait here for other servers are left out of it. What servers may have is not counted:
+    the limit grows with it. In the caller's transaction. Raises InvalidDestination and
     ValidationError."""
     limits = locked_settings()
     know_guild(guild_id, locale="", now=now)
@@ -107,6 +110,8 @@ def take_guild_feed(
         added_at=added_at,
         interaction_id=NO_INTERACTION,
     )
+    for item_id in waiting_among(feed=feed, posts=posts):
+        note_by_hand(made.subscribable_id, item_id, now=now)
     count = guild.guild_feeds.present().count()
     limit = guild.feed_limit if guild.feed_limit is not None else limits.feeds_per_guild
     Guild.objects.filter(pk=guild_id).update(

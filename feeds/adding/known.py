@@ -70,6 +70,14 @@ def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
     return marked
 
 
+def waiting_among(*, feed: Feed, posts: Iterable[KnownPost]) -> list[int]:
+    """The items (keys) of posts that the other program had sent and that wait here to settle."""
+    items = dict(Item.objects.unassigned().filter(feed=feed).values_list("guid_hash", "pk"))
+    sent = [post.guid for post in posts if post.was_sent] if items else []
+    ids = {digest(identity({key: guid})) for guid in sent for key in ("id", "link")}
+    return [pk for id_, pk in items.items() if id_ in ids]
+
+
 def _item(feed: Feed, guid: str, post: KnownPost, link: str, sender: str) -> Item:
     """Unsaved. Without the post itself, which nobody needs any more."""
     return Item(

@@ -19,7 +19,7 @@ SHORTEST, LONGEST = 20, 2_000
 # A sentence's end, with the quotation marks and brackets after it, stands within so many characters.
 LOOKED_BACK = 10
 # Stands for the post's own title; no text has it.
-TITLE = "\x1a"
+OWN_TITLE = "\x1a"
 # A shorter one stands in texts that do not mean it.
 SHORTEST_TITLE = 5
 _SENTENCE_ENDS = frozenset(".!?…:。！？")
@@ -32,7 +32,7 @@ _BARE_LINK = re.compile(r"<a\b[^<>]*>\s*(?:https?://|www\.)[^\s<>]*\s*</a>", re.
 
 @dataclass(frozen=True, slots=True)
 class Boilerplate:
-    """TITLE stands in both for the post's title."""
+    """OWN_TITLE stands in both for the post's title."""
 
     start: str = ""
     end: str = ""
@@ -60,7 +60,10 @@ def boilerplate_of(posts: Sequence[Summary]) -> Boilerplate:
     It ends with a sentence if it can, else with a word.
     """
     told = [post for post in posts[:POSTS_COMPARED] if post.text]
-    texts = [_untitled(post) for post in told]
+    texts = [
+        post.text.replace(post.title, OWN_TITLE) if len(post.title) >= SHORTEST_TITLE else post.text
+        for post in told
+    ]
     whole = [text for text, post in zip(texts, told, strict=True) if post.is_whole]
     return Boilerplate(start=_start(texts), end=_end(whole))
 
@@ -68,16 +71,12 @@ def boilerplate_of(posts: Sequence[Summary]) -> Boilerplate:
 def without_boilerplate(post: Summary, common: Boilerplate) -> str:
     """The summary without it; never empty where there was a word in it."""
     text = post.text
-    start, end = (part.replace(TITLE, post.title) for part in (common.start, common.end))
+    start, end = (part.replace(OWN_TITLE, post.title) for part in (common.start, common.end))
     if start and text.startswith(start) and _is_cut(text, len(start)):
         text = _if_words(text[len(start) :], otherwise=text)
     if end and text.endswith(end) and _is_cut(text, len(text) - len(end)):
         text = _if_words(text[: -len(end)], otherwise=text)
     return text
-
-
-def _untitled(post: Summary) -> str:
-    return post.text.replace(post.title, TITLE) if len(post.title) >= SHORTEST_TITLE else post.text
 
 
 def _if_words(rest: str, *, otherwise: str) -> str:

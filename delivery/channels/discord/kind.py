@@ -111,7 +111,7 @@ STYLES = {
     "text": "Text with a preview",
     "link": "The link alone",
 }
-PICTURES = {"": "Large", "small": "Small", "none": "None"}
+PICTURE_SIZES = {"": "Large", "small": "Small", "none": "None"}
 _STYLE = choice("style", "Looks", "A card has the title, the beginning of the post and its picture.", STYLES)
 _COMMON = (
     _STYLE,
@@ -119,7 +119,7 @@ _COMMON = (
         "image",
         "Picture",
         "Of the post, on its card. In brief it stands where there are few words.",
-        PICTURES,
+        PICTURE_SIZES,
     ),
     Field("colour", "Colour", "Of the card's edge, such as #f5a623.", clean=colour),
     choice("author", "Author", "On the card.", {"": "Shown", "off": "Not shown"}),

@@ -27,7 +27,7 @@ from feeds.models import Feed
 
 FEED, SERVER_FEED = "feed", "server feed"
 RUNS_STILL = timedelta(minutes=15)
-NOTES = (
+CHANGES_FOR_ALL = (
     "Posts look as they did: the style is compact. `/feed edit` has others.",
     "A post is watched for 5 minutes until it has settled, 30 at most, before it is posted.",
     "A server with more feeds than servers may have keeps them all: its own limit is as high.",
@@ -42,7 +42,7 @@ class CordFeeder:
     def read(self, place: Path, *, now: datetime) -> Plan:
         """Raises Refused."""
         addresses, refused = understood(read_rows(place), now=now)
-        notes = list(NOTES)
+        notes = list(CHANGES_FOR_ALL)
         last = max((one.read_until for one in addresses if one.read_until), default=None)
         if last is not None and now - last < RUNS_STILL:
             notes.insert(
@@ -178,6 +178,7 @@ class AddressPart:
                     feed=feed,
                     title=one.title or feed.title or one.url,
                     to=place,
+                    posts=one.posts,
                     added_by=one.added_by,
                     added_at=one.created_at,
                     now=now,

@@ -246,6 +246,27 @@ def test_servers_share_a_feed_and_keep_their_numbers(
     assert servers.messages == []
 
 
+def test_what_waits_here_for_other_servers_does_not_come_twice_in_the_one_that_had_it(
+    servers: DiscordService, site: FeedServer, tmp_path: Path
+) -> None:
+    """One server has our bot, and the feed; the other comes from CordFeeder, with its newest post."""
+    now = utcnow()
+    url = serve(site, "/feed.xml", {"a": now - DAY})
+    ours = OldFeed(url, int(OTHER_GUILD), int(OTHER_CHANNEL), now - 9 * DAY, now - timedelta(hours=1))
+    run(write_database(tmp_path / "first.db", [OldFeed(**{**vars(ours), "sent": ("a",)})]))
+    rounds(1)
+    serve(site, "/feed.xml", {"b": now, "a": now - DAY})
+    rounds(1, begin=now + timedelta(minutes=70))
+    assert Item.objects.get(guid="b").state == "unassigned"
+    theirs = OldFeed(url, G, C, now - 9 * DAY, now, sent=("a", "b"))
+    run(write_database(tmp_path / "second.db", [theirs]))
+    serve(site, "/feed.xml", {"c": now + timedelta(hours=1), "b": now, "a": now - DAY})
+    rounds(9, begin=now + timedelta(minutes=74))
+    assert [name for name in "abc" if f"Title of {name}" in said(servers)] == ["c"]
+    there = said_in(servers, OTHER_CHANNEL)
+    assert [name for name in "abc" if f"Title of {name}" in there] == ["b", "c"]
+
+
 def test_twice_is_once(servers: DiscordService, site: FeedServer, tmp_path: Path) -> None:
     place = write_database(tmp_path / "c.db", several(site, utcnow()))
     run(place)
