@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from django.utils.translation import gettext as _
 
 from chat.commands.context import Context, options_of
-from chat.commands.feeds import named
+from chat.commands.feeds import fitting, named
 from chat.discord.messages import (
     Body,
     Form,
@@ -23,9 +23,12 @@ from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
 from common.refused import Refused
 from delivery.channels.discord.kind import PICTURE_SIZES, STYLES, THREAD_MINUTES
+from delivery.channels.wording import LONGEST_TEMPLATE
 from delivery.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from subscriptions.newsletters.define import alter_subscribable
 
+# Of Discord's forms.
+LONGEST_FIELD = 4_000
 # Menus have no empty values.
 USUAL = "usual"
 LOOKS, WORDS, THREADS = "looks", "words", "threads"
@@ -68,7 +71,7 @@ def panel(one: GuildFeed) -> Message:
             button(_("Post a test"), Pressed("test", number)),
         ],
     ]
-    return Message("\n".join(_said(one)), rows)
+    return Message(fitting(_said(one)), rows)
 
 
 def _said(one: GuildFeed) -> list[str]:
@@ -138,7 +141,7 @@ def words_form(context: Context) -> Result:
     options = one.subscribable.options
     inputs = (
         Input("name", _("Name"), one.title, longest=200),
-        Input("template", _("Words"), options.get("template", ""), "{title} {link}", many_lines=True),
+        Input("template", _("Words"), options.get("template", ""), "{title} {link}", LONGEST_TEMPLATE, True),
         Input("footer", _("Foot of the card"), options.get("footer", ""), _("Its name; - for none"), 200),
         Input("colour", _("Colour"), options.get("colour", ""), "#f5a623", 7),
         Input(
@@ -146,6 +149,7 @@ def words_form(context: Context) -> Result:
             _("Words that call the role"),
             options.get("role_words", ""),
             _("Empty: each post calls it"),
+            longest=LONGEST_FIELD,
         ),
     )
     return Form(Pressed("words", one.number), _("Change a feed"), inputs)
@@ -166,7 +170,7 @@ def threads_form(context: Context) -> Result:
     hours = str(int(options.get("thread_minutes") or 0) // 60 or "")
     inputs = (
         Input("hours", _("A thread for each post: hours"), hours, _("1, 24, 72 or 168; empty: none"), 3),
-        Input("name", _("Name of each thread"), options.get("thread_name", ""), "{title}", 300),
+        Input("name", _("Name of each thread"), options.get("thread_name", ""), "{title}", LONGEST_TEMPLATE),
         Input("tags", _("Tags in the forum: ids"), options.get("applied_tags", ""), longest=120),
     )
     return Form(Pressed("threads", one.number), _("Threads"), inputs)

@@ -128,7 +128,8 @@ def announcement_of(letter: Letter) -> Announcement:
         authors=_name(", ".join(entry.authors)),
         summary=_bounded(without_tags((entry.summary or entry.content)[:MOST_HTML]), SUMMARY_LIMIT),
         own_summary=_bounded(own_summary, SUMMARY_LIMIT),
-        dated=entry.published,
+        # An older date is from a clock that was never set.
+        dated=entry.published if entry.published and entry.published > EPOCH else None,
         categories=tuple(plain_line(category) for category in entry.categories),
         hashtags=hashtags_of(entry),
         images=images_of(entry),

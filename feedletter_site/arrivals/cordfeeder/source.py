@@ -31,6 +31,7 @@ CHANGES_FOR_ALL = (
     "Posts look as they did: the style is compact. `/feed edit` has others.",
     "A post is watched for 5 minutes until it has settled, 30 at most, before it is posted.",
     "A server with more feeds than servers may have keeps them all: its own limit is as high.",
+    "Where you allow servers one by one, those that were taken are allowed.",
     "How often a feed is read follows from how often it publishes, not from CordFeeder's intervals.",
 )
 
