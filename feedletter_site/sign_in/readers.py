@@ -26,7 +26,7 @@ from delivery.letters.password_reset import READER
 from feedletter_site.services.password_limits import tries_left
 from feedletter_site.sign_in.password_reset import AskForReset
 from reader.models import Reader
-from reader.pages.access import reading_page
+from reader.pages.access import policy_to_own_sites, reading_page
 from reader.pages.forms import NewcomerForm
 from reader.pages.people import MODEL_BACKEND, admitted
 from reader.people.readers import OPEN, add_reader
@@ -54,12 +54,17 @@ class ReaderSignInForm(AuthenticationForm):
 
 @method_decorator(reading_page, name="dispatch")
 class ReaderSignIn(views.LoginView):
-    """The way in."""
+    """The way in: by a password here, or (`own_site`) by one's own site."""
 
     form_class = ReaderSignInForm
     template_name = "reader/sign_in.html"
     next_page = "reader:all"
     redirect_authenticated_user = True
+
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+        response = super().render_to_response(context, **kwargs)
+        response.headers["Content-Security-Policy"] = policy_to_own_sites()
+        return response
 
     def get_redirect_url(self) -> str:  # type: ignore[override] # the stubs are of a later Django
         """Never into the admin: whoever may go there signs in there."""

@@ -2,7 +2,7 @@
 channels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -20,8 +20,10 @@ from django.views.decorators.cache import cache_control
 
 from common.clock import utcnow
 from reader.channels.channels import NoSuchChannel
+from reader.indieauth.addresses import is_trial
 from reader.models import Channel, Reader
 from reader.people.readers import OFF, may_read, note_seen
+from reader.rules.order import LARGEST_KEY
 from reader.timelines.pages import unread_counts
 from reader.timelines.stars import NoSuchEntry
 
@@ -95,11 +97,21 @@ def reading_page(view: View) -> View:
         if settings.READER == OFF:
             raise Http404("Reading is switched off.")
         response = view(request, *args, **kwargs)
-        response.headers["Content-Security-Policy"] = POLICY
+        response.setdefault("Content-Security-Policy", POLICY)
         response.headers["X-Robots-Tag"] = "noindex"
         return response
 
     return wrapped
+
+
+def policy_with_form_to(*origins: str) -> str:
+    """The policy of a page whose form may lead there: browsers look at the redirect after a form, too."""
+    return POLICY.replace("form-action 'self'", " ".join(("form-action 'self'", *origins)))
+
+
+def policy_to_own_sites() -> str:
+    """Of a form that leads to an address which nobody knows before it is typed."""
+    return policy_with_form_to("https:", *(("http:",) if is_trial() else ()))
 
 
 def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, Any]:
@@ -123,6 +135,12 @@ def channel_line(channel: Channel, unread: int) -> ChannelLine:
         count=unread if channel.unread_mode == Channel.UnreadMode.COUNT else None,
         has_unread=bool(unread) and channel.unread_mode != Channel.UnreadMode.OFF,
     )
+
+
+def keys_in(texts: Iterable[str]) -> list[int]:
+    """The rows' keys in a form; what is none is passed over, as unknown ones are."""
+    numbers = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 19]
+    return [number for number in numbers if number <= LARGEST_KEY]
 
 
 def back_to(request: HttpRequest, otherwise: str) -> str:

@@ -15,7 +15,7 @@ from common.passes import TimeBudget
 from common.ports.site_mail import site_mail
 from common.refused import Refused
 from reader.channels.channels import drop_channel, empty_channel, first_channels
-from reader.models import Reader
+from reader.models import Entry, Reader
 
 OFF, STAFF, OPEN = "off", "staff", "open"
 AN_HOUR = timedelta(hours=1)
@@ -133,6 +133,8 @@ def drop_reader(*, reader: Reader, now: datetime) -> None:
             empty_channel(channel)
         else:
             drop_channel(channel=channel, now=now)
+    # Others never see what was said of these pages.
+    Entry.objects.filter(mention__reader=reader).delete()
     reader.delete()
 
 

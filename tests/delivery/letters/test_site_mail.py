@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.ports.site_mail import MailFacts, site_mail
+from common.ports.site_mail import site_mail
 from common.refused import Refused
 from delivery.letters.build import mail_letter
 from delivery.models import Delivery
@@ -16,7 +16,7 @@ ADA = "ada@example.org"
 
 
 def send(address: str = ADA) -> Delivery:
-    context: MailFacts = {"invitation_url": LINK, "days": 7}
+    context: dict[str, str | int] = {"invitation_url": LINK, "days": 7}
     site_mail().send(address=address, template="invitation", context=context, now=NOW)
     return Delivery.objects.latest("pk")
 

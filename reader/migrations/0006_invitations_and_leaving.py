@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('reader', '0002_stars_and_markings'),
+        ("reader", "0005_mentions_and_writing"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
