@@ -18,7 +18,6 @@ from reader.channels.channels import drop_channel, empty_channel, first_channels
 from reader.models import Entry, Reader
 
 OFF, STAFF, OPEN = "off", "staff", "open"
-AN_HOUR = timedelta(hours=1)
 LONGEST_SLUG = 40
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
