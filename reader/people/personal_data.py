@@ -22,7 +22,8 @@ PIECE = 64 * 1024
 def account_rows(reader: Reader) -> Query:
     rows = Reader.objects.filter(pk=reader.pk)
     user = {name: F(f"user__{name}") for name in ("username", "email", "date_joined", "last_login")}
-    return rows.values("slug", "made_at", "last_seen_at", "max_feeds", **user)
+    own = ("slug", "me", "verified_at", "made_at", "last_seen_at", "max_feeds")
+    return rows.values(*own, **user)
 
 
 def channel_rows(reader: Reader) -> Query:
@@ -49,7 +50,20 @@ def post_rows(reader: Reader) -> Query:
 
 
 def client_rows(reader: Reader) -> Query:
-    return reader.tokens.order_by("-pk").values("client", "scopes", "made_at", "last_used_at", "revoked_at")
+    own = ("client", "client_id", "scopes", "made_at", "last_used_at", "revoked_at")
+    return reader.tokens.order_by("-pk").values(*own)
+
+
+def app_password_rows(reader: Reader) -> Query:
+    return reader.app_passwords.order_by("-pk").values("app", "made_at", "last_used_at", "revoked_at")
+
+
+def written_rows(reader: Reader) -> Query:
+    return reader.compositions.order_by("-pk").values("said", "state", "made_at", "location", "problem")
+
+
+def mention_rows(reader: Reader) -> Query:
+    return reader.mentions.order_by("-pk").values("source", "target", "received_at", "checked_at", "problem")
 
 
 def _post() -> dict[str, Any]:
@@ -68,6 +82,9 @@ SOURCES = (
     HeldRows("starred", star_rows),
     HeldRows("posts", post_rows),
     HeldRows("clients", client_rows),
+    HeldRows("app_passwords", app_password_rows),
+    HeldRows("written", written_rows),
+    HeldRows("mentions", mention_rows),
 )
 
 

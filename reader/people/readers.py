@@ -18,7 +18,6 @@ from reader.channels.channels import drop_channel, empty_channel, first_channels
 from reader.models import Entry, Reader
 
 OFF, STAFF, OPEN = "off", "staff", "open"
-AN_HOUR = timedelta(hours=1)
 LONGEST_SLUG = 40
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
@@ -100,6 +99,9 @@ def leave(*, reader: Reader, now: datetime) -> None:
     with transaction.atomic():
         Reader.objects.filter(pk=reader.pk, leaving_at=None).update(leaving_at=now)
         reader.tokens.all().delete()
+        reader.app_passwords.all().delete()
+        # What waits to be posted on their own site is not posted any more.
+        reader.compositions.filter(due_at__isnull=False).update(due_at=None)
         get_user_model().objects.filter(pk=reader.user_id, is_staff=False).update(is_active=False)
 
 

@@ -171,6 +171,15 @@ def test_erased_is_what_is_theirs_and_nothing_of_others(
     assert not Token.objects.exists()
 
 
+def test_nothing_opens_and_nothing_is_posted_after_leaving(ada: Reader) -> None:
+    ada.app_passwords.create(app="phone", digest="x")
+    waiting = ada.compositions.create(key="x", said={}, state="waiting", due_at=NOW)
+    leave(reader=ada, now=NOW)
+    waiting.refresh_from_db()
+    assert waiting.due_at is None
+    assert not ada.app_passwords.exists()
+
+
 def test_an_admin_stays_a_user_and_signed_in(ada: Reader, web: Browser) -> None:
     ada.user.is_staff = True
     ada.user.save()

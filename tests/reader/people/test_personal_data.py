@@ -3,7 +3,22 @@
 from django.apps import apps
 from django.db.models import ForeignKey
 
-from reader.models import Channel, Follow, Invitation, Marking, Mute, Place, Reader, Star, Token, Unread
+from reader.models import (
+    AppPassword,
+    Channel,
+    Code,
+    Composition,
+    Follow,
+    Invitation,
+    Marking,
+    Mention,
+    Mute,
+    Place,
+    Reader,
+    Star,
+    Token,
+    Unread,
+)
 from reader.people.personal_data import SOURCES
 
 # Under which key each is told, or why it is not.
@@ -15,6 +30,10 @@ TOLD = {
     Place: "posts",
     Unread: "posts",
     Token: "clients",
+    AppPassword: "app_passwords",
+    Composition: "written",
+    Mention: "mentions",
+    Code: "",  # for minutes; the client that it was given to is told
     Marking: "",  # what *Undo* needs: keys of rows that are told
     Invitation: "",  # by whom they were let in is told by `account`'s dates; its key is unknown
 }
