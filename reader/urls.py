@@ -9,7 +9,18 @@ from reader.indieauth import endpoints
 from reader.indieauth.document import client_document
 from reader.mentions.view import webmention
 from reader.microsub.view import microsub
-from reader.pages import channels, clients, compose, consent, feeds, own_site, people, profile, timelines
+from reader.pages import (
+    account,
+    channels,
+    clients,
+    compose,
+    consent,
+    feeds,
+    own_site,
+    people,
+    profile,
+    timelines,
+)
 from reader.pages.media import media
 
 app_name = "reader"
@@ -23,6 +34,11 @@ def both(route: str, view: Callable[..., HttpResponse], name: str) -> tuple[URLP
 urlpatterns = [
     path("reader/", timelines.timeline, name="all"),
     path("reader/begin/", people.begin, name="begin"),
+    path("reader/invitation/<str:key>/", people.invitation, name="invitation"),
+    path("reader/account/", account.account, name="account"),
+    path("reader/account/password/", account.password, name="password"),
+    path("reader/account/data/", account.data, name="data"),
+    path("reader/account/erase/", account.erase, name="erase"),
     path("reader/c/<slug:uid>/", timelines.timeline, name="channel"),
     path("reader/c/<slug:uid>/settings/", channels.channel_settings, name="channel_settings"),
     path("reader/channels/", channels.channels, name="channels"),

@@ -1,6 +1,7 @@
 from reader.models.channel import Channel, Follow, Mute
 from reader.models.composition import Composition, Photo
 from reader.models.entry import Entry
+from reader.models.invitation import Invitation
 from reader.models.mark import Marking, Star
 from reader.models.mention import Mention
 from reader.models.place import Place, Unread
@@ -12,6 +13,7 @@ __all__ = [
     "Composition",
     "Entry",
     "Follow",
+    "Invitation",
     "Marking",
     "Mention",
     "Mute",
