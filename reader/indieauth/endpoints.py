@@ -1,6 +1,5 @@
 """Where clients and other programs talk to us about tokens: JSON, no cookies, from any origin."""
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import wraps
 from http import HTTPStatus
@@ -17,8 +16,6 @@ from reader.models import Reader, Token
 from reader.people.readers import OFF, may_read
 from reader.people.tokens import IDLE, ends_at, known_token, token_of
 from reader.rules.scopes import GRANTABLE, PROFILE
-
-log = logging.getLogger(__name__)
 
 Answer = dict[str, Any]
 CODE, REFRESH = "authorization_code", "refresh_token"
@@ -51,7 +48,7 @@ def _endpoint(
                 return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=OPEN_TO_ALL)
             if settings.READER == OFF:
                 return _refusal(HTTPStatus.NOT_FOUND, "not_found", "Reading is switched off.")
-            if request.method not in methods and (request.method, "GET") != ("HEAD", methods[0]):
+            if ("GET" if request.method == "HEAD" else request.method) not in methods:
                 words = f"Ask with {' or '.join(methods)}."
                 allowed = {"Allow": ", ".join((*methods, "OPTIONS"))}
                 return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "invalid_request", words, allowed)
@@ -179,13 +176,8 @@ def _revoke(request: HttpRequest) -> Answer:
 
 def _who(reader: Reader, scopes: list[str]) -> Answer:
     me = profile_of(reader)
-    profile = {"profile": {"name": name_of(reader), "url": me}} if PROFILE in scopes else {}
+    profile = {"profile": {"name": reader.full_name, "url": me}} if PROFILE in scopes else {}
     return {"me": me, **profile}
-
-
-def name_of(reader: Reader) -> str:
-    """What others call a reader."""
-    return reader.user.get_full_name() or reader.slug
 
 
 def _refusal(
