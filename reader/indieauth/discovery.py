@@ -170,7 +170,7 @@ def _profile(text: str) -> str:
 
 
 def _by_https(answer: Fetched) -> Fetched:
-    """An answer that nobody could alter on its way: codes and tokens go where it says. Raises NotConfirmed."""
+    """An answer that nobody could alter on its way: codes go where it says. Raises NotConfirmed."""
     for _, url in answer.redirects:
         if not url.startswith("https://") and not is_trial():
             raise NotConfirmed(f"{host_of(url)} is asked without encryption, so it proves nothing.", "me")
