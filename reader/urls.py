@@ -7,8 +7,9 @@ from django.urls import URLPattern, path
 
 from reader.indieauth import endpoints
 from reader.indieauth.document import client_document
+from reader.mentions.view import webmention
 from reader.microsub.view import microsub
-from reader.pages import channels, clients, consent, feeds, own_site, people, profile, timelines
+from reader.pages import channels, clients, compose, consent, feeds, own_site, people, profile, timelines
 from reader.pages.media import media
 
 app_name = "reader"
@@ -38,6 +39,11 @@ urlpatterns = [
     path("reader/feeds/opml/", feeds.export, name="export"),
     path("reader/feeds/<int:pk>/", feeds.feed, name="feed"),
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
+    path("reader/compose/", compose.compose_page, name="compose"),
+    path("reader/compose/connect/", compose.begin_connecting, name="connect"),
+    path("reader/compose/connected/", compose.connected, name="connected"),
+    path("reader/compose/<int:pk>/", compose.composed, name="composed"),
+    path("reader/post/<int:pk>/react/", compose.reaction, name="react"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
     path("reader/clients/", clients.clients, name="clients"),
     path("reader/clients/<int:pk>/revoke/", clients.revoke_client, name="revoke_client"),
@@ -49,6 +55,7 @@ urlpatterns = [
     path("indieauth/client.json", client_document, name="client_document"),
     path(".well-known/oauth-authorization-server", endpoints.metadata, name="well_known_metadata"),
     # A POST is never redirected: both spellings answer.
+    *both("webmention/<slug:slug>", webmention, "webmention"),
     *both("indieauth/metadata", endpoints.metadata, "metadata"),
     *both("indieauth/authorize", consent.authorize, "authorize"),
     *both("indieauth/token", endpoints.token, "token"),

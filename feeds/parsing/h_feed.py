@@ -55,6 +55,7 @@ from feeds.parsing.posts import PostReader, read_posts
 
 MAX_PAGE_TAGS = 40_000
 MAX_ROOTS = 4
+MAX_PAGE_ENTRIES = 50
 MAX_PROPERTIES = 6
 
 ROOTS = words("h-feed h-entry h-card h-cite")
@@ -147,16 +148,10 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
     except Exception as error:
         # Pages break mf2py in as many ways as feeds break feedparser.
         raise ParseError(PAGE_NOT_FEED) from error
-    tongue, place = language(page["lang"]), absolute(url, "")
     feed, entries = _entries(page["items"])
     if feed is None and not any(link_of(entry, url) for entry in entries):
         raise ParseError(PAGE_NOT_FEED)
-    cards = dict(_cards(page["items"], url))
-    names = {address: card.name for address, card in cards.items()}
-    owners = Social(people=cards_of(feed, url, cards) if feed else ())
-    authors = _authors(feed, url, names) if feed else ()
-    shared = Entry("", authors=authors, language=tongue, social=owners)
-    reader = PageReader(url, shared, names, cards)
+    reader = _reader(page, feed, url)
     posts = read_posts(_with_social(entries, html, url), reader, limit=limit)
     name = one_line(text_of(feed, "name")[: 10 * MAX_ENTRY_TITLE]) if feed else ""
     if not name or len(name) > MAX_FEED_NAME:
@@ -166,8 +161,8 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
     photos = (absolute(address_of(value), url) for value in values_of(feed, "photo")) if feed else iter(())
     return ParsedFeed(
         title=name,
-        link=(link_of(feed, url) if feed else "") or place,
-        language=tongue,
+        link=(link_of(feed, url) if feed else "") or absolute(url, ""),
+        language=reader.shared.language,
         guids=posts.guids,
         names=posts.names,
         entries=posts.entries,
@@ -178,6 +173,30 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
             image=next(filter(None, photos), ""),
         ),
     )
+
+
+def read_entries(html: str, url: str) -> tuple[Entry, ...]:
+    """The h-entries of a page at `url`, in its order, whether it is a feed or not; of one that cannot be read
+    none."""
+    try:
+        page = microformats(html, url, SOCIAL_WORDS)
+    except (MemoryError, KeyboardInterrupt, ParseError):
+        raise
+    except Exception:  # noqa: BLE001 - as above
+        return ()
+    posts = list(found_in(page["items"], "h-entry"))[:MAX_PAGE_ENTRIES]
+    reader = _reader(page, next(found_in(page["items"], "h-feed"), None), url)
+    return tuple(reader.entry({**post, "social": post}, "") for post in posts)
+
+
+def _reader(page: Mapping[str, Any], feed: Microformat | None, url: str) -> "PageReader":
+    """How to read the entries of a page; what its h-feed says holds for all."""
+    cards = dict(_cards(page["items"], url))
+    names = {address: card.name for address, card in cards.items()}
+    owners = Social(people=cards_of(feed, url, cards) if feed else ())
+    authors = _authors(feed, url, names) if feed else ()
+    shared = Entry("", authors=authors, language=language(page["lang"]), social=owners)
+    return PageReader(url, shared, names, cards)
 
 
 def _entries(items: list[Any]) -> tuple[Microformat | None, list[Microformat]]:

@@ -9,7 +9,7 @@ from common.net.addresses import read_address
 from reader.models import Reader
 
 # Where other sites may lead back to after somebody said yes there. Whatever asks them adds its own.
-RETURNS: tuple[str, ...] = ("reader:site_back", "reader_sign_in_back")
+RETURNS: tuple[str, ...] = ("reader:site_back", "reader_sign_in_back", "reader:connected")
 
 
 def site_url(name: str, *args: object) -> str:

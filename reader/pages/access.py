@@ -2,7 +2,7 @@
 channels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -21,6 +21,7 @@ from reader.channels.channels import NoSuchChannel
 from reader.indieauth.addresses import is_trial
 from reader.models import Channel, Reader
 from reader.people.readers import OFF, may_read
+from reader.rules.order import LARGEST_KEY
 from reader.timelines.pages import unread_counts
 from reader.timelines.stars import NoSuchEntry
 
@@ -131,6 +132,12 @@ def channel_line(channel: Channel, unread: int) -> ChannelLine:
         count=unread if channel.unread_mode == Channel.UnreadMode.COUNT else None,
         has_unread=bool(unread) and channel.unread_mode != Channel.UnreadMode.OFF,
     )
+
+
+def keys_in(texts: Iterable[str]) -> list[int]:
+    """The rows' keys in a form; what is none is passed over, as unknown ones are."""
+    numbers = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 19]
+    return [number for number in numbers if number <= LARGEST_KEY]
 
 
 def back_to(request: HttpRequest, otherwise: str) -> str:

@@ -82,6 +82,7 @@ def _page(
         "details": details,
         "me": profile_of(reader),
         "microsub": site_url("reader:microsub", reader.slug),
+        "webmention": site_url("reader:webmention", reader.slug),
         "longest": LONGEST_IDENTITY,
     }
     response = render(request, "reader/own_site.html", context, status=status if problem else HTTPStatus.OK)

@@ -62,6 +62,7 @@ def rels(reader: Reader) -> dict[str, str]:
         "authorization_endpoint": site_url("reader:authorize"),
         "token_endpoint": site_url("reader:token"),
         "microsub": site_url("reader:microsub", reader.slug),
+        "webmention": site_url("reader:webmention", reader.slug),
     }
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from common.refused import Refused
 from reader.channels.channels import drop_channel, first_channels
-from reader.models import Reader
+from reader.models import Entry, Reader
 
 OFF, STAFF = "off", "staff"
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
@@ -42,6 +42,8 @@ def drop_reader(*, reader: Reader, now: datetime) -> None:
     reader.tokens.all().delete()
     for channel in reader.channels.filter(is_notifications=False):
         drop_channel(channel=channel, now=now)
+    # (Others never see what was said of these pages.)
+    Entry.objects.filter(mention__reader=reader).delete()
     reader.delete()
 
 

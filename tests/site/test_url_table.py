@@ -53,6 +53,8 @@ PUBLIC = {
     "delivery:sms_status": "its authority is Twilio's signature",
     "reader:microsub": "its authority is a token, and browsers ask first what they may",
     "reader:microsub_slash": "its authority is a token, and browsers ask first what they may",
+    "reader:webmention": "strangers say there that they speak of a reader's page",
+    "reader:webmention_slash": "strangers say there that they speak of a reader's page",
     "reader:client_document": "says what this site is, to sites that it asks to sign somebody in",
     "reader:profile": "what a reader shows of themselves to everyone",
     "reader:blogroll": "the feeds that a reader publishes, if any",
