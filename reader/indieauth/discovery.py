@@ -53,24 +53,20 @@ def discover(me: str) -> Endpoints:
 
     §4.1: permanent redirects at the beginning lead to the address that counts, others do not change it.
     """
-    try:
-        me = profile_url(me, trial=is_trial())
-    except Refused as error:
-        raise NotConfirmed(str(error), "me") from error
+    me = _profile(me)
     if origin_of(me) == origin_of(issuer()):
         raise NotConfirmed("This is the site that you read at. Give the address of your own one.", "me")
-    page = fetched(me, accept="text/html, */*;q=0.1")
+    page = _by_https(fetched(me, accept="text/html, */*;q=0.1"))
     if page.status != 200:
         raise NotConfirmed(f"{host_of(page.url)} answers with an error (HTTP {page.status}).", "me")
-    urls, canonical, is_permanent = [me], me, True
+    canonical, is_permanent = me, True
     for status, url in page.redirects:
         is_permanent = is_permanent and status in PERMANENT
-        urls.append(url)
         canonical = url if is_permanent else canonical
     found = _relations(page)
     endpoints = Endpoints(
-        me=profile_url(canonical, trial=is_trial()),
-        urls=tuple(dict.fromkeys(urls)),
+        me=_profile(canonical),
+        urls=tuple(dict.fromkeys((me, *(url for _, url in page.redirects)))),
         authorization=found.get(AUTHORIZATION, ""),
         token=found.get(TOKEN, ""),
         micropub=found.get(MICROPUB, ""),
@@ -151,7 +147,7 @@ def _relations(page: Fetched) -> dict[str, str]:
 
 def _with_metadata(endpoints: Endpoints, url: str) -> Endpoints:
     """What the server's own description says, which counts before the page. Raises NotConfirmed."""
-    answer = fetched(url, accept="application/json")
+    answer = _by_https(fetched(url, accept="application/json"))
     about = json_object(answer.body) if answer.status == 200 else {}
     issuer = about.get("issuer")
     if not isinstance(issuer, str) or not _is_issuer_of(issuer, url):
@@ -163,6 +159,22 @@ def _with_metadata(endpoints: Endpoints, url: str) -> Endpoints:
         token=_endpoint(about.get("token_endpoint"), url),
         introspection=_endpoint(about.get("introspection_endpoint"), url),
     )
+
+
+def _profile(text: str) -> str:
+    """Raises NotConfirmed."""
+    try:
+        return profile_url(text, trial=is_trial())
+    except Refused as error:
+        raise NotConfirmed(str(error), "me") from error
+
+
+def _by_https(answer: Fetched) -> Fetched:
+    """An answer that nobody could alter on its way: codes go where it says. Raises NotConfirmed."""
+    for _, url in answer.redirects:
+        if not url.startswith("https://") and not is_trial():
+            raise NotConfirmed(f"{host_of(url)} is asked without encryption, so it proves nothing.", "me")
+    return answer
 
 
 def _is_issuer_of(issuer: str, url: str) -> bool:

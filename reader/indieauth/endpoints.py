@@ -1,6 +1,5 @@
 """Where clients and other programs talk to us about tokens: JSON, no cookies, from any origin."""
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import wraps
 from http import HTTPStatus
@@ -18,9 +17,7 @@ from reader.people.readers import OFF, may_read
 from reader.people.tokens import IDLE, ends_at, known_token, token_of
 from reader.rules.scopes import GRANTABLE, PROFILE
 
-log = logging.getLogger(__name__)
-
-Answer = dict[str, Any]
+Body = dict[str, Any]
 CODE, REFRESH = "authorization_code", "refresh_token"
 # Clients in browsers stand at addresses of their own, and no cookie counts at ours.
 OPEN_TO_ALL = {
@@ -40,10 +37,10 @@ class Unknown(Exception):
 
 def _endpoint(
     *methods: str,
-) -> Callable[[Callable[[HttpRequest], Answer]], Callable[[HttpRequest], HttpResponse]]:
+) -> Callable[[Callable[[HttpRequest], Body]], Callable[[HttpRequest], HttpResponse]]:
     """A function of the request that gives JSON, as a view with the errors of RFC 6749 §5.2."""
 
-    def made(answer: Callable[[HttpRequest], Answer]) -> Callable[[HttpRequest], HttpResponse]:
+    def made(answer: Callable[[HttpRequest], Body]) -> Callable[[HttpRequest], HttpResponse]:
         @csrf_exempt
         @wraps(answer)
         def view(request: HttpRequest) -> HttpResponse:
@@ -51,7 +48,7 @@ def _endpoint(
                 return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=OPEN_TO_ALL)
             if settings.READER == OFF:
                 return _refusal(HTTPStatus.NOT_FOUND, "not_found", "Reading is switched off.")
-            if request.method not in methods and (request.method, "GET") != ("HEAD", methods[0]):
+            if ("GET" if request.method == "HEAD" else request.method) not in methods:
                 words = f"Ask with {' or '.join(methods)}."
                 allowed = {"Allow": ", ".join((*methods, "OPTIONS"))}
                 return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "invalid_request", words, allowed)
@@ -70,7 +67,7 @@ def _endpoint(
 
 
 @_endpoint("GET")
-def metadata(request: HttpRequest) -> Answer:
+def metadata(request: HttpRequest) -> Body:
     """§4.1.1, and RFC 8414."""
     return {
         "issuer": issuer(),
@@ -89,14 +86,14 @@ def metadata(request: HttpRequest) -> Answer:
 
 
 @_endpoint("POST")
-def exchange_for_name(request: HttpRequest) -> Answer:
+def exchange_for_name(request: HttpRequest) -> Body:
     """A code for who somebody is (§5.3.1)."""
     code = redeem_for_name(_shown(request), now=utcnow())
     return _who(code.reader, code.scopes)
 
 
 @_endpoint("GET", "POST")
-def token(request: HttpRequest) -> Answer:
+def token(request: HttpRequest) -> Body:
     """A token for a code or a refresh token (§5.3.2, §5.5). GET says what a token is, as in older days."""
     if request.method != "POST":
         known = _bearer(request)
@@ -127,19 +124,19 @@ def token(request: HttpRequest) -> Answer:
 
 
 @_endpoint("POST")
-def revocation(request: HttpRequest) -> Answer:
+def revocation(request: HttpRequest) -> Body:
     """RFC 7009: 200, whatever the token was."""
     return _revoke(request)
 
 
 @_endpoint("POST")
-def introspection(request: HttpRequest) -> Answer:
+def introspection(request: HttpRequest) -> Body:
     """RFC 7662, for what acts for the same person: a token of theirs has to be shown."""
     asker = _bearer(request)
     found = known_token(key=_needed(request, "token"), now=utcnow())
     if found is None or found.reader_id != asker.reader_id:
         return {"active": False}
-    about: Answer = {
+    about: Body = {
         "active": True,
         "me": profile_of(found.reader),
         "client_id": found.client_id,
@@ -172,20 +169,15 @@ def _bearer(request: HttpRequest) -> Token:
     return found
 
 
-def _revoke(request: HttpRequest) -> Answer:
+def _revoke(request: HttpRequest) -> Body:
     revoke(key=_needed(request, "token"), now=utcnow())
     return {}
 
 
-def _who(reader: Reader, scopes: list[str]) -> Answer:
+def _who(reader: Reader, scopes: list[str]) -> Body:
     me = profile_of(reader)
-    profile = {"profile": {"name": name_of(reader), "url": me}} if PROFILE in scopes else {}
+    profile = {"profile": {"name": reader.full_name, "url": me}} if PROFILE in scopes else {}
     return {"me": me, **profile}
-
-
-def name_of(reader: Reader) -> str:
-    """What others call a reader."""
-    return reader.user.get_full_name() or reader.slug
 
 
 def _refusal(

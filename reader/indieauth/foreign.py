@@ -22,6 +22,7 @@ from reader.rules.scopes import SCOPES, known_scopes
 log = logging.getLogger(__name__)
 
 GOOD_SECONDS, BAD_SECONDS, DOWN_SECONDS = 300, 60, 30
+A_DAY_SECONDS = 86_400
 # RFC 6750 §2.1.
 _KEY = re.compile(r"[A-Za-z0-9._~+/-]{1,4000}=*", re.ASCII)
 # Anybody may show made-up tokens, and each makes us ask somebody else's server.
@@ -69,8 +70,14 @@ def foreign_token(*, reader: Reader, key: str, now: datetime) -> Token | None:
     remembered = f"foreign-token-{digest}"
     verdict: Verdict | None = cache.get(remembered)
     if verdict is None:
+        # Whose token was good goes on reading while others try made-up ones.
+        was_good = f"foreign-good-{digest}"
+        if not cache.get(was_good) and not is_within(f"foreign-asks-{reader.pk}", ASKS_A_MINUTE):
+            raise CannotAsk("Too many tokens of another site are tried here.", 60)
         verdict, seconds = _asked(reader, endpoints, key, now)
         cache.set(remembered, verdict, seconds)
+        if verdict.me:
+            cache.set(was_good, True, A_DAY_SECONDS)
     if not verdict.me:
         return None
     if not same_profile(verdict.me, reader.me):
@@ -89,8 +96,6 @@ def _asked(reader: Reader, endpoints: Endpoints, key: str, now: datetime) -> tup
     down = f"foreign-down-{reader.pk}"
     if cache.get(down):
         raise CannotAsk("The server that gave this token does not answer.", DOWN_SECONDS)
-    if not is_within(f"foreign-asks-{reader.pk}", ASKS_A_MINUTE):
-        raise CannotAsk("Too many tokens of another site are tried here.", 60)
     if not AT_A_TIME.acquire(timeout=1):
         raise CannotAsk("Others are being asked for their tokens.", 1)
     try:

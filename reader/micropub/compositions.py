@@ -23,6 +23,7 @@ from reader.rules.micropub import (
     WORDLESS,
     Said,
     cleaned,
+    fitting,
     lacks,
 )
 
@@ -136,9 +137,10 @@ def hand_over(*, composition: Composition, now: datetime) -> Composition:
     row = _locked(composition)
     if row.state not in CHANGEABLE:
         return row
-    said = Said.from_json(row.said)
+    said = fitting(Said.from_json(row.said))
     if field := lacks(said, photos=row.photos.count()):
         raise Refused(_missing(field), field)
+    row.become(said=said.to_json())
     return _waiting(row, now)
 
 

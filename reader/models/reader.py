@@ -45,6 +45,11 @@ class Reader(models.Model):
     def __str__(self) -> str:
         return self.slug
 
+    @property
+    def full_name(self) -> str:
+        """What others call them."""
+        return self.user.get_full_name() or self.slug
+
 
 class Token(models.Model):
     """A key for a client: made by hand, or given by IndieAuth. Only its digest is stored: whoever reads the

@@ -1,8 +1,10 @@
 """Writing for one's own site, by Micropub: the form, what became of it, and the buttons beneath posts."""
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any, BinaryIO, cast
 
@@ -40,6 +42,8 @@ from reader.rules.micropub import (
     REPOST,
     Said,
     categories_of,
+    cleaned,
+    fitting,
 )
 from reader.rules.order import LARGEST_KEY
 from reader.timelines.stars import NoSuchEntry, entry_of
@@ -85,7 +89,8 @@ class Line:
 
     @property
     def words(self) -> str:
-        return self.said.name or self.said.content or self.said.url
+        said = fitting(self.said)
+        return said.name or said.content or said.url
 
     @property
     def location(self) -> str:
@@ -199,15 +204,12 @@ def _keep(request: HttpRequest, reader: Reader) -> HttpResponse:
         said = replace(said, kind=act.removeprefix("as-"))
     try:
         photos, problem = _new_photos(request)
-        row = written.keep(
-            reader=reader,
-            key=key,
-            said=said,
-            entry=entry,
-            photos=photos,
-            removed=keys_in(request.POST.getlist("remove")),
-            now=utcnow(),
-        )
+        keep = partial(written.keep, reader=reader, said=said, entry=entry, photos=photos, now=utcnow())
+        row = keep(key=key, removed=keys_in(request.POST.getlist("remove")))
+        if row.state not in written.CHANGEABLE and Said.from_json(row.said) != fitting(cleaned(said)):
+            # Somebody went back and wrote something else. It is kept, and they are asked.
+            row = keep(key=f"{key[:40]}-{hashlib.sha256(repr(said).encode()).hexdigest()[:16]}")
+            return HttpResponseRedirect(f"{reverse('reader:compose')}?draft={row.pk}&again")
         if problem:
             raise Refused(problem, "photo")
         if act == "send":
@@ -282,6 +284,7 @@ def _form(
         "targets": targets,
         "host": host_of(reader.me),
         "is_connected": site is not None,
+        "is_another": "again" in request.GET,
         "lines": _lines(reader),
         "problem": str(error) if error else "",
         "field": error.field if error else "",

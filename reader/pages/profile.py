@@ -11,7 +11,6 @@ from common.text import one_line
 from feeds.parsing.media import absolute
 from feeds.parsing.opml import Listed, write_opml
 from reader.indieauth.addresses import profile_of, site_url
-from reader.indieauth.endpoints import name_of
 from reader.models import Follow, Reader
 from reader.pages.access import reading_page
 from reader.people.readers import may_read
@@ -30,7 +29,7 @@ def profile(request: HttpRequest, slug: str) -> HttpResponse:
         links["blogroll"] = site_url("reader:blogroll", reader.slug)
     context = {
         "reader": reader,
-        "name": name_of(reader),
+        "name": reader.full_name,
         "me": profile_of(reader),
         "links": links,
         "channels": [
@@ -52,7 +51,7 @@ def blogroll(request: HttpRequest, slug: str) -> HttpResponse:
     if not feeds:
         raise Http404("Nothing is published here.")
     listed = (Listed(feed.url, feed.title, feed.site_url, feed.language) for feed in feeds.values())
-    lines = write_opml(listed, title=f"What {one_line(name_of(reader))} reads", created=utcnow())
+    lines = write_opml(listed, title=f"What {one_line(reader.full_name)} reads", created=utcnow())
     return HttpResponse("".join(lines), content_type="text/x-opml")
 
 

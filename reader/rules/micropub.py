@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -93,21 +93,30 @@ class Config:
 
 
 def cleaned(said: Said) -> Said:
-    """The same within its bounds, without what its kind does not have."""
-    kind = said.kind if said.kind in KINDS else NOTE
+    """The same within its bounds. What its kind does not have stays: another kind may be chosen."""
+    targets = dict.fromkeys(uid for uid in said.targets if uid and len(uid) <= LONGEST_UID)
     return Said(
-        kind=kind,
-        url=one_line(said.url)[:LONGEST_POST_URL] if kind in PROPERTY else "",
-        name=shortened(one_line(said.name), LONGEST_NAME) if kind in (ARTICLE, BOOKMARK) else "",
-        content=without_controls(said.content.replace("\r\n", "\n")).strip()
-        if kind not in (LIKE, REPOST)
-        else "",
-        rsvp=said.rsvp if kind == RSVP and said.rsvp in RSVPS else "",
+        kind=said.kind if said.kind in KINDS else NOTE,
+        url=one_line(said.url)[:LONGEST_POST_URL],
+        name=shortened(one_line(said.name), LONGEST_NAME),
+        content=without_controls(said.content.replace("\r\n", "\n")).strip(),
+        rsvp=said.rsvp if said.rsvp in RSVPS else "",
         categories=categories_of(",".join(said.categories)),
         visibility=said.visibility if said.visibility in VISIBILITIES else "",
-        targets=tuple(dict.fromkeys(uid for uid in said.targets if uid and len(uid) <= LONGEST_UID))[
-            :MOST_TARGETS
-        ],
+        targets=tuple(targets)[:MOST_TARGETS],
+    )
+
+
+def fitting(said: Said) -> Said:
+    """What of it is posted: without what its kind does not have."""
+    has_words = said.kind not in (LIKE, REPOST)
+    return replace(
+        said,
+        url=said.url if said.kind in PROPERTY else "",
+        name=said.name if said.kind in (ARTICLE, BOOKMARK) else "",
+        content=said.content if has_words else "",
+        rsvp=said.rsvp if said.kind == RSVP else "",
+        categories=said.categories if has_words else (),
     )
 
 

@@ -9,6 +9,8 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from django.test import Client
 
+from common.net.client import Fetched
+from reader.indieauth import discovery
 from reader.indieauth.client import Begun, begin, finish, renew
 from reader.indieauth.discovery import NotConfirmed, discover
 from tests.factories import NOW
@@ -101,6 +103,18 @@ class TestDiscovery:
         with pytest.raises(NotConfirmed, match=r"^127.0.0.1 is not on the public web\.$"):
             discover(server.url("/ada/"))
         assert server.requests == []
+
+    @pytest.mark.parametrize("hop", ["http://ada.example/", "https://10.0.0.1/", "https://ada.example:8443/"])
+    def test_a_redirect_that_proves_nothing_is_told(
+        self, settings: Any, monkeypatch: pytest.MonkeyPatch, hop: str
+    ) -> None:
+        settings.SITE_URL = "https://letters.example.org"
+        page = b'<link rel="authorization_endpoint" href="https://ada.example/auth">'
+        answer = Fetched(200, hop, {}, page, ((301, hop),))
+        # (No server of a test has a name with a certificate and the usual port.)
+        monkeypatch.setattr(discovery, "fetched", lambda url, **_: answer)
+        with pytest.raises(NotConfirmed):
+            discover("https://www.ada.example/")
 
     def test_over_http_nothing_is_believed_outside_of_trials(self, own_site: OwnSite, settings: Any) -> None:
         settings.SITE_URL = "https://letters.example.org"

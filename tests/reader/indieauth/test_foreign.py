@@ -198,6 +198,21 @@ def test_made_up_tokens_do_not_make_us_ask_for_ever(ada: Reader, site: OwnSite) 
     assert answers == [401] * foreign.ASKS_A_MINUTE + [503] * 5
 
 
+def test_whose_token_was_good_reads_on_meanwhile(
+    ada: Reader, site: OwnSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = utcnow()
+    found = foreign.foreign_token(reader=ada, key="theirs", now=now)
+    assert found is not None
+    monkeypatch.setattr(foreign, "ASKS_A_MINUTE", 0)
+    # The five minutes are over for which it was believed.
+    cache.delete(f"foreign-token-{found.digest}")
+    site.server.requests.clear()
+    assert foreign.foreign_token(reader=ada, key="theirs", now=now)
+    assert site.server.requests
+    assert error(ada, "made-up") == (503, "temporarily_unavailable")
+
+
 def test_only_so_many_are_asked_at_a_time(ada: Reader, site: OwnSite) -> None:
     for _ in range(2):
         assert foreign.AT_A_TIME.acquire(timeout=1)

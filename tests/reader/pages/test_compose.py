@@ -164,9 +164,23 @@ class TestForm:
     def test_a_form_that_is_sent_twice_is_one_post(self, ada_web: Client, ours: MicropubSite) -> None:
         places = {ada_web.post(COMPOSE, a_form()).headers["Location"] for _ in range(3)}
         send_due()
-        places.add(ada_web.post(COMPOSE, a_form(content="Back, and sent once more.")).headers["Location"])
+        places.add(ada_web.post(COMPOSE, a_form()).headers["Location"])
         send_due()
         assert (len(places), len(ours.posts)) == (1, 1)
+
+    def test_whoever_goes_back_and_writes_something_else_is_asked(
+        self, ada_web: Client, ours: MicropubSite
+    ) -> None:
+        ada_web.post(COMPOSE, a_form())
+        send_due()
+        again = [ada_web.post(COMPOSE, a_form(content="Something else.")) for _ in range(2)]
+        assert send_due() == 0
+        places = {answer.headers["Location"] for answer in again}
+        assert len(places) == 1
+        page = text(ada_web.get(places.pop()))
+        assert "This form was sent before, with another text." in page
+        assert "Something else." in page
+        assert ours.posts == [{"content": ["Hello."]}]
 
     def test_what_lacks_something_keeps_what_was_typed(self, ada_web: Client) -> None:
         answer = ada_web.post(COMPOSE, a_form(kind="article", content="Long and dear.", categories="a, b"))
@@ -181,8 +195,13 @@ class TestForm:
         answer = ada_web.get(place)
         assert 'name="kind" value="article"' in text(answer)
         assert "Hello." in text(answer)
-        again = ada_web.post(COMPOSE, a_form(act="as-like", kind="article")).headers["Location"]
+        again = ada_web.post(COMPOSE, a_form(act="as-like", kind="article", name="A title")).headers[
+            "Location"
+        ]
         assert again == place
+        like = text(ada_web.get(place))
+        assert 'type="hidden" name="content" value="Hello."' in like
+        assert 'type="hidden" name="name" value="A title"' in like
 
     def test_a_draft_is_found_again_mended_and_posted(self, ada_web: Client, ours: MicropubSite) -> None:
         place = ada_web.post(COMPOSE, a_form(act="keep")).headers["Location"]

@@ -24,6 +24,7 @@ from reader.rules.micropub import (
     cleaned,
     config_of,
     find_posted,
+    fitting,
     lacks,
     next_look_up,
     next_try,
@@ -56,7 +57,7 @@ def test_what_is_kept_is_what_is_sent_and_comes_back_the_same(said: Said) -> Non
     SAIDS, st.lists(st.sampled_from(["https://ada.example/a.jpg", "https://ada.example/b.jpg"]), max_size=3)
 )
 def test_the_form_and_the_json_say_the_same(said: Said, photos: list[str]) -> None:
-    said = cleaned(said)
+    said = fitting(cleaned(said))
     found: dict[str, list[str]] = {}
     for name, value in parse_qsl(urlencode(as_form(said, photos)), keep_blank_values=True):
         assert name.count("[") == name.count("[]"), "category[0] is no Micropub"
@@ -67,7 +68,7 @@ def test_the_form_and_the_json_say_the_same(said: Said, photos: list[str]) -> No
 
 @given(SAIDS)
 def test_what_lacks_nothing_names_what_it_is_about(said: Said) -> None:
-    said = cleaned(said)
+    said = fitting(cleaned(said))
     if not lacks(said, photos=0):
         properties = as_json(said)["properties"]
         assert properties.keys() & {"content", "name", *PROPERTY.values()}
@@ -162,7 +163,7 @@ def test_what_says_something_else_or_is_older_is_another_post(item: Any) -> None
 
 @pytest.mark.parametrize("kind", PROPERTY)
 def test_what_is_about_a_post_is_found_by_that(kind: str) -> None:
-    said = cleaned(Said(kind=kind, url=POST, content="Hello.", rsvp="yes"))
+    said = fitting(Said(kind=kind, url=POST, content="Hello.", rsvp="yes"))
     properties = as_json(said)["properties"]
     assert find_posted([an_item(**properties)], said, since=ASKED) == "https://ada.example/1"
     other = replace(said, url=f"{POST}-2")
