@@ -6,6 +6,7 @@ from reader.entries.place import place_due
 from reader.entries.prune import prune as prune_places
 from reader.mentions.check import check_due
 from reader.micropub.send import send_due
+from reader.people.readers import erase_leavers
 
 
 @shared_task(name="reader.place")
@@ -17,6 +18,7 @@ def place() -> None:
 @shared_task(name="reader.prune")
 @skip_if_running
 def prune() -> None:
+    erase_leavers(now=utcnow(), budget=PASS_BUDGET)
     prune_places(now=utcnow(), budget=PASS_BUDGET)
 
 

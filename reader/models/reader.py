@@ -1,6 +1,7 @@
 """A person who reads here, and the programs that act for them."""
 
 from django.conf import settings
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -12,7 +13,9 @@ from reader.rules.identity import LONGEST_IDENTITY
 class Reader(models.Model):
     """One of Django's users who reads posts here. `slug` stands in their addresses."""
 
-    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="reader")
+    # Whoever deletes the user erases the reader first, by `drop_reader`: feeds count who follows them, and
+    # the admin's page that says what goes along would list what somebody reads.
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="reader")
     slug = models.SlugField(max_length=40, unique=True)
     # Their own site, which said so itself at `verified_at`; "" for none. Never one of ours.
     me = models.CharField(max_length=LONGEST_IDENTITY, blank=True, default="", db_default="")
@@ -22,6 +25,18 @@ class Reader(models.Model):
     # The token with which to post there: token, refresh_token, scope, ends_at.
     micropub = SecretsField(db_default="")
     made_at = models.DateTimeField("made", default=timezone.now, editable=False)
+    # To the hour, so that it says whether somebody reads here and not when.
+    last_seen_at = models.DateTimeField("last seen", null=True, blank=True, editable=False)
+    # How many feeds they may follow; null: as READER_MAX_FEEDS says.
+    max_feeds = models.PositiveIntegerField(
+        "feeds at most",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="How many feeds they may follow. Empty: as many as READER_MAX_FEEDS says.",
+    )
+    # From then on nothing opens for them, and the prune stage erases what is theirs.
+    leaving_at = models.DateTimeField("leaving since", null=True, blank=True, editable=False)
 
     class Meta:
         ordering = ("slug",)

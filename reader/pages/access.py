@@ -10,22 +10,24 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control
 
+from common.clock import utcnow
 from reader.channels.channels import NoSuchChannel
 from reader.indieauth.addresses import is_trial
 from reader.models import Channel, Reader
-from reader.people.readers import OFF, may_read
+from reader.people.readers import OFF, may_read, note_seen
 from reader.rules.order import LARGEST_KEY
 from reader.timelines.pages import unread_counts
 from reader.timelines.stars import NoSuchEntry
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 # Posts come from anywhere: nothing runs and nothing loads that is not ours.
 POLICY = "; ".join(
@@ -57,12 +59,13 @@ def for_readers(view: View) -> View:
     """A page for a reader who is signed in; the view gets them after the request."""
 
     @wraps(view)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         reader = Reader.objects.select_related("user").filter(user=request.user.pk).first()
         if reader is None:
             return HttpResponseRedirect(reverse("reader:begin"))
         if not may_read(reader):
             return render(request, "reader/not_yet.html", status=403)
+        note_seen(reader=reader, now=utcnow())
         try:
             return view(request, reader, *args, **kwargs)
         except (NoSuchChannel, NoSuchEntry) as error:
@@ -75,7 +78,7 @@ def for_users(view: View) -> View:
     """A page for whoever is signed in."""
 
     @wraps(view)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
             # (What was a form's address shows nothing when it is opened afterwards.)
             back = request.get_full_path() if request.method in ("GET", "HEAD") else reverse("reader:all")
@@ -90,7 +93,7 @@ def reading_page(view: View) -> View:
 
     @wraps(view)
     @cache_control(private=True, no_store=True)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if settings.READER == OFF:
             raise Http404("Reading is switched off.")
         response = view(request, *args, **kwargs)
