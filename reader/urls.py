@@ -3,7 +3,7 @@
 from django.urls import path
 
 from reader.microsub.view import microsub
-from reader.pages import channels, feeds, people, timelines
+from reader.pages import channels, feeds, news, people, timelines
 from reader.pages.media import media
 
 app_name = "reader"
@@ -27,6 +27,8 @@ urlpatterns = [
     path("reader/feeds/opml/", feeds.export, name="export"),
     path("reader/feeds/<int:pk>/", feeds.feed, name="feed"),
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
+    path("reader/news/", news.news, name="news"),
+    path("reader/events", news.events, name="events"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
     # A POST is never redirected: both spellings answer.
     path("microsub/<slug:slug>", microsub, name="microsub"),

@@ -39,6 +39,7 @@ COUNTED_EVENTS = {
     "bounces": ("Reports of what came back.", "kind"),
     "webhook_calls": ("Calls of webhooks.", "outcome"),
     "polls": ("Readings of feeds.", "outcome"),
+    "streams": ("Streams of events, for those who read here.", "event"),
     "workers": ("Workers that began, and those that ended in good order.", "event"),
     "trouble": ("What was noticed to be away, silent or wrong around the program.", "kind"),
 }

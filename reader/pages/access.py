@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -23,7 +24,7 @@ from reader.people.readers import OFF, may_read
 from reader.timelines.pages import unread_counts
 from reader.timelines.stars import NoSuchEntry
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 # Posts come from anywhere: nothing runs and nothing loads that is not ours.
 POLICY = "; ".join(
@@ -55,7 +56,7 @@ def for_readers(view: View) -> View:
     """A page for a reader who is signed in; the view gets them after the request."""
 
     @wraps(view)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         reader = Reader.objects.select_related("user").filter(user=request.user.pk).first()
         if reader is None:
             return HttpResponseRedirect(reverse("reader:begin"))
@@ -74,7 +75,7 @@ def for_users(view: View) -> View:
 
     @wraps(view)
     @cache_control(private=True, no_store=True)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if settings.READER == OFF:
             raise Http404("Reading is switched off.")
         if not request.user.is_authenticated:
@@ -100,6 +101,13 @@ def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, An
         "current": next((line for line in lines if current and line.uid == current.uid), None),
         "all_unread": sum(line.count or 0 for line in lines),
     }
+
+
+def counts_of(reader: Reader) -> dict[str, Any]:
+    """What is unread, as scripts are told."""
+    around = surroundings(reader)
+    counts = {line.uid: {"count": line.count, "has": line.has_unread} for line in around["channels"]}
+    return {"channels": counts, "all": around["all_unread"]}
 
 
 def channel_line(channel: Channel, unread: int) -> ChannelLine:
