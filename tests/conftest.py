@@ -111,6 +111,8 @@ def is_long() -> bool:
 
 
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
+    if config.getoption("--followed") and item.get_closest_marker("unfollowed"):
+        return True
     takes_minutes = LONG.search(item.path.as_posix()) and not is_long()
     if item.get_closest_marker("slow") and (takes_minutes or not config.getoption("--slow")):
         return True
