@@ -15,7 +15,7 @@ from reader.streams.watch import UNREAD_COUNT, Event
 EVENTS = "events"
 
 
-def events(call: Call, *, since: str, environ: Mapping[str, Any]) -> Iterable[bytes]:
+def open_stream(call: Call, *, since: str, environ: Mapping[str, Any]) -> Iterable[bytes]:
     """A stream for this token. Raises ApiError, TooManyStreams."""
     call.require(scopes.READ)
     return Stream(

@@ -17,7 +17,7 @@ from common.refused import Refused
 from reader.channels.channels import NoSuchChannel
 from reader.microsub.actions import Call, answer
 from reader.microsub.errors import ApiError, invalid, not_found, unauthorized
-from reader.microsub.events import EVENTS, events
+from reader.microsub.events import EVENTS, open_stream
 from reader.microsub.items import Json
 from reader.microsub.parameters import MAX_BODY, BadParameters, Parameters, read_parameters
 from reader.models import Token
@@ -78,7 +78,7 @@ def _answer(request: HttpRequest, slug: str) -> HttpResponseBase:
 def _stream(request: HttpRequest, call: Call) -> HttpResponseBase:
     """Raises ApiError."""
     try:
-        body = events(call, since=request.headers.get("Last-Event-ID", ""), environ=request.META)
+        body = open_stream(call, since=request.headers.get("Last-Event-ID", ""), environ=request.META)
     except TooManyStreams as error:
         wait = {"Retry-After": str(TRIES_AGAIN_AFTER)}
         status = HTTPStatus.SERVICE_UNAVAILABLE

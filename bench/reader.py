@@ -36,7 +36,7 @@ ROUNDS = 40
 A_PAGE = {"postgresql": 5.0, "sqlite": 15.0}
 COUNTS = 60.0
 MARKED = {"postgresql": 1_000.0, "sqlite": 3_000.0}
-SAY = "from bench.reading import measured; import json; print(json.dumps(measured()))"
+SAY = "from bench.reader import measured; import json; print(json.dumps(measured()))"
 SERIES = "WITH RECURSIVE series(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM series WHERE n < %s)"
 AT = {
     "postgresql": "%s::timestamptz - n * interval '1 second'",
@@ -52,7 +52,7 @@ JF2: dict[str, Any] = {
 }
 
 
-def reading() -> list[dict[str, object]]:
+def figures() -> list[dict[str, object]]:
     """Figures in milliseconds; a ratio of 1 or more is within what is wanted."""
     with tempfile.TemporaryDirectory(prefix="feedletter-bench-") as folder:
         environment = {**os.environ, "DATABASE_URL": f"sqlite:///{folder}/reading.db", "DATA_DIR": folder}
