@@ -1,13 +1,11 @@
 """What happens, told as it happens: `action=events`, which is no part of Microsub."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from common.clock import utcnow
 from reader.microsub.actions import Call
 from reader.microsub.items import Json, channel_json, item, unread_json
 from reader.models import Token
-from reader.people.readers import may_read
 from reader.rules import scopes
 from reader.streams.stream import Stream, watch_from, whether_left
 from reader.streams.watch import UNREAD_COUNT, Event
@@ -15,14 +13,16 @@ from reader.streams.watch import UNREAD_COUNT, Event
 EVENTS = "events"
 
 
-def open_stream(call: Call, *, since: str, environ: Mapping[str, Any]) -> Iterable[bytes]:
+def open_stream(
+    call: Call, *, since: str, environ: Mapping[str, Any], is_allowed: Callable[[], bool]
+) -> Iterable[bytes]:
     """A stream for this token. Raises ApiError, TooManyStreams."""
     call.require(scopes.READ)
     return Stream(
         watch=watch_from(call.reader, since),
         reader_id=call.reader.pk,
         say=lambda event: data_of(event, call.token),
-        is_allowed=lambda: still_opens(call.token),
+        is_allowed=is_allowed,
         has_left=whether_left(environ),
     )
 
@@ -35,13 +35,3 @@ def data_of(event: Event, token: Token) -> Json:
         ((channel, count),) = event.channels
         return {"channel": channel.uid, **unread_json(channel, count)}
     return {"channels": [channel_json(*line) for line in event.channels]} if event.channels else {}
-
-
-def still_opens(token: Token) -> bool:
-    """Whether the token still opens its reader's events: it may be revoked, or its reader shut out."""
-    rows = Token.objects.select_related("reader__user").filter(pk=token.pk, revoked_at=None)
-    current = rows.first()
-    if current is None or scopes.READ not in current.scopes or not may_read(current.reader):
-        return False
-    Token.objects.filter(pk=token.pk).update(last_used_at=utcnow())
-    return True

@@ -18,7 +18,8 @@ from reader.channels.follows import follow_feed
 from reader.channels.mutes import mute
 from reader.microsub.actions import ASKED, POSTED
 from reader.microsub.events import EVENTS
-from reader.models import Channel, Follow, Marking, Mute, Place, Reader, Star, Token, Unread
+from reader.models import Channel, Composition, Follow, Marking, Mute, Place, Reader, Star, Token, Unread
+from reader.people.tokens import make_token
 from reader.urls import urlpatterns
 from tests.factories import NOW, FeedFactory
 from tests.reader.client import MicrosubClient
@@ -27,13 +28,25 @@ from tests.reader.streams.open import close
 
 pytestmark = pytest.mark.django_db
 
-HELD: tuple[type[Model], ...] = (Channel, Follow, Mute, Place, Unread, Star, Marking, Token)
+HELD: tuple[type[Model], ...] = (Channel, Follow, Mute, Place, Unread, Star, Marking, Token, Composition)
 SECRETS = ("Hers alone", "Of Ada", "Written by Ada", "muted.example")
 # Those whose authority is not a person's sign-in, each with the reason.
 ELSEWHERE = {
     "media": "its authority is a stamp of ours",
     "microsub": "its authority is a token: below",
-    "microsub_slash": "its authority is a token: below",
+    "invitation": "its authority is a key that is good once",
+    "profile": "what a person shows everyone",
+    "blogroll": "what a person shows everyone, if they want to",
+    "webmention": "other sites tell it of their pages",
+    "client_document": "says who we are, to other sites",
+    "well_known_metadata": "says where the addresses below are",
+    "metadata": "says where the addresses below are",
+    "token": "its authority is a code, or a token",
+    "revoke": "its authority is a token",
+    "introspect": "its authority is a token",
+    # (Afterwards nobody would be signed in to try the rest.)
+    "erase": "one's own account",
+    "password": "one's own account",
 }
 # What the key in an address names.
 KEYS = {
@@ -43,6 +56,9 @@ KEYS = {
     "star": "entry",
     "feed": "feed",
     "unfollow": "feed",
+    "react": "entry",
+    "composed": "composition",
+    "revoke_client": "token",
 }
 ACTS: tuple[str, ...] = (
     "",
@@ -86,6 +102,8 @@ def hers(ada: Reader, web: Callable[[Reader], Client]) -> dict[str, Any]:
     channel = ada.channels.create(uid="hers", name="Hers alone")
     feed = FeedFactory(title="Of Ada", url="https://ada.example/feed")
     follow_feed(channel=channel, feed=feed)
+    composition = Composition.objects.create(reader=ada, key="hers", said={"content": "Written by Ada"})
+    token, _ = make_token(reader=ada, client="Of Ada", now=NOW)
     written = {"type": "entry", "name": "Written by Ada", "content": {"text": "Written by Ada"}}
     places = [put(channel, an_entry(feed=feed, jf2=written, text="written by ada")) for _ in range(3)]
     mute(reader=ada, channel=channel, url="https://muted.example/", now=NOW)
@@ -102,6 +120,8 @@ def hers(ada: Reader, web: Callable[[Reader], Client]) -> dict[str, Any]:
         "place": [place.pk for place in places],
         "top": places[2].pk,
         "last_read_entry": places[2].pk,
+        "composition": composition.pk,
+        "token": token.pk,
         "mute": Mute.objects.get().pk,
         "pk": places[0].pk,
         "name": Marking.objects.get().name,
@@ -130,7 +150,7 @@ def addresses(hers: dict[str, Any]) -> list[tuple[str, str, bool]]:
     found = []
     for pattern in urlpatterns:
         name, route = str(pattern.name), str(pattern.pattern)
-        if name not in ELSEWHERE:
+        if name.removesuffix("_slash") not in ELSEWHERE:
             key = str(hers[KEYS[name]]) if "<" in route else ""
             found.append((name, "/" + re.sub(r"<\w+:\w+>", key, route), bool(key)))
     return found
