@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from django.http.response import HttpResponseBase
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, re_path
 
+from reader.greader.view import greader
 from reader.indieauth import endpoints
 from reader.indieauth.document import client_document
 from reader.mentions.view import webmention
@@ -22,6 +23,7 @@ from reader.pages import (
     profile,
     timelines,
 )
+from reader.pages.app_passwords import app_passwords
 from reader.pages.media import media
 
 app_name = "reader"
@@ -63,6 +65,7 @@ urlpatterns = [
     path("reader/compose/connected/", compose.connected, name="connected"),
     path("reader/compose/<int:pk>/", compose.composed, name="composed"),
     path("reader/post/<int:pk>/react/", compose.reaction, name="react"),
+    path("reader/app-passwords/", app_passwords, name="app_passwords"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
     path("reader/clients/", clients.clients, name="clients"),
     path("reader/clients/<int:pk>/revoke/", clients.revoke_client, name="revoke_client"),
@@ -81,4 +84,7 @@ urlpatterns = [
     *both("indieauth/revoke", endpoints.revocation, "revoke"),
     *both("indieauth/introspect", endpoints.introspection, "introspect"),
     *both("microsub/<slug:slug>", microsub, "microsub"),
+    # Some apps put what FreshRSS has before the rest by themselves.
+    re_path(r"^api/greader\.php(?P<call>/.*|)$", greader, name="greader_php"),
+    re_path(r"^greader(?P<call>/.*|)$", greader, name="greader"),
 ]

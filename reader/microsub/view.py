@@ -21,10 +21,10 @@ from reader.microsub.actions import Call, answer
 from reader.microsub.errors import ApiError, invalid, not_found, unauthorized
 from reader.microsub.events import EVENTS, open_stream
 from reader.microsub.items import Json
-from reader.microsub.parameters import MAX_BODY, BadParameters, Parameters, read_parameters
 from reader.models import Reader, Token
 from reader.people.readers import may_read, note_seen
 from reader.people.tokens import token_of
+from reader.rules.parameters import MAX_BODY, BadParameters, Parameters, read_parameters
 from reader.rules.scopes import READ
 from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, TooManyStreams
 

@@ -34,6 +34,8 @@ SECRETS = ("Hers alone", "Of Ada", "Written by Ada", "muted.example")
 ELSEWHERE = {
     "media": "its authority is a stamp of ours",
     "microsub": "its authority is a token: below",
+    "greader": "its authority is a key of an app",
+    "greader_php": "its authority is a key of an app",
     "invitation": "its authority is a key that is good once",
     "profile": "what a person shows everyone",
     "blogroll": "what a person shows everyone, if they want to",
