@@ -11,7 +11,7 @@ from tests import services
 
 FIGURES = ("letters", "dkim", "parsing", "polls", "subscribe", "archive")
 # Takes minutes: only when it is named.
-BY_NAME = ("million", "segment", "lists", "ledger", "large", "distance", "bridges")
+BY_NAME = ("million", "segment", "lists", "ledger", "large", "distance", "bridges", "reader")
 
 
 def main(arguments: list[str]) -> int:
@@ -103,6 +103,10 @@ def measure(name: str) -> list[dict[str, object]]:
         from bench.bridges import bridges
 
         return bridges()
+    if name == "reader":
+        from bench.reader import figures
+
+        return figures()
     if name == "subscribe":
         from bench.subscribe import subscribe
 

@@ -21,6 +21,7 @@ from gunicorn.errors import ConfigError
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from common.body_limits import MAX_FORM_BYTES
+from common.shutdown import stopping
 
 LONGEST_HEAD = 64 * 1024
 PIECE = 64 * 1024
@@ -108,6 +109,21 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         super().check_config(cfg, log)
         if cfg.is_ssl:
             raise ConfigError("This worker speaks plain HTTP: let a proxy in front of it speak TLS.")
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        stopping.set()
+        super().handle_exit(sig, frame)
+
+    def handle_quit(self, sig: int, frame: Any) -> None:
+        stopping.set()
+        super().handle_quit(sig, frame)
+
+    def is_parent_alive(self) -> bool:
+        is_alive = bool(super().is_parent_alive())
+        if not is_alive:
+            # Answers without an end would be waited for.
+            stopping.set()
+        return is_alive
 
     def accept(self, listener: Any) -> None:
         self.make_room()

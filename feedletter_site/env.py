@@ -290,6 +290,11 @@ def positive(value: str) -> int:
     return number
 
 
+def number(value: str) -> int:
+    """A whole number from 0 to 1,000. Raises ValueError."""
+    return 0 if int(value) == 0 else positive(value)
+
+
 def hours(value: str) -> int:
     """A whole number from 1 to 8,760. Raises ValueError."""
     number = int(value)

@@ -78,6 +78,8 @@ READER_KEEP_READ_DAYS = int(
 READER_KEEP_UNREAD_DAYS = int(
     env.checked("READER_KEEP_UNREAD_DAYS", "180", "a whole number of days, 1 or more", env.days)
 )
+# Each holds one of a web process's threads, which are eight.
+READER_STREAMS = int(env.checked("READER_STREAMS", "2", "a whole number, 0 or more", env.number))
 MEDIA_CACHE_MB = int(env.checked("MEDIA_CACHE_MB", "500", "a whole number, 1 or more", env.positive))
 CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours, 1 or more", env.hours))
 # The secret (`feedletter.secret.salt`) that proves the links of the Scala feedletter, which still work here.

@@ -39,7 +39,7 @@ ONE_DATABASE_SERVES = re.compile(
 # `make test` asks PostgreSQL where locks, plain SQL and races are; EVERYWHERE=1 make test asks it all.
 POSTGRESQL_AT_ONCE = re.compile(
     r"tests/(common|delivery/(engine|issues|lanes|privacy)|feeds/(hubs|items|polling|rules)"
-    r"|chat/guilds|reader/(channels|entries|greader|indieauth|mentions|micropub|microsub|people|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
+    r"|chat/guilds|reader/(channels|entries|greader|indieauth|mentions|micropub|microsub|people|streams|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
 )
 # What takes minutes each, a hundred kills or a thousand servers, waits for LONG=1 make test. So do all of
 # Hypothesis's examples.
@@ -111,6 +111,8 @@ def is_long() -> bool:
 
 
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
+    if config.getoption("--followed") and item.get_closest_marker("unfollowed"):
+        return True
     takes_minutes = LONG.search(item.path.as_posix()) and not is_long()
     if item.get_closest_marker("slow") and (takes_minutes or not config.getoption("--slow")):
         return True

@@ -40,6 +40,7 @@ COUNTED_EVENTS = {
     "webhook_calls": ("Calls of webhooks.", "outcome"),
     "polls": ("Readings of feeds.", "outcome"),
     "pictures": ("Pictures of posts that were asked for by those who read here.", "outcome"),
+    "streams": ("Streams of events, for those who read here.", "event"),
     "workers": ("Workers that began, and those that ended in good order.", "event"),
     "trouble": ("What was noticed to be away, silent or wrong around the program.", "kind"),
 }

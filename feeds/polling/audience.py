@@ -17,6 +17,7 @@ from feeds.models import Feed, FeedDocument, Item
 from feeds.polling.kept_document import kept_feed
 from feeds.polling.known_items import chunks
 from feeds.polling.read import Reading
+from feeds.polling.store import PollCounts
 from feeds.rules.reposts import REPOST
 
 log = logging.getLogger(__name__)
@@ -51,7 +52,7 @@ def join_audience(audience: Audience) -> None:
     _audiences.append(audience)
 
 
-def tell_audience(feed: Feed, reading: Reading, moment: datetime) -> None:
+def tell_audience(feed: Feed, reading: Reading, moment: datetime, counts: PollCounts) -> None:
     """Tells of a reading that was just stored, in the same transaction. Raises nothing of an audience's.
 
     Notes on the feed's row, unsaved, whether the audience is behind. Called before `first_polled_at` is set.
@@ -59,7 +60,7 @@ def tell_audience(feed: Feed, reading: Reading, moment: datetime) -> None:
     if reading.unchanged:
         return
     since = feed.audience_behind_since or moment
-    told = _told(feed, reading, since, moment)
+    told = _told(feed, reading, since, moment, counts if since == moment else None)
     try:
         with transaction.atomic():
             for audience in _audiences:
@@ -126,21 +127,28 @@ def _repaired(pk: int, now: datetime) -> bool:
     return True
 
 
-def _told(feed: Feed, reading: Reading, since: datetime | None, moment: datetime) -> Told:
-    """What is new in the reading since then; None: everything that it holds."""
+def _told(
+    feed: Feed, reading: Reading, since: datetime | None, moment: datetime, counts: PollCounts | None = None
+) -> Told:
+    """What is new in the reading since then; None: everything that it holds.
+
+    `counts`: of this reading alone. What they have none of is not asked for, which most polls are spared.
+    """
     inserted: dict[str, int] = {}
-    for chunk in chunks(list(reading.entries)):
+    has_new = counts is None or counts.new or counts.excluded
+    for chunk in chunks(list(reading.entries) if has_new else []):
         rows = Item.objects.filter(feed=feed, guid_hash__in=chunk).exclude(reason=REPOST).order_by()
         if since is not None:
             rows = rows.filter(first_seen__gte=since)
         inserted.update(rows.values_list("guid_hash", "pk"))
     withdrawn = Item.objects.filter(feed=feed, state=Item.State.UNASSIGNED, vanished_at__gte=since or moment)
+    has_withdrawn = counts is None or counts.vanished
     first_at = feed.first_polled_at
     return Told(
         moment,
         first=first_at is None or (since is not None and first_at == since),
         partial=reading.partial,
         inserted=inserted,
-        withdrawn=tuple(withdrawn.order_by("pk").values_list("pk", flat=True)),
+        withdrawn=tuple(withdrawn.order_by("pk").values_list("pk", flat=True)) if has_withdrawn else (),
         reading=reading,
     )

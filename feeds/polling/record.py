@@ -138,7 +138,7 @@ def record(one: Answered) -> PollResult:
                 return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
             counts = store(locked, reading, moment, rows)
             if locked.read_by:
-                tell_audience(locked, reading, moment)
+                tell_audience(locked, reading, moment, counts)
             waits = _waits(locked, moment)
             live = bool(live_among(feed_ids=[feed.pk], now=moment))
             poll = _read(locked, reading, counts, settling=waits, hub_is_live=live, moment=moment)
@@ -278,7 +278,7 @@ def record_push(feed: Feed, reading: Reading, moment: datetime) -> PollResult:
             return PollResult(feed.pk, ok=False, error=TAKEN_OVER)
         counts = store(locked, reading, moment, rows)
         if locked.read_by:
-            tell_audience(locked, reading, moment)
+            tell_audience(locked, reading, moment, counts)
         soon = Next(moment if counts.deferred else moment + locked.pacing.floor, "push")
         if soon.at < locked.next_poll_at and not locked.failures:
             locked.next_poll_at, locked.next_poll_why = soon.at, soon.why

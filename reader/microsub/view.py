@@ -6,7 +6,8 @@ from http import HTTPStatus
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from common.body_limits import takes_body
@@ -18,11 +19,14 @@ from reader.indieauth.endpoints import OPEN_TO_ALL
 from reader.indieauth.foreign import CannotAsk, OfSomebodyElse, foreign_token
 from reader.microsub.actions import Call, answer
 from reader.microsub.errors import ApiError, invalid, not_found, unauthorized
+from reader.microsub.events import EVENTS, open_stream
 from reader.microsub.items import Json
 from reader.models import Reader, Token
 from reader.people.readers import may_read, note_seen
 from reader.people.tokens import token_of
 from reader.rules.parameters import MAX_BODY, BadParameters, Parameters, read_parameters
+from reader.rules.scopes import READ
+from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, TooManyStreams
 
 log = logging.getLogger(__name__)
 
@@ -32,12 +36,12 @@ WINDOW_SECONDS = 60
 
 @csrf_exempt
 @takes_body(None)
-def microsub(request: HttpRequest, slug: str) -> HttpResponse:
-    """Answers in JSON whatever happens: clients parse every body."""
+def microsub(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Answers in JSON whatever happens: clients parse every body. Only events come as a stream."""
     if request.method == "OPTIONS":
         return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=OPEN_TO_ALL)
     try:
-        return _json(_answer(request, slug))
+        return _answer(request, slug)
     except ApiError as error:
         return _refusal(error)
     except NoSuchChannel as error:
@@ -52,7 +56,7 @@ def microsub(request: HttpRequest, slug: str) -> HttpResponse:
         return _refusal(ApiError(status, "server_error", "That failed on our side. Try it again later."))
 
 
-def _answer(request: HttpRequest, slug: str) -> Json:
+def _answer(request: HttpRequest, slug: str) -> HttpResponseBase:
     if request.method not in ("GET", "HEAD", "POST"):
         allowed = {"Allow": "GET, POST, OPTIONS"}
         message = "Ask with GET, change with POST."
@@ -61,7 +65,29 @@ def _answer(request: HttpRequest, slug: str) -> Json:
     token = _token(request, slug, given)
     _count_call(token)
     note_seen(reader=token.reader, now=utcnow())
-    return answer(Call(token, given, utcnow()), is_post=request.method == "POST")
+    call = Call(token, given, utcnow())
+    if request.method == "GET" and given.one("action") == EVENTS:
+        return _stream(request, slug, call)
+    return _json(answer(call, is_post=request.method == "POST"))
+
+
+def _stream(request: HttpRequest, slug: str, call: Call) -> HttpResponseBase:
+    """Raises ApiError."""
+
+    def is_allowed() -> bool:
+        try:
+            return READ in _token(request, slug, call.given).scopes
+        except ApiError:
+            return False
+
+    since = request.headers.get("Last-Event-ID", "")
+    try:
+        body = open_stream(call, since=since, environ=request.META, is_allowed=is_allowed)
+    except TooManyStreams as error:
+        wait = {"Retry-After": str(TRIES_AGAIN_AFTER)}
+        status = HTTPStatus.SERVICE_UNAVAILABLE
+        raise ApiError(status, "temporarily_unavailable", str(error), headers=wait) from error
+    return StreamingHttpResponse(body, headers={**OPEN_TO_ALL, **STREAM_HEADERS})
 
 
 def _parameters(request: HttpRequest) -> Parameters:

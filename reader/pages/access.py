@@ -127,6 +127,13 @@ def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, An
     }
 
 
+def counts_of(reader: Reader) -> dict[str, Any]:
+    """What is unread, as scripts are told."""
+    around = surroundings(reader)
+    counts = {line.uid: {"count": line.count, "has": line.has_unread} for line in around["channels"]}
+    return {"channels": counts, "all": around["all_unread"]}
+
+
 def channel_line(channel: Channel, unread: int) -> ChannelLine:
     return ChannelLine(
         uid=channel.uid,

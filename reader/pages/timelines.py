@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from django.db.models import Q
@@ -17,11 +16,11 @@ from reader.channels.channels import channel_of
 from reader.channels.find import LONGEST_QUERY, search_posts
 from reader.micropub.compositions import reactions_to
 from reader.models import Follow, Marking, Place, Reader, Unread
-from reader.pages.access import back_to, for_readers, keys_in, surroundings
+from reader.pages.access import back_to, counts_of, for_readers, keys_in, surroundings
 from reader.pages.posts import shown_places, shown_post
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch
 from reader.timelines import marks, stars
-from reader.timelines.pages import Timeline, page_of
+from reader.timelines.pages import Timeline, newest_key, page_of
 from reader.timelines.undo import (
     NothingToUndo,
     all_below,
@@ -43,6 +42,9 @@ def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpRespons
     channel = channel_of(reader, uid) if uid else None
     unread_only = "unread" in request.GET
     asked = _asked(request)
+    is_first_page = asked.from_ is None
+    # (Looked at before the page: what comes between the two is told of, and not missed.)
+    newest = str(newest_key(Timeline(reader, channel))) if is_first_page else ""
     page = page_of(Timeline(reader, channel), asked, unread_only=unread_only)
     followed_in = {"channel": channel} if channel else {"channel__reader": reader}
     context = {
@@ -51,7 +53,8 @@ def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpRespons
         "posts": shown_places(reader, page.places, page.unread),
         "unread_only": unread_only,
         "older": page.paging.after,
-        "is_first_page": asked.from_ is None,
+        "is_first_page": is_first_page,
+        "newest": newest,
         "top": page.places[0].pk if page.places else 0,
         "has_unread": bool(page.unread) or Unread.objects.filter(**Timeline(reader, channel).owner).exists(),
         "follows_any": Follow.objects.filter(**followed_in).exists(),
@@ -139,7 +142,7 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
     else:
         raise Http404("There is no such mark.")
     if request.headers.get("Accept") == "application/json":
-        return JsonResponse(_counts(reader))
+        return JsonResponse(counts_of(reader))
     return HttpResponseRedirect(back)
 
 
@@ -164,7 +167,7 @@ def change_star(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     else:
         stars.star(reader=reader, entries=[entry.pk], now=utcnow())
     if request.headers.get("Accept") == "application/json":
-        return JsonResponse(_counts(reader))
+        return JsonResponse(counts_of(reader))
     return HttpResponseRedirect(back_to(request, reverse("reader:starred")))
 
 
@@ -216,9 +219,3 @@ def _with_marking(address: str, marking: Marking | None) -> str:
     if marking is not None:
         query.append(("marked", marking.name))
     return parts._replace(query=urlencode(query)).geturl()
-
-
-def _counts(reader: Reader) -> dict[str, Any]:
-    around = surroundings(reader)
-    counts = {line.uid: {"count": line.count, "has": line.has_unread} for line in around["channels"]}
-    return {"channels": counts, "all": around["all_unread"]}

@@ -1,8 +1,14 @@
-"""The whole program in its own processes, a blog and its hub: pushed in chunks, stored, left on removal."""
+"""The whole program in its own processes, a blog and its hub: pushed in chunks, stored, heard by who reads
+here, left on removal.
+"""
 
 import http.client
 import sys
+import time
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -10,6 +16,7 @@ import pytest
 from tests.e2e.journey import SECRET
 from tests.e2e.processes import answers, manage, running, until
 from tests.feeds.watched import post
+from tests.reader.streams.open import events_of
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 from tests.servers.hub import Hub, signature
@@ -38,13 +45,38 @@ def test_a_push_in_chunks_arrives_through_the_real_server(tmp_path: Path) -> Non
         feed = manage("add_feed", blog.url("/feed.xml"), environment=environment)["id"]
         (subscriber,) = until(lambda: list(hub.subscribers.values()), "the subscription", 75)
 
-        assert send_chunked(subscriber.callback, rss([post("new")]), subscriber.secret) == 202
+        key = manage("add_reader", "ada", environment=environment)["key"]
+        manage("follow", "ada", blog.url("/feed.xml"), environment=environment)
+        with urllib.request.urlopen(stream_of("ada", site, key), timeout=30) as stream:
+            assert next(heard(stream))[0] == "started"
+            began = time.monotonic()
+            assert send_chunked(subscriber.callback, rss([post("new")]), subscriber.secret) == 202
+            name, _, item = next(heard(stream))
+            assert (name, item["name"]) == ("new-item", "Post new")
+            # It takes three at most where nothing else is done beside it.
+            assert time.monotonic() - began < 8
+        manage("unfollow", "ada", str(feed), environment=environment)
         items = manage("list_items", "--feed", str(feed), "--state", "unassigned", environment=environment)
         assert [item["guid"] for item in items] == ["new"]
 
         manage("drop_feed", str(feed), "--force", environment=environment)
         until(lambda: "unsubscribe" in hub.modes(), "the end of the subscription", 75)
         until(lambda: not hub.subscribers, "its verification")
+
+
+def stream_of(reader: str, site: str, key: str) -> urllib.request.Request:
+    address = f"{site}/microsub/{reader}?action=events"
+    return urllib.request.Request(address, headers={"Authorization": f"Bearer {key}"})
+
+
+def heard(stream: Any) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The events that come, each when it comes."""
+    lines = ""
+    for line in stream:
+        lines += line.decode()
+        if line == b"\n":
+            yield from events_of(lines)
+            lines = ""
 
 
 def send_chunked(callback: str, body: bytes, secret: str) -> int:

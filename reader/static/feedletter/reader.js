@@ -31,6 +31,62 @@
     if (drawer) drawer.textContent = told.all || "";
   };
 
+  // What came since: the server says when to look, or, where it keeps no stream for us, one looks now and then.
+  // Only a page that is looked at does so.
+  const news = document.querySelector("[data-news]");
+  if (news) {
+    const SOON = 2000;
+    const NOW_AND_THEN = 60 * 1000;
+    const STREAM_AGAIN = 5 * 60 * 1000;
+    let stream = null;
+    let refusedAt = -STREAM_AGAIN;
+    let waiting = 0;
+    const look = async () => {
+      const asked = new URLSearchParams({ channel: news.dataset.channel, since: news.dataset.since });
+      const answer = await fetch(`${news.dataset.news}?${asked}`, { redirect: "error" });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const told = await answer.json();
+      showCounts(told);
+      const link = news.querySelector("a");
+      link.hidden = !told.new;
+      link.textContent = told.words;
+    };
+    const lookIn = (pause) => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => look().catch(() => {}).then(goOn), pause);
+    };
+    // Listens, or comes back later.
+    const goOn = () => {
+      clearTimeout(waiting);
+      if (document.hidden || stream) return;
+      if (!window.EventSource || performance.now() - refusedAt < STREAM_AGAIN) {
+        lookIn(NOW_AND_THEN);
+        return;
+      }
+      stream = new EventSource(news.dataset.events);
+      ["started", "new-item", "new-notification", "channel-update", "unread-count", "reset"].forEach((name) =>
+        stream.addEventListener(name, () => lookIn(100)),
+      );
+      stream.addEventListener("error", () => {
+        // One that was interrupted comes back by itself; one that was refused does not.
+        if (stream.readyState !== EventSource.CLOSED) return;
+        stream = null;
+        refusedAt = performance.now();
+        lookIn(NOW_AND_THEN);
+      });
+    };
+    const leave = () => {
+      clearTimeout(waiting);
+      stream?.close();
+      stream = null;
+    };
+    document.addEventListener("visibilitychange", () => (document.hidden ? leave() : lookIn(0)));
+    addEventListener("pagehide", leave);
+    addEventListener("pageshow", (event) => event.persisted && lookIn(0));
+    // Whoever only passes through opens none.
+    waiting = setTimeout(goOn, SOON);
+  }
+
   const show = (entry, isRead) => {
     entry.classList.toggle("is-read", isRead);
     const button = tool(entry, "mark");

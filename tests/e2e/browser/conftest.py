@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
+from common.shutdown import stopping
+from reader.streams import stream
 from subscriptions.subscribers import antispam
 from tests.e2e.browser.screens import NIGHT, OTHERS, Screen, Seen
 from tests.e2e.conftest import chromium
+from tests.e2e.processes import until
 
 
 @pytest.fixture(scope="package")
@@ -36,6 +39,10 @@ def page(browser: Any, screen: Screen) -> Iterator[Any]:
     opened.is_plain = not screen.scripts
     yield opened
     context.close()
+    # Such a thread of the server would go on after the test.
+    stopping.set()
+    until(lambda: not stream._open, "the end of all streams")
+    stopping.clear()
     assert not seen.complaints, seen.complaints
 
 

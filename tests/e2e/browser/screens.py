@@ -104,8 +104,9 @@ class Seen:
         return page
 
     def _said(self, message: Any) -> None:
-        # (An answer with an error's status is no complaint: forms come back with 400.)
-        if message.type == "error" and "status of 4" not in message.text:
+        # (An answer with an error's status is no complaint: forms come back with 400, and whoever asks for a
+        # stream of events where all are taken with 503.)
+        if message.type == "error" and not re.search("status of (4..|503)", message.text):
             self.complaints.append(message.text)
 
 

@@ -141,6 +141,33 @@ def test_a_reader_reads(page: Any, site: str, ada: Reader) -> None:
     assert unread() == before - 1
 
 
+@pytest.mark.parametrize("streams", [2, 0])
+def test_a_page_says_what_came_since(page: Any, site: str, ada: Reader, settings: Any, streams: int) -> None:
+    if page.is_plain:
+        pytest.skip("without scripts a page is as it was when it was made")
+    settings.READER_STREAMS = streams
+    home = ada.channels.get(uid="home")
+    page.clock.install()
+    sign_in(page, site)
+    page.goto(f"{site}/reader/c/home/")
+    news = page.locator(".news .button")
+    expect(news).to_be_hidden()
+    # It listens after two seconds; and where it may not, it looks every minute.
+    page.clock.fast_forward(3_000)
+    page.wait_for_timeout(500)
+    for number in range(2):
+        put(home, a_post(100 + number, None, name="Slack water"), at=utcnow() + timedelta(seconds=number))
+    page.wait_for_timeout(1_500)
+    page.clock.fast_forward(200 if streams else 61_000)
+    expect(news).to_have_text("2 new posts")
+    look_at(page, "reader-news")
+    before = page.locator(".channels [data-count=home]").first.inner_text()
+    assert before == str(unread())
+    news.click()
+    expect(page.locator(".entry").first).to_contain_text("Slack water")
+    expect(news).to_be_hidden()
+
+
 def test_an_app_gets_a_password(page: Any, site: str, ada: Reader) -> None:
     sign_in(page, site)
     page.goto(f"{site}/reader/app-passwords/")

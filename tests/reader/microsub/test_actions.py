@@ -9,6 +9,8 @@ from django.core.cache import cache
 from django.test import Client
 
 from reader.channels.channels import add_channel, alter_channel
+from reader.microsub.actions import ASKED, POSTED
+from reader.microsub.events import EVENTS
 from reader.models import Channel, Reader, Token, Unread
 from reader.people.tokens import make_token, revoke_token
 from reader.rules.scopes import SCOPES
@@ -248,8 +250,16 @@ WHAT_NEEDS = [
 CLOSED = [
     ("post", "follow", {"channel": "home", "url": "https://e.example/"}, "follow"),
     ("post", "search", {"query": "e.example"}, "read"),
+    ("get", "preview", {"url": "https://e.example/"}, "read"),
     ("post", "preview", {"url": "https://e.example/"}, "read"),
+    ("get", "events", {}, "read"),
 ]
+
+
+def test_every_action_is_tried_without_its_scope() -> None:
+    tried = {(verb, action) for verb, action, *_ in (*WHAT_NEEDS, *CLOSED)}
+    actions = {("get", action) for action in (*ASKED, EVENTS)} | {("post", action) for action in POSTED}
+    assert tried == actions
 
 
 class TestRights:
@@ -346,7 +356,7 @@ class TestTransport:
         )
         assert answer.status_code == 411
 
-    @pytest.mark.parametrize("given", [{}, {"action": ""}, {"action": "nonsense"}, {"action": "events"}])
+    @pytest.mark.parametrize("given", [{}, {"action": ""}, {"action": "nonsense"}])
     def test_an_unknown_action_is_refused(self, api: MicrosubClient, given: dict[str, str]) -> None:
         answer = api.http.get(api.address, given, headers=api.headers)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")

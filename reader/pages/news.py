@@ -1,0 +1,70 @@
+"""What is new since a page was made: told to its script, which asks now and then or listens."""
+
+from http import HTTPStatus
+
+from django.contrib.auth import get_user
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET
+
+from reader.channels.channels import channel_of
+from reader.models import Reader
+from reader.pages.access import counts_of, for_readers
+from reader.people.readers import may_read
+from reader.rules.order import BadCursor, Key
+from reader.streams.stream import (
+    STREAM_HEADERS,
+    TRIES_AGAIN_AFTER,
+    Stream,
+    TooManyStreams,
+    watch_from,
+    whether_left,
+)
+from reader.timelines.pages import Timeline, count_newer
+
+MOST_NEW = 1_000
+
+
+@for_readers
+@require_GET
+def news(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """The counts of all channels, and how many posts of this page's timeline are newer than the page."""
+    uid, since = request.GET.get("channel", ""), request.GET.get("since", "")
+    timeline = Timeline(reader, channel_of(reader, uid) if uid else None)
+    try:
+        new = count_newer(timeline, Key.read(since), most=MOST_NEW) if since else 0
+    except BadCursor as error:
+        raise Http404("There is no such page.") from error
+    words = ngettext("%(number)s new post", "%(number)s new posts", new) % {"number": new} if new else ""
+    return JsonResponse({**counts_of(reader), "new": new, "words": words})
+
+
+@for_readers
+@require_GET
+def events(request: HttpRequest, reader: Reader) -> HttpResponseBase:
+    """Events that only say that something happened: the script asks `news` what it is."""
+    try:
+        body = Stream(
+            watch=watch_from(reader, request.headers.get("Last-Event-ID", "")),
+            reader_id=reader.pk,
+            say=lambda _: {},
+            is_allowed=lambda: _is_signed_in(request, reader),
+            has_left=whether_left(request.META),
+        )
+    except TooManyStreams as error:
+        return HttpResponse(
+            f"{error}\n",
+            content_type="text/plain; charset=utf-8",
+            status=HTTPStatus.SERVICE_UNAVAILABLE,
+            headers={"Retry-After": str(TRIES_AGAIN_AFTER)},
+        )
+    return StreamingHttpResponse(body, headers=STREAM_HEADERS)
+
+
+def _is_signed_in(request: HttpRequest, reader: Reader) -> bool:
+    """Whether the session is still theirs: people sign out, or change their password, elsewhere."""
+    request.session = type(request.session)(request.session.session_key)
+    user = get_user(request)
+    current = Reader.objects.select_related("user").filter(pk=reader.pk, user=user.pk).first()
+    return current is not None and may_read(current)

@@ -1,0 +1,137 @@
+"""Open streams of events: how many there may be, what goes over one, and when it ends.
+
+Each holds a thread of the web process, and the thread's connection to the database. So few are open at a time
+in a process (READER_STREAMS), and whoever comes beyond that polls.
+"""
+
+import logging
+import select
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.db import Error
+
+from common.counters import count
+from common.refused import Refused
+from common.shutdown import stopping
+from reader.models import Reader
+from reader.rules.event_stream import PING, message, retry
+from reader.rules.order import BadCursor, Key
+from reader.streams.watch import Event, Watch
+
+log = logging.getLogger(__name__)
+
+STREAMS_A_PERSON = 2
+# In seconds.
+LOOKED_EVERY, COUNTED_EVERY, PINGED_EVERY, ALLOWED_EVERY = 1.0, 5.0, 15.0, 60.0
+# Then another client may have the thread. Whose stream it was comes back, and misses nothing.
+LONGEST = 600.0
+COMES_BACK_AFTER, TRIES_AGAIN_AFTER = 5, 60
+# A proxy that collects an answer would hold events back.
+STREAM_HEADERS = {
+    "Content-Type": "text/event-stream; charset=utf-8",
+    "Cache-Control": "no-cache",
+    "X-Accel-Buffering": "no",
+}
+# Of Linux: the other side closed its half of the connection.
+_GONE = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
+
+_open: Counter[int] = Counter()
+_lock = threading.Lock()
+
+
+class TooManyStreams(Refused):
+    """Every thread that may carry a stream carries one, or this person has enough of them."""
+
+
+class Stream:
+    """A reader's events as the body of an answer. It has to be closed, also when it was never read."""
+
+    def __init__(
+        self,
+        *,
+        watch: Watch,
+        reader_id: int,
+        say: Callable[[Event], Mapping[str, Any]],
+        is_allowed: Callable[[], bool],
+        has_left: Callable[[], bool],
+    ) -> None:
+        """`say` gives an event's data. Raises TooManyStreams."""
+        _take(reader_id)
+        self._reader_id, self._is_closed = reader_id, False
+        self._watch, self._say = watch, say
+        self._is_allowed, self._has_left = is_allowed, has_left
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self._messages()
+        except Error as error:
+            log.warning("a stream ended, for the database is away: %s", error)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        with _lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            _open[self._reader_id] -= 1
+            _open[self._reader_id] or _open.pop(self._reader_id)
+        count("streams", "ended")
+
+    def _messages(self) -> Iterator[bytes]:
+        yield retry(COMES_BACK_AFTER) + b"".join(map(self._written, self._watch.start()))
+        opened = counted = allowed = spoke = time.monotonic()
+        # Whoever ends this process does not wait for a second.
+        while not stopping.wait(LOOKED_EVERY):
+            now = time.monotonic()
+            if now - opened >= LONGEST or self._has_left():
+                return
+            if now - allowed >= ALLOWED_EVERY:
+                if not self._is_allowed():
+                    return
+                allowed = now
+            at_counts = now - counted >= COUNTED_EVERY
+            counted = now if at_counts else counted
+            if events := self._watch.look(at_counts=at_counts):
+                yield b"".join(map(self._written, events))
+                spoke = now
+            elif now - spoke >= PINGED_EVERY:
+                yield PING
+                spoke = now
+
+    def _written(self, event: Event) -> bytes:
+        return message(event.name, self._say(event), event.id)
+
+
+def watch_from(reader: Reader, last_event_id: str) -> Watch:
+    """From where the client was when its last stream ended; from now on where it says nothing."""
+    try:
+        return Watch(reader, Key.read(last_event_id) if last_event_id else None)
+    except BadCursor:
+        return Watch(reader, is_lost=True)
+
+
+def whether_left(environ: Mapping[str, Any]) -> Callable[[], bool]:
+    """Tells whether the client of a request has closed its connection. A server that shows none: never."""
+    connection = environ.get("gunicorn.socket")
+    if connection is None:
+        return lambda: False
+    poller = select.poll()
+    poller.register(connection, _GONE)
+    return lambda: bool(poller.poll(0))
+
+
+def _take(reader_id: int) -> None:
+    with _lock:
+        is_full = _open.total() >= settings.READER_STREAMS
+        if is_full or _open[reader_id] >= STREAMS_A_PERSON:
+            count("streams", "refused")
+            what = "All streams are taken." if is_full else f"You have {STREAMS_A_PERSON} streams open."
+            raise TooManyStreams(f"{what} Ask for what is new now and then, and try a stream again later.")
+        _open[reader_id] += 1
+    count("streams", "opened")

@@ -1,0 +1,166 @@
+"""What a stream tells of: posts in the order in which they came, counts and channels as they are."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from reader.channels.channels import alter_channel, drop_channel, order_channels
+from reader.channels.mutes import mute, unmute
+from reader.models import Channel, Place, Reader
+from reader.rules.order import EPOCH, Key
+from reader.streams.watch import Event, Watch
+from reader.timelines import marks
+from reader.timelines.pages import Timeline, unread_counts
+from tests.factories import NOW
+from tests.reader.posts import an_entry, minutes, put
+from tests.reader.timelines.test_pages import EVENT, World
+
+pytestmark = pytest.mark.django_db
+AUTHOR = "https://author.example/"
+
+
+def begun(reader: Reader) -> Watch:
+    watch = Watch(reader)
+    watch.start()
+    return watch
+
+
+def told(events: list[Event]) -> list[tuple[str, int]]:
+    """Each event's name and what it is about: a place, or a number of posts."""
+    return [(one.name, one.place.pk if one.place else one.channels[0][1]) for one in events]
+
+
+def names(events: list[Event]) -> list[str]:
+    return [one.name for one in events]
+
+
+def test_it_begins_with_all_channels_and_what_was_there_is_no_news(ada: Reader, home: Channel) -> None:
+    put(home)
+    (started,) = Watch(ada).start()
+    assert started.name == "started"
+    assert [(channel.uid, count) for channel, count in started.channels] == [
+        ("notifications", 0),
+        ("home", 1),
+    ]
+    assert begun(ada).look(at_counts=True) == []
+
+
+def test_posts_are_told_oldest_first_with_the_new_count(ada: Reader, home: Channel) -> None:
+    put(home)
+    watch = begun(ada)
+    places = [put(home, at=minutes(number)).pk for number in (1, 2)]
+    notice = put(ada.channels.get(uid="notifications"), at=minutes(3), is_unread=False).pk
+    events = watch.look(at_counts=False)
+    wanted = [*(("new-item", pk) for pk in places), ("new-notification", notice), ("unread-count", 3)]
+    assert told(events) == wanted
+    assert [one.is_unread for one in events] == [True, True, False, False]
+    assert watch.look(at_counts=True) == []
+
+
+def test_who_comes_back_gets_what_was_missed_and_only_that(ada: Reader, home: Channel) -> None:
+    known, missed = put(home), put(home, at=minutes(1))
+    watch = Watch(ada, Key(known.at, known.pk))
+    assert names(watch.start()) == ["started", "new-item"]
+    assert watch.look(at_counts=True) == []
+    here = Watch(ada, Key(missed.at, missed.pk))
+    assert names(here.start()) == ["started"]
+
+
+def test_too_much_at_once_is_told_as_a_reset(ada: Reader, home: Channel) -> None:
+    watch = begun(ada)
+    for _ in range(101):
+        put(home)
+    assert names(watch.look(at_counts=False)) == ["reset", "unread-count"]
+    assert watch.look(at_counts=True) == []
+    assert names(Watch(ada, Key(EPOCH, 0)).start()) == ["started", "reset"]
+    assert names(Watch(ada, is_lost=True).start()) == ["started", "reset"]
+
+
+def test_a_post_that_is_moved_is_new_where_it_comes(
+    ada: Reader, home: Channel, channel: Callable[[str], Channel]
+) -> None:
+    other, place = channel("other"), put(home)
+    watch = begun(ada)
+    marks.move(Timeline(ada), [place.pk], to=other, now=minutes(1))
+    (event, *counts) = watch.look(at_counts=False)
+    assert (event.name, event.place and event.place.channel_id) == ("new-item", other.pk)
+    assert names(counts) == ["unread-count", "unread-count"]
+
+
+def test_counts_are_told_only_when_they_are_asked_for_and_changed(ada: Reader, home: Channel) -> None:
+    place = put(home)
+    watch = begun(ada)
+    marks.mark_read(Timeline(ada), [place.pk])
+    assert watch.look(at_counts=False) == []
+    assert told(watch.look(at_counts=True)) == [("unread-count", 0)]
+    alter_channel(channel=home, unread_mode="off")
+    assert names(watch.look(at_counts=True)) == ["channel-update"]
+    marks.mark_unread(Timeline(ada), [place.pk])
+    assert watch.look(at_counts=True) == []
+
+
+@pytest.mark.parametrize("what", ["made", "named", "ordered", "dropped"])
+def test_what_is_done_to_channels_is_told_with_all_of_them(
+    ada: Reader, channel: Callable[[str], Channel], what: str
+) -> None:
+    one = channel("one")
+    watch = begun(ada)
+    match what:
+        case "made":
+            channel("two")
+        case "named":
+            alter_channel(channel=one, name="New")
+        case "ordered":
+            order_channels(reader=ada, uids=["one", "home"])
+        case "dropped":
+            drop_channel(channel=one, now=NOW)
+    (event,) = watch.look(at_counts=True)
+    assert event.name == "channel-update"
+    listed = ada.channels.order_by("-is_notifications", "position", "pk")
+    assert [row.uid for row, _ in event.channels] == [row.uid for row in listed]
+
+
+def test_what_is_muted_is_not_told(ada: Reader, home: Channel) -> None:
+    put(home, an_entry(author=AUTHOR))
+    mute(reader=ada, channel=home, url=AUTHOR, now=NOW)
+    watch = begun(ada)
+    entry = an_entry(author=AUTHOR)
+    Place.objects.create(channel=home, reader=ada, entry=entry, at=minutes(1), hidden=Place.Hidden.MUTED)
+    assert watch.look(at_counts=True) == []
+    unmute(reader=ada, channel=home, url=AUTHOR)
+    assert told(watch.look(at_counts=True))[-1] == ("unread-count", 1)
+
+
+def test_another_readers_posts_are_not_told(ada: Reader, bob: Reader) -> None:
+    watch = begun(ada)
+    put(bob.channels.get(uid="home"), at=minutes(1))
+    assert watch.look(at_counts=True) == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.tuples(EVENT, st.booleans()), max_size=25))
+def test_whoever_adds_up_what_is_told_has_the_timeline_and_its_count(
+    moments: list[int], steps: list[tuple[tuple[str, int], bool]]
+) -> None:
+    world = World(moments)
+    watch = Watch(world.reader)
+    (started,) = watch.start()
+    counts = {channel.uid: count for channel, count in started.channels}
+    before, seen = set(world.seen()), []
+    for step, looks in steps:
+        world.happen(step)
+        if not looks:
+            continue
+        for event in watch.look(at_counts=True):
+            if event.place is not None:
+                seen.append(event.place.pk)
+            for channel, count in event.channels:
+                counts[channel.uid] = count
+        assert counts["home"] == unread_counts([world.channel.pk]).get(world.channel.pk, 0)
+    watch.look(at_counts=True)
+    assert len(seen) == len(set(seen)), "none twice"
+    in_order = Place.objects.filter(pk__in=seen).order_by("at", "pk").values_list("pk", flat=True)
+    assert list(in_order) == seen
+    assert not set(seen) & before
