@@ -23,6 +23,7 @@ from reader.channels.follows import (
     shared_feed_at,
     unfollow,
 )
+from reader.channels.opml import export_follows
 from reader.greader.errors import CallError, bad_request, unknown
 from reader.greader.items import Json, feed_title, item, microseconds, subscription
 from reader.models import AppPassword, Channel, Follow, Reader
@@ -232,6 +233,11 @@ def edit_subscription(call: Call) -> str:
     return "OK"
 
 
+def export_subscriptions(call: Call) -> str:
+    """As OPML."""
+    return "".join(export_follows(call.reader, now=call.now))
+
+
 def quick_add(call: Call) -> Json:
     """Follows what is at an address, in the folder for what nobody says a folder of."""
     url = call.needed("quickadd").removeprefix("feed/")
@@ -277,6 +283,7 @@ ASKED: Mapping[str, Act] = {
     "user-info": show_user,
     "tag/list": list_tags,
     "subscription/list": list_subscriptions,
+    "subscription/export": export_subscriptions,
     "unread-count": count_unread,
     "stream/items/ids": list_ids,
     "stream/items/contents": show_posts,
@@ -295,6 +302,7 @@ POSTED: Mapping[str, Act] = {
     "preference/set": nothing("OK"),
     "preference/stream/set": nothing("OK"),
 }
+XML_CALLS = frozenset({"subscription/export"})
 # What lists feeds and folders: apps say which answer they have.
 SELDOM_CHANGED = frozenset({"tag/list", "subscription/list"})
 
@@ -440,6 +448,5 @@ def _continuation(following: Key | None) -> Json:
 
 def _count_look(call: Call) -> None:
     """Each may ask other servers a dozen times. Raises CallError."""
-    key, now = f"reader-looks:{call.reader.pk}", call.now.timestamp()
-    if not is_within(LOOKS_A_MINUTE, key, seconds=60, now=now):
+    if not is_within(f"reader-looks-{call.reader.pk}", LOOKS_A_MINUTE):
         raise CallError(HTTPStatus.TOO_MANY_REQUESTS, "That was often. Wait a minute.")

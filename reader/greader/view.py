@@ -21,11 +21,11 @@ from common.body_limits import takes_body
 from common.clock import utcnow
 from common.rates import is_within
 from common.refused import Refused
-from reader.greader.calls import ASKED, MOST_POSTS, POSTED, SELDOM_CHANGED, Answer, Call
+from reader.greader.calls import ASKED, MOST_POSTS, POSTED, SELDOM_CHANGED, XML_CALLS, Answer, Call
 from reader.greader.errors import CallError, bad_request, unauthorized, unknown
 from reader.models import AppPassword
 from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in
-from reader.people.readers import OFF, may_read
+from reader.people.readers import OFF, may_read, note_seen
 from reader.rules.parameters import BadParameters, Parameters, read_parameters
 
 log = logging.getLogger(__name__)
@@ -77,13 +77,15 @@ def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
     if not call:
         return _text("OK")
     if call == LOGIN:
-        return _sign_in(request, now)
+        return _sign_in(request)
     name, rest = _name_of(call)
     if name in POSTED and request.method != "POST":
         raise _wrong_method("POST, OPTIONS")
     password = _password(request, now)
     act = ASKED.get(name) or POSTED[name]
     answer = act(Call(password, _parameters(request), now, rest))
+    if name in XML_CALLS:
+        return HttpResponse(str(answer), content_type="application/xml; charset=utf-8", headers=HEADERS)
     return _told(request, answer, is_tagged=name in SELDOM_CHANGED)
 
 
@@ -100,7 +102,7 @@ def _name_of(call: str) -> tuple[str, str]:
     return known, stream
 
 
-def _sign_in(request: HttpRequest, now: datetime) -> HttpResponse:
+def _sign_in(request: HttpRequest) -> HttpResponse:
     """A key for a name and a password, in the form of three settings, or (`output=json`) as JSON."""
     if request.method != "POST":
         raise _wrong_method("POST, OPTIONS")
@@ -109,7 +111,7 @@ def _sign_in(request: HttpRequest, now: datetime) -> HttpResponse:
     if not name or not password:
         raise bad_request("Send your name as Email and an app password as Passwd.")
     network = str(request.META.get("REMOTE_ADDR", ""))
-    row = sign_in(name=name, password=password, network=network, now=now)
+    row = sign_in(name=name, password=password, network=network)
     if row is None or not may_read(row.reader):
         raise CallError(HTTPStatus.UNAUTHORIZED, "Error=BadAuthentication")
     key = key_for(row)
@@ -125,7 +127,8 @@ def _password(request: HttpRequest, now: datetime) -> AppPassword:
     password = password_of(key=match[1], now=now) if match else None
     if password is None or not may_read(password.reader):
         raise unauthorized()
-    if not is_within(CALLS_A_MINUTE, f"app-calls:{password.pk}", seconds=60, now=now.timestamp()):
+    note_seen(reader=password.reader, now=now)
+    if not is_within(f"app-calls-{password.pk}", CALLS_A_MINUTE):
         message = f"An app may ask {CALLS_A_MINUTE:,} times a minute."
         raise CallError(HTTPStatus.TOO_MANY_REQUESTS, message, headers={"Retry-After": "60"})
     return password

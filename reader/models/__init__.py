@@ -1,17 +1,25 @@
 from reader.models.app_password import AppPassword
 from reader.models.channel import Channel, Follow, Mute
+from reader.models.composition import Composition, Photo
 from reader.models.entry import Entry
+from reader.models.invitation import Invitation
 from reader.models.mark import Marking, Star
+from reader.models.mention import Mention
 from reader.models.place import Place, Unread
-from reader.models.reader import Reader, Token
+from reader.models.reader import Code, Reader, Token
 
 __all__ = [
     "AppPassword",
     "Channel",
+    "Code",
+    "Composition",
     "Entry",
     "Follow",
+    "Invitation",
     "Marking",
+    "Mention",
     "Mute",
+    "Photo",
     "Place",
     "Reader",
     "Star",

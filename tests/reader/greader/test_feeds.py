@@ -7,6 +7,7 @@ import pytest
 
 from common.clock import utcnow
 from feeds.models import Feed
+from feeds.parsing.opml import parse_opml
 from reader.channels.mutes import mute
 from reader.entries.place import place_due
 from reader.models import Channel, Follow, Place, Reader, Unread
@@ -53,6 +54,11 @@ class TestLists:
                 {"id": label("Bücher / Meer"), "type": "folder"},
             ]
         }
+
+    def test_the_list_is_taken_along_as_opml(self, app: GoogleApp, feed: Feed) -> None:
+        status, text = app.get("subscription/export")
+        (outline,) = parse_opml(text.encode()).outlines
+        assert (status, outline.url, outline.tags) == (200, feed.url, ("Home",))
 
     def test_nothing_is_an_empty_list(self, app: GoogleApp) -> None:
         assert app.ask("subscription/list") == {"subscriptions": []}

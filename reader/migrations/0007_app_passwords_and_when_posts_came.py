@@ -9,8 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('feeds', '0009_read_by_people'),
-        ('reader', '0002_stars_and_markings'),
+        ('reader', '0006_invitations_and_leaving'),
     ]
 
     operations = [
