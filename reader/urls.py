@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, re_path
 
 from reader.greader.view import greader
@@ -28,7 +28,7 @@ from reader.pages.media import media
 app_name = "reader"
 
 
-def both(route: str, view: Callable[..., HttpResponse], name: str) -> tuple[URLPattern, URLPattern]:
+def both(route: str, view: Callable[..., HttpResponseBase], name: str) -> tuple[URLPattern, URLPattern]:
     """An address with and without a slash at its end."""
     return path(route, view, name=name), path(f"{route}/", view, name=f"{name}_slash")
 

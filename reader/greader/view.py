@@ -77,7 +77,7 @@ def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
     if not call:
         return _text("OK")
     if call == LOGIN:
-        return _sign_in(request)
+        return _sign_in(request, now)
     name, rest = _name_of(call)
     if name in POSTED and request.method != "POST":
         raise _wrong_method("POST, OPTIONS")
@@ -102,7 +102,7 @@ def _name_of(call: str) -> tuple[str, str]:
     return known, stream
 
 
-def _sign_in(request: HttpRequest) -> HttpResponse:
+def _sign_in(request: HttpRequest, now: datetime) -> HttpResponse:
     """A key for a name and a password, in the form of three settings, or (`output=json`) as JSON."""
     if request.method != "POST":
         raise _wrong_method("POST, OPTIONS")
@@ -111,7 +111,7 @@ def _sign_in(request: HttpRequest) -> HttpResponse:
     if not name or not password:
         raise bad_request("Send your name as Email and an app password as Passwd.")
     network = str(request.META.get("REMOTE_ADDR", ""))
-    row = sign_in(name=name, password=password, network=network)
+    row = sign_in(name=name, password=password, network=network, now=now)
     if row is None or not may_read(row.reader):
         raise CallError(HTTPStatus.UNAUTHORIZED, "Error=BadAuthentication")
     key = key_for(row)

@@ -9,7 +9,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('reader', '0006_invitations_and_leaving'),
+        ('feeds', '0009_read_by_people'),
+        ("reader", "0006_invitations_and_leaving"),
     ]
 
     operations = [

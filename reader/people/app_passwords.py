@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from common.rates import is_within, times
+from common.rates import count_request, requests_so_far
 from common.refused import Refused
 from common.signing import is_stamp, stamp
 from common.text import one_line
@@ -46,19 +46,20 @@ def make_app_password(*, reader: Reader, app: str, now: datetime) -> tuple[AppPa
     return row, password
 
 
-def sign_in(*, name: str, password: str, network: str) -> AppPassword | None:
+def sign_in(*, name: str, password: str, network: str, now: datetime) -> AppPassword | None:
     """The row of a reader's password; None for a wrong one. Raises TooManyWrong."""
     slug = name.strip().lower()[:40]
+    hour = int(now.timestamp() // AN_HOUR)
     # (Whatever was typed as a name makes a key that every cache takes.)
-    who = f"app-wrong-{digest_of(slug)[:32]}"
-    counts = {f"{who}-{network}": WRONG_FROM_A_NETWORK, who: WRONG_FOR_A_NAME}
-    if any(times(key) >= most for key, most in counts.items()):
+    who = f"app-wrong:{digest_of(slug)[:32]}:{hour}"
+    counts = {f"{who}:{network}": WRONG_FROM_A_NETWORK, who: WRONG_FOR_A_NAME}
+    if any(requests_so_far(key) >= most for key, most in counts.items()):
         raise TooManyWrong("Too many wrong passwords. Try again in an hour.", "Passwd")
     rows = AppPassword.objects.select_related("reader__user").filter(revoked_at=None, reader__slug=slug)
     row = rows.filter(digest=_digest(password)).first()
     if row is None:
-        for key, most in counts.items():
-            is_within(key, most, seconds=AN_HOUR)
+        for key in counts:
+            count_request(key, AN_HOUR)
     return row
 
 

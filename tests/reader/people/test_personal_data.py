@@ -3,7 +3,19 @@
 from django.apps import apps
 from django.db.models import ForeignKey
 
-from reader.models import Channel, Follow, Invitation, Marking, Mute, Place, Reader, Star, Token, Unread
+from reader.models import (
+    AppPassword,
+    Channel,
+    Follow,
+    Invitation,
+    Marking,
+    Mute,
+    Place,
+    Reader,
+    Star,
+    Token,
+    Unread,
+)
 from reader.people.personal_data import SOURCES
 
 # Under which key each is told, or why it is not.
@@ -15,6 +27,7 @@ TOLD = {
     Place: "posts",
     Unread: "posts",
     Token: "clients",
+    AppPassword: "app_passwords",
     Marking: "",  # what *Undo* needs: keys of rows that are told
     Invitation: "",  # by whom they were let in is told by `account`'s dates; its key is unknown
 }
