@@ -23,8 +23,9 @@ from reader.channels.follows import (
     shared_feed_at,
     unfollow,
 )
+from reader.channels.opml import export_follows
 from reader.greader.errors import CallError, bad_request, unknown
-from reader.greader.items import Json, feed_title, item, microseconds, subscription
+from reader.greader.items import Shown, feed_title, microseconds, post_shown, subscription
 from reader.models import AppPassword, Channel, Follow, Reader
 from reader.rules import google_names as names
 from reader.rules.google_names import StreamName, post_key, stream_name
@@ -33,8 +34,8 @@ from reader.rules.parameters import Parameters
 from reader.timelines import marks, stars
 from reader.timelines.pages import Timeline
 from reader.timelines.selections import (
+    ReadState,
     Selection,
-    State,
     Tally,
     Trait,
     mark_selected_read,
@@ -48,16 +49,16 @@ MOST_IDS, MOST_POSTS = 10_000, 1_000
 MOST_CHARACTERS = 32_000_000
 # Apps remember by their own clock, or to the second, when they asked last.
 OVERLAP = timedelta(seconds=60)
-LOOKS_A_MINUTE = 20
+ADDED_A_MINUTE = 20
 # Of the original: some apps look at it.
 TOKEN_CHARACTERS = 57
 STATES: Mapping[StreamName, tuple[Trait, ...]] = {
     names.READING_LIST: (),
-    names.READ: (State.READ,),
-    names.UNREAD: (State.UNREAD,),
-    names.KEPT_UNREAD: (State.UNREAD,),
-    names.TRACKING_UNREAD: (State.UNREAD,),
-    names.STARRED: (State.STARRED,),
+    names.READ: (ReadState.READ,),
+    names.UNREAD: (ReadState.UNREAD,),
+    names.KEPT_UNREAD: (ReadState.UNREAD,),
+    names.TRACKING_UNREAD: (ReadState.UNREAD,),
+    names.STARRED: (ReadState.STARRED,),
 }
 # What adding or taking away a state means.
 MADE_READ = {("a", names.READ), ("r", names.UNREAD), ("r", names.KEPT_UNREAD)}
@@ -65,7 +66,7 @@ MADE_UNREAD = {("r", names.READ), ("a", names.UNREAD), ("a", names.KEPT_UNREAD)}
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AppCall:
     """A request that was let in. `rest` is what stands in the address after the call's name."""
 
     password: AppPassword
@@ -116,11 +117,11 @@ class Call:
         return next((one.value for one in self.streams(name) if one.kind == "label"), "")
 
 
-Answer = Json | str
-Act = Callable[[Call], Answer]
+Told = Shown | str
+Doing = Callable[[AppCall], Told]
 
 
-def show_user(call: Call) -> Json:
+def show_user(call: AppCall) -> Shown:
     reader = call.reader
     return {
         "userId": str(reader.pk),
@@ -130,17 +131,17 @@ def show_user(call: Call) -> Json:
     }
 
 
-def show_token(call: Call) -> str:
+def show_token(call: AppCall) -> str:
     """Apps send it along with whatever changes something. The key is proof enough, so nobody looks at it."""
     return f"{call.password.pk}".rjust(TOKEN_CHARACTERS, "0")
 
 
-def list_tags(call: Call) -> Json:
+def list_tags(call: AppCall) -> Shown:
     listed = [{"id": str(StreamName("label", name)), "type": "folder"} for name in folders(call).values()]
     return {"tags": [{"id": str(names.STARRED)}, *listed]}
 
 
-def list_subscriptions(call: Call) -> Json:
+def list_subscriptions(call: AppCall) -> Shown:
     rows = Follow.objects.filter(channel__reader=call.reader).select_related("feed", "channel")
     found: dict[int, tuple[Feed, list[str]]] = {}
     for row in rows.order_by("channel__position", "channel", "pk"):
@@ -148,7 +149,7 @@ def list_subscriptions(call: Call) -> Json:
     return {"subscriptions": [subscription(feed, labels) for feed, labels in found.values()]}
 
 
-def count_unread(call: Call) -> Json:
+def count_unread(call: AppCall) -> Shown:
     feeds, channels = unread_tallies(call.reader)
     labels = folders(call)
     counts = {StreamName("feed", str(feed)): tally for feed, tally in feeds.items()}
@@ -163,14 +164,14 @@ def count_unread(call: Call) -> Json:
     return {"max": total, "unreadcounts": listed}
 
 
-def list_ids(call: Call) -> Json:
+def list_ids(call: AppCall) -> Shown:
     """By `s`, the names of posts alone, newest first."""
     page = select(_selection(call), limit=limit_of(call.given.one("n"), MOST_IDS), **_stretch(call))
-    found: Json = {"itemRefs": [{"id": str(entry)} for entry, _ in page.posts]}
+    found: Shown = {"itemRefs": [{"id": str(entry)} for entry, _ in page.posts]}
     return {**found, **_continuation(page.following)}
 
 
-def show_stream(call: Call) -> Json:
+def show_stream(call: AppCall) -> Shown:
     """Posts in full, newest first. What is left out for its size begins the next page."""
     page = select(_selection(call), limit=limit_of(call.given.one("n"), MOST_POSTS), **_stretch(call))
     shown, left = _items(call, [entry for entry, _ in page.posts])
@@ -179,13 +180,13 @@ def show_stream(call: Call) -> Json:
     return {"id": name, "updated": int(call.now.timestamp()), "items": shown, **_continuation(following)}
 
 
-def show_posts(call: Call) -> Json:
+def show_posts(call: AppCall) -> Shown:
     """Those that are named. Apps ask again for what is left out for its size."""
     shown, _ = _items(call, call.posts())
     return {"id": str(names.READING_LIST), "updated": int(call.now.timestamp()), "items": shown}
 
 
-def edit_tag(call: Call) -> str:
+def edit_tag(call: AppCall) -> str:
     """Read, unread, with and without a star; posts that the reader does not see are passed over."""
     posts = call.posts()
     changes = {(way, stream) for way in "ar" for stream in call.streams(way)}
@@ -205,7 +206,7 @@ def edit_tag(call: Call) -> str:
     return "OK"
 
 
-def mark_all_read(call: Call) -> str:
+def mark_stream_read(call: AppCall) -> str:
     """What is in the stream `s` and came by `ts`; nothing that came later."""
     call.needed("s")
     until = _moment(call, "ts") or call.now
@@ -213,13 +214,13 @@ def mark_all_read(call: Call) -> str:
         if stream.kind == "feed":
             _follows(call.reader, stream.value)
         traits = _traits(call.reader, stream)
-        if State.NOTHING in traits:
+        if ReadState.NOTHING in traits:
             raise unknown("There is no such folder.")
         mark_selected_read(Selection(call.reader, traits, until=until))
     return "OK"
 
 
-def edit_subscription(call: Call) -> str:
+def edit_subscription(call: AppCall) -> str:
     """Follows, unfollows, or puts feeds into other folders."""
     act = EDITS.get(call.needed("ac"))
     if act is None:
@@ -232,7 +233,12 @@ def edit_subscription(call: Call) -> str:
     return "OK"
 
 
-def quick_add(call: Call) -> Json:
+def export_subscriptions(call: AppCall) -> str:
+    """As OPML."""
+    return "".join(export_follows(call.reader, now=call.now))
+
+
+def quick_add(call: AppCall) -> Shown:
     """Follows what is at an address, in the folder for what nobody says a folder of."""
     url = call.needed("quickadd").removeprefix("feed/")
     _count_look(call)
@@ -247,7 +253,7 @@ def quick_add(call: Call) -> Json:
     return {"numResults": 1, "query": feed.url, "streamId": stream, "streamName": feed_title(feed)}
 
 
-def rename_tag(call: Call) -> str:
+def rename_tag(call: AppCall) -> str:
     folder, name = call.folder("s"), call.label("dest")
     if folder is None or not name:
         raise bad_request("Say which folder, and its new name: s and dest.")
@@ -255,7 +261,7 @@ def rename_tag(call: Call) -> str:
     return "OK"
 
 
-def disable_tag(call: Call) -> str:
+def disable_tag(call: AppCall) -> str:
     """Ends a folder. Its feeds and posts go into the one for what nobody says a folder of."""
     folder = call.folder("s")
     if folder is None:
@@ -267,16 +273,17 @@ def disable_tag(call: Call) -> str:
     return "OK"
 
 
-def nothing(answer: Answer) -> Act:
+def nothing(answer: Told) -> Doing:
     """For what apps ask, and nobody misses."""
     return lambda _: answer
 
 
-ASKED: Mapping[str, Act] = {
+QUESTIONS: Mapping[str, Doing] = {
     "token": show_token,
     "user-info": show_user,
     "tag/list": list_tags,
     "subscription/list": list_subscriptions,
+    "subscription/export": export_subscriptions,
     "unread-count": count_unread,
     "stream/items/ids": list_ids,
     "stream/items/contents": show_posts,
@@ -285,9 +292,9 @@ ASKED: Mapping[str, Act] = {
     "preference/stream/list": nothing({"streamprefs": {}}),
     "friend/list": nothing({"friends": []}),
 }
-POSTED: Mapping[str, Act] = {
+CHANGES: Mapping[str, Doing] = {
     "edit-tag": edit_tag,
-    "mark-all-as-read": mark_all_read,
+    "mark-all-as-read": mark_stream_read,
     "subscription/edit": edit_subscription,
     "subscription/quickadd": quick_add,
     "rename-tag": rename_tag,
@@ -295,29 +302,30 @@ POSTED: Mapping[str, Act] = {
     "preference/set": nothing("OK"),
     "preference/stream/set": nothing("OK"),
 }
+XML_CALLS = frozenset({"subscription/export"})
 # What lists feeds and folders: apps say which answer they have.
 SELDOM_CHANGED = frozenset({"tag/list", "subscription/list"})
 
 
-def folders(call: Call) -> dict[int, str]:
+def folders(call: AppCall) -> dict[int, str]:
     """The names of the channels that feeds stand in, by their keys, in their order."""
     channels = call.reader.channels.filter(is_notifications=False).order_by("position", "pk")
     return dict(channels.values_list("pk", "name"))
 
 
-def _subscribe(call: Call, feed: str) -> None:
+def _subscribe(call: AppCall, feed: str) -> None:
     _count_look(call)
     label = call.label("a")
     channel = channel_named(call.reader, label) if label else default_channel(call.reader)
     follow_address(channel=channel, url=feed, clock=lambda: call.now)
 
 
-def _unsubscribe(call: Call, feed: str) -> None:
+def _unsubscribe(call: AppCall, feed: str) -> None:
     for follow in _follows(call.reader, feed):
         unfollow(channel=follow.channel, feed=follow.feed, now=call.now)
 
 
-def _edit(call: Call, feed: str) -> None:
+def _edit(call: AppCall, feed: str) -> None:
     """`a` is where the feed goes, `r` where it goes from. Apps that know of one folder name `a` alone."""
     follows = {follow.channel.name: follow for follow in _follows(call.reader, feed)}
     first = next(iter(follows.values()))
@@ -334,7 +342,7 @@ def _edit(call: Call, feed: str) -> None:
         follow_address(channel=channel, url=first.feed.url, clock=lambda: call.now)
 
 
-EDITS: Mapping[str, Callable[[Call, str], None]] = {
+EDITS: Mapping[str, Callable[[AppCall, str], None]] = {
     "subscribe": _subscribe,
     "unsubscribe": _unsubscribe,
     "edit": _edit,
@@ -366,18 +374,18 @@ def _traits(reader: Reader, stream: StreamName) -> tuple[Trait, ...]:
     """What the posts of a stream have; NOTHING for one that is not the reader's."""
     match stream.kind:
         case "label":
-            return (_folder(reader, stream.value) or State.NOTHING,)
+            return (_folder(reader, stream.value) or ReadState.NOTHING,)
         case "feed":
-            return (_feed_key(stream.value) or State.NOTHING,)
+            return (_feed_key(stream.value) or ReadState.NOTHING,)
         case _:
-            return STATES.get(stream, (State.NOTHING,))
+            return STATES.get(stream, (ReadState.NOTHING,))
 
 
-def _stream(call: Call) -> str:
+def _stream(call: AppCall) -> str:
     return call.rest or call.given.one("s") or str(names.READING_LIST)
 
 
-def _selection(call: Call) -> Selection:
+def _selection(call: AppCall) -> Selection:
     """By the stream, `it`, `xt`, `ot` and `nt`. Raises CallError."""
     stream = stream_name(_stream(call))
     if stream is None:
@@ -396,7 +404,7 @@ def _all_traits(reader: Reader, streams: Iterable[StreamName]) -> tuple[Trait, .
     return tuple(trait for stream in streams for trait in _traits(reader, stream))
 
 
-def _moment(call: Call, name: str) -> datetime | None:
+def _moment(call: AppCall, name: str) -> datetime | None:
     """Seconds since 1970, or as their number says milliseconds or microseconds; 0 is no moment."""
     text = call.given.one(name)
     if not text or not text.strip("0"):
@@ -410,7 +418,7 @@ def _moment(call: Call, name: str) -> datetime | None:
         raise bad_request(f"{name} is too late.") from error
 
 
-def _stretch(call: Call) -> dict[str, Any]:
+def _stretch(call: AppCall) -> dict[str, Any]:
     """From where on, and in which order. Raises CallError."""
     text = call.given.one("c")
     try:
@@ -420,12 +428,12 @@ def _stretch(call: Call) -> dict[str, Any]:
     return {"from_": from_, "oldest_first": call.given.one("r") == "o"}
 
 
-def _items(call: Call, entries: Sequence[int]) -> tuple[list[Json], int | None]:
+def _items(call: AppCall, entries: Sequence[int]) -> tuple[list[Shown], int | None]:
     """The posts, and the first that is left out, if they are too large together."""
-    shown: list[Json] = []
+    shown: list[Shown] = []
     labels, characters = folders(call), 0
     for standing in standings(call.reader, entries):
-        one = item(standing, labels)
+        one = post_shown(standing, labels)
         characters += len(one["summary"]["content"])
         if shown and characters > MOST_CHARACTERS:
             return shown, standing.entry.pk
@@ -433,12 +441,12 @@ def _items(call: Call, entries: Sequence[int]) -> tuple[list[Json], int | None]:
     return shown, None
 
 
-def _continuation(following: Key | None) -> Json:
+def _continuation(following: Key | None) -> Shown:
     """(At the end the key is missing: apps ask on while it is there.)"""
     return {"continuation": str(following)} if following else {}
 
 
-def _count_look(call: Call) -> None:
+def _count_look(call: AppCall) -> None:
     """Each may ask other servers a dozen times. Raises CallError."""
-    if not is_within(f"reader-looks-{call.reader.pk}", LOOKS_A_MINUTE):
+    if not is_within(f"reader-looks-{call.reader.pk}", ADDED_A_MINUTE):
         raise CallError(HTTPStatus.TOO_MANY_REQUESTS, "That was often. Wait a minute.")

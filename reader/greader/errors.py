@@ -20,7 +20,7 @@ def unknown(message: str) -> CallError:
     return CallError(HTTPStatus.NOT_FOUND, message)
 
 
-def unauthorized() -> CallError:
+def signed_out() -> CallError:
     """Apps sign in anew when they are told this."""
     told = {"X-Reader-Google-Bad-Token": "true", "Google-Bad-Token": "true"}
     return CallError(HTTPStatus.UNAUTHORIZED, "Unauthorized", headers=told)

@@ -12,15 +12,15 @@ from reader.rules.google_names import READ, READING_LIST, STARRED, StreamName, p
 from reader.rules.order import EPOCH, MICROSECOND
 from reader.timelines.selections import Standing
 
-Json = dict[str, Any]
+Shown = dict[str, Any]
 
 MILLISECOND = timedelta(milliseconds=1)
 # What files are where their addresses do not say it. (Apps pass over an enclosure without a type.)
 USUAL_TYPES = {"audio": "audio/mpeg", "video": "video/mp4", "photo": "image/jpeg", "featured": "image/jpeg"}
-RELATIONS = ("in-reply-to", "repost-of", "like-of", "bookmark-of", "quotation-of")
+ABOUT = ("in-reply-to", "repost-of", "like-of", "bookmark-of", "quotation-of")
 
 
-def item(standing: Standing, folders: Mapping[int, str]) -> Json:
+def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
     """A post; `folders` are the names of channels by their keys.
 
     No key is left out that an app insists on: without one, some show nothing of the whole page.
@@ -31,7 +31,7 @@ def item(standing: Standing, folders: Mapping[int, str]) -> Json:
     site = (feed.site_url or feed.url) if feed else ""
     link = {"href": jf2.get("url") or site}
     published = int((entry.published or entry.seen_at).timestamp())
-    found: Json = {
+    found: Shown = {
         "id": post_name(entry.pk),
         "crawlTimeMsec": str((standing.came_at - EPOCH) // MILLISECOND),
         "timestampUsec": microseconds(standing.came_at),
@@ -55,7 +55,7 @@ def item(standing: Standing, folders: Mapping[int, str]) -> Json:
     return found
 
 
-def subscription(feed: Feed, folders: Sequence[str]) -> Json:
+def subscription(feed: Feed, folders: Sequence[str]) -> Shown:
     """A feed that is followed, in these channels."""
     return {
         "id": str(StreamName("feed", str(feed.pk))),
@@ -95,11 +95,11 @@ def _html(jf2: Mapping[str, Any]) -> str:
     html += "".join(f'<p><img src="{escape(url)}" alt=""></p>' for url in pictures)
     if html:
         return html
-    about = (url for relation in RELATIONS for url in jf2.get(relation, ()))
+    about = (url for relation in ABOUT for url in jf2.get(relation, ()))
     return "".join(f'<p><a href="{escape(url)}">{escape(url)}</a></p>' for url in about)
 
 
-def _files(jf2: Mapping[str, Any], kind: str) -> list[Json]:
+def _files(jf2: Mapping[str, Any], kind: str) -> list[Shown]:
     usual = USUAL_TYPES[kind]
     found = ((url, mimetypes.guess_type(urlsplit(url).path)[0] or "") for url in jf2.get(kind, ()))
     start = usual.partition("/")[0]

@@ -21,21 +21,21 @@ from common.body_limits import takes_body
 from common.clock import utcnow
 from common.rates import is_within
 from common.refused import Refused
-from reader.greader.calls import ASKED, MOST_POSTS, POSTED, SELDOM_CHANGED, Answer, Call
-from reader.greader.errors import CallError, bad_request, unauthorized, unknown
+from reader.greader.calls import CHANGES, MOST_POSTS, QUESTIONS, SELDOM_CHANGED, XML_CALLS, AppCall, Told
+from reader.greader.errors import CallError, bad_request, signed_out, unknown
 from reader.models import AppPassword
 from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in
-from reader.people.readers import OFF, may_read
+from reader.people.readers import OFF, may_read, note_seen
 from reader.rules.parameters import BadParameters, Parameters, read_parameters
 
 log = logging.getLogger(__name__)
 
-MAX_BODY = 1_000_000
-CALLS_A_MINUTE = 1_500
+LARGEST_CALL = 1_000_000
+AN_APP_A_MINUTE = 1_500
 LOGIN, PREFIX, STREAM = "accounts/ClientLogin", "reader/api/0/", "stream/contents"
 # Posts that are named, and the handful of other parameters.
 MOST_VALUES = MOST_POSTS + 50
-HEADERS = {
+IN_EVERY_ANSWER = {
     # Apps in browsers stand at addresses of their own.
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Headers": "Authorization, Content-Type",
@@ -48,11 +48,11 @@ _AUTHORIZATION = re.compile(r"GoogleLogin\s+auth=\"?([^\s\"]+)\"?", re.IGNORECAS
 
 
 @csrf_exempt
-@takes_body(MAX_BODY)
+@takes_body(LARGEST_CALL)
 def greader(request: HttpRequest, call: str) -> HttpResponse:
     """Never a page, and never a redirect: apps cannot do anything with either."""
     if request.method == "OPTIONS":
-        return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=HEADERS)
+        return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=IN_EVERY_ANSWER)
     try:
         return _answer(request, call.lstrip("/"), utcnow())
     except CallError as error:
@@ -79,11 +79,15 @@ def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
     if call == LOGIN:
         return _sign_in(request, now)
     name, rest = _name_of(call)
-    if name in POSTED and request.method != "POST":
+    if name in CHANGES and request.method != "POST":
         raise _wrong_method("POST, OPTIONS")
     password = _password(request, now)
-    act = ASKED.get(name) or POSTED[name]
-    answer = act(Call(password, _parameters(request), now, rest))
+    act = QUESTIONS.get(name) or CHANGES[name]
+    answer = act(AppCall(password, _parameters(request), now, rest))
+    if name in XML_CALLS:
+        return HttpResponse(
+            str(answer), content_type="application/xml; charset=utf-8", headers=IN_EVERY_ANSWER
+        )
     return _told(request, answer, is_tagged=name in SELDOM_CHANGED)
 
 
@@ -95,7 +99,7 @@ def _name_of(call: str) -> tuple[str, str]:
     before, slash, stream = call.partition(f"{STREAM}/")
     name = _SLASHES.sub("/", before) + (STREAM if slash else "")
     known = name.removeprefix(PREFIX).rstrip("/") if name.startswith(PREFIX) else ""
-    if known not in ASKED and known not in POSTED:
+    if known not in QUESTIONS and known not in CHANGES:
         raise unknown("There is no such call.")
     return known, stream
 
@@ -115,7 +119,7 @@ def _sign_in(request: HttpRequest, now: datetime) -> HttpResponse:
     key = key_for(row)
     values = {"SID": key, "LSID": key, "Auth": key}
     if given.one("output") == "json":
-        return JsonResponse(values, headers=HEADERS)
+        return JsonResponse(values, headers=IN_EVERY_ANSWER)
     return _text("".join(f"{name}={value}\n" for name, value in values.items()))
 
 
@@ -124,9 +128,10 @@ def _password(request: HttpRequest, now: datetime) -> AppPassword:
     match = _AUTHORIZATION.fullmatch(request.headers.get("Authorization", "").strip())
     password = password_of(key=match[1], now=now) if match else None
     if password is None or not may_read(password.reader):
-        raise unauthorized()
-    if not is_within(f"app-calls-{password.pk}", CALLS_A_MINUTE):
-        message = f"An app may ask {CALLS_A_MINUTE:,} times a minute."
+        raise signed_out()
+    note_seen(reader=password.reader, now=now)
+    if not is_within(f"app-calls-{password.pk}", AN_APP_A_MINUTE):
+        message = f"An app may ask {AN_APP_A_MINUTE:,} times a minute."
         raise CallError(HTTPStatus.TOO_MANY_REQUESTS, message, headers={"Retry-After": "60"})
     return password
 
@@ -141,11 +146,11 @@ def _parameters(request: HttpRequest) -> Parameters:
     )
 
 
-def _told(request: HttpRequest, answer: Answer, *, is_tagged: bool) -> HttpResponse:
+def _told(request: HttpRequest, answer: Told, *, is_tagged: bool) -> HttpResponse:
     """Text or JSON; 304 without either where the app has this answer."""
     if isinstance(answer, str):
         return _text(answer)
-    response = JsonResponse(answer, headers=HEADERS, json_dumps_params={"ensure_ascii": False})
+    response = JsonResponse(answer, headers=IN_EVERY_ANSWER, json_dumps_params={"ensure_ascii": False})
     if not is_tagged:
         return response
     etag = quote_etag(hashlib.sha256(response.content).hexdigest()[:32])
@@ -162,5 +167,5 @@ def _wrong_method(allowed: str) -> CallError:
 def _text(
     text: str, *, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    told = {**HEADERS, **(headers or {})}
+    told = {**IN_EVERY_ANSWER, **(headers or {})}
     return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8", headers=told)

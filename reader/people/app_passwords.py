@@ -24,8 +24,8 @@ LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 GROUPS, LETTERS_A_GROUP = 4, 5
 # Wrong passwords in an hour: for one name from one network, and for one name from everywhere.
 WRONG_FROM_A_NETWORK, WRONG_FOR_A_NAME = 10, 200
-AN_HOUR = 3_600
-PURPOSE = "reader.app"
+COUNTED_SECONDS = 3_600
+KEYS_OF_APPS = "reader.app"
 _KEY = re.compile(r"[a-z0-9-]{1,40}/([1-9][0-9]{0,17})\.([0-9a-f]{32})", re.ASCII)
 
 
@@ -49,7 +49,7 @@ def make_app_password(*, reader: Reader, app: str, now: datetime) -> tuple[AppPa
 def sign_in(*, name: str, password: str, network: str, now: datetime) -> AppPassword | None:
     """The row of a reader's password; None for a wrong one. Raises TooManyWrong."""
     slug = name.strip().lower()[:40]
-    hour = int(now.timestamp() // AN_HOUR)
+    hour = int(now.timestamp() // COUNTED_SECONDS)
     # (Whatever was typed as a name makes a key that every cache takes.)
     who = f"app-wrong:{digest_of(slug)[:32]}:{hour}"
     counts = {f"{who}:{network}": WRONG_FROM_A_NETWORK, who: WRONG_FOR_A_NAME}
@@ -59,13 +59,13 @@ def sign_in(*, name: str, password: str, network: str, now: datetime) -> AppPass
     row = rows.filter(digest=_digest(password)).first()
     if row is None:
         for key in counts:
-            count_request(key, AN_HOUR)
+            count_request(key, COUNTED_SECONDS)
     return row
 
 
 def key_for(password: AppPassword) -> str:
     """What its app shows from now on, as long as the password is not revoked."""
-    return f"{password.reader.slug}/{password.pk}.{stamp(PURPOSE, _stamped(password))}"
+    return f"{password.reader.slug}/{password.pk}.{stamp(KEYS_OF_APPS, _stamped(password))}"
 
 
 def password_of(*, key: str, now: datetime) -> AppPassword | None:
@@ -75,7 +75,7 @@ def password_of(*, key: str, now: datetime) -> AppPassword | None:
         return None
     rows = AppPassword.objects.select_related("reader__user").filter(revoked_at=None)
     row = rows.filter(pk=int(match[1])).first()
-    if row is None or not is_stamp(PURPOSE, _stamped(row), match[2]):
+    if row is None or not is_stamp(KEYS_OF_APPS, _stamped(row), match[2]):
         return None
     if row.last_used_at is None or now - row.last_used_at >= A_MINUTE:
         AppPassword.objects.filter(pk=row.pk).update(last_used_at=now)

@@ -130,6 +130,7 @@ def drop_reader(*, reader: Reader, now: datetime) -> None:
     So does the user, who may be an admin.
     """
     reader.tokens.all().delete()
+    reader.app_passwords.all().delete()
     for channel in reader.channels.all():
         if channel.is_notifications:
             empty_channel(channel)

@@ -21,7 +21,7 @@ from reader.timelines.pages import from_here_down, from_here_up
 from reader.timelines.stars import starred_among
 
 
-class State(Enum):
+class ReadState(Enum):
     """What a post is to its reader. NOTHING: what no post is."""
 
     READ = "read"
@@ -31,10 +31,10 @@ class State(Enum):
 
 
 # Whoever shall not be the one is the other.
-OPPOSITES: Mapping[object, State] = {State.READ: State.UNREAD, State.UNREAD: State.READ}
+OPPOSITES: Mapping[object, ReadState] = {ReadState.READ: ReadState.UNREAD, ReadState.UNREAD: ReadState.READ}
 READ_TOGETHER = 100
 # A feed is named by its key.
-Trait = State | Channel | int
+Trait = ReadState | Channel | int
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +161,10 @@ def standings(reader: Reader, entries: Sequence[int]) -> Iterator[Standing]:
 def _walk(selection: Selection) -> _Walk:
     """The fewest rows that the selection can be found among, each post once."""
     reader, wanted = selection.reader, selection.wanted
-    if State.STARRED in wanted:
+    if ReadState.STARRED in wanted:
         stars = Star.objects.filter(reader=reader)
-        return _Walk(stars, "at", "pk", "entry_id", "entry__feed", "at", (State.STARRED,))
-    if State.UNREAD in wanted:
+        return _Walk(stars, "at", "pk", "entry_id", "entry__feed", "at", (ReadState.STARRED,))
+    if ReadState.UNREAD in wanted:
         walk = _unread(reader)
         return walk._replace(
             rows=walk.rows.filter(~_again(walk, _places(reader).filter(unread__isnull=False)))
@@ -183,7 +183,7 @@ def _unread(reader: Reader) -> _Walk:
     """What is unread; a post as often as it is."""
     rows = Unread.objects.filter(reader=reader)
     names = ("at", "place_id", "place__entry_id", "place__feed", "place__came_at")
-    return _Walk(rows, *names, (State.UNREAD,))
+    return _Walk(rows, *names, (ReadState.UNREAD,))
 
 
 def _places(reader: Reader) -> PlaceQuerySet:
@@ -208,7 +208,7 @@ def _again(walk: _Walk, places: PlaceQuerySet) -> Exists:
 
 def _condition(selection: Selection, walk: _Walk) -> Q:
     condition = Q()
-    if walk.given != (State.STARRED,):
+    if walk.given != (ReadState.STARRED,):
         followed = Follow.objects.filter(channel__reader=selection.reader)
         condition &= Q(**{f"{walk.feed}__in": followed.values("feed")})
     for trait in selection.wanted:
@@ -227,13 +227,13 @@ def _condition(selection: Selection, walk: _Walk) -> Q:
 def _has(trait: Trait, reader: Reader, walk: _Walk) -> Q:
     entry = OuterRef(walk.entry)
     match trait:
-        case State.UNREAD:
+        case ReadState.UNREAD:
             return Q(Exists(_places(reader).filter(unread__isnull=False, entry=entry)))
-        case State.READ:
-            return ~_has(State.UNREAD, reader, walk)
-        case State.STARRED:
+        case ReadState.READ:
+            return ~_has(ReadState.UNREAD, reader, walk)
+        case ReadState.STARRED:
             return Q(Exists(Star.objects.filter(reader=reader, entry=entry)))
-        case State.NOTHING:
+        case ReadState.NOTHING:
             return Q(pk__in=())
         case Channel():
             return Q(Exists(Place.objects.seen().filter(channel=trait, entry=entry)))

@@ -75,5 +75,5 @@ def stream_path(stream: str) -> str:
 
 def _read(response: Any) -> tuple[int, str]:
     assert response["Access-Control-Allow-Origin"] == "*"
-    assert response["Content-Type"].split(";")[0] in ("application/json", "text/plain")
+    assert response["Content-Type"].split(";")[0] in ("application/json", "application/xml", "text/plain")
     return response.status_code, response.content.decode()

@@ -7,7 +7,7 @@ import pytest
 from django.core import serializers
 
 from feeds.models import Feed
-from reader.greader.calls import ASKED, POSTED
+from reader.greader.calls import CHANGES, QUESTIONS
 from reader.models import AppPassword, Channel, Follow, Mute, Place, Reader, Star, Unread
 from tests.reader.greader.client import READ, READING_LIST, STARRED, UNREAD, GoogleApp, label, stream_path
 
@@ -54,5 +54,5 @@ def test_with_every_name_of_another_reader_nothing_is_seen_and_nothing_changed(
 
 def test_without_a_key_every_call_is_401(app: GoogleApp) -> None:
     AppPassword.objects.update(digest="0" * 64)
-    for call in {*ASKED, *POSTED}:
+    for call in {*QUESTIONS, *CHANGES}:
         assert app.post(call, s=READING_LIST, i=1) == (401, "Unauthorized"), call

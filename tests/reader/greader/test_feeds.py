@@ -7,6 +7,7 @@ import pytest
 
 from common.clock import utcnow
 from feeds.models import Feed
+from feeds.parsing.opml import parse_opml
 from reader.channels.mutes import mute
 from reader.entries.place import place_due
 from reader.models import Channel, Follow, Place, Reader, Unread
@@ -54,6 +55,11 @@ class TestLists:
             ]
         }
 
+    def test_the_list_is_taken_along_as_opml(self, app: GoogleApp, feed: Feed) -> None:
+        status, text = app.get("subscription/export")
+        (outline,) = parse_opml(text.encode()).outlines
+        assert (status, outline.url, outline.tags) == (200, feed.url, ("Home",))
+
     def test_nothing_is_an_empty_list(self, app: GoogleApp) -> None:
         assert app.ask("subscription/list") == {"subscriptions": []}
 
@@ -87,7 +93,7 @@ class TestFollowing:
     def test_whoever_looks_without_end_has_to_wait(
         self, app: GoogleApp, monkeypatch: pytest.MonkeyPatch, loopback_allowed: None
     ) -> None:
-        monkeypatch.setattr("reader.greader.calls.LOOKS_A_MINUTE", 1)
+        monkeypatch.setattr("reader.greader.calls.ADDED_A_MINUTE", 1)
         statuses = [app.post("subscription/quickadd", quickadd="http://127.0.0.1:9/")[0] for _ in range(4)]
         assert (statuses[0], 429 in statuses) == (200, True)
 
