@@ -11,17 +11,23 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """`largest` in bytes, or None where the view counts for itself; `files` are for staff only."""
+    """`largest` in bytes, or None where the view counts for itself.
+
+    `files` are taken of staff only, or (`for_users`) of whoever is signed in.
+    """
 
     largest: int | None = MAX_FORM_BYTES
     files: bool = False
+    for_users: bool = False
 
 
-def takes_body(largest: int | None, *, files: bool = False) -> Callable[[View], View]:
+def takes_body(
+    largest: int | None, *, files: bool = False, for_users: bool = False
+) -> Callable[[View], View]:
     """Marks a view that takes more than a form."""
 
     def mark(view: View) -> View:
-        view.body_limit = BodyLimit(largest, files)  # type: ignore[attr-defined]
+        view.body_limit = BodyLimit(largest, files, for_users)  # type: ignore[attr-defined]
         return view
 
     return mark

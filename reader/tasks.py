@@ -2,6 +2,7 @@ from celery import shared_task
 
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
+from reader.channels.opml import work_off_lists
 from reader.entries.place import place_due
 from reader.entries.prune import prune as prune_places
 
@@ -10,6 +11,12 @@ from reader.entries.prune import prune as prune_places
 @skip_if_running
 def place() -> None:
     place_due(budget=PASS_BUDGET)
+
+
+@shared_task(name="reader.lists")
+@skip_if_running
+def lists() -> None:
+    work_off_lists(budget=PASS_BUDGET)
 
 
 @shared_task(name="reader.prune")

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from reader.microsub.view import microsub
-from reader.pages import channels, feeds, people, timelines
+from reader.pages import channels, feeds, lists, people, timelines
 from reader.pages.media import media
 
 app_name = "reader"
@@ -24,7 +24,8 @@ urlpatterns = [
     path("reader/search/", timelines.search_page, name="search"),
     path("reader/follow/", feeds.follow, name="follow"),
     path("reader/feeds/", feeds.feeds, name="feeds"),
-    path("reader/feeds/opml/", feeds.export, name="export"),
+    path("reader/feeds/opml/", lists.opml, name="opml"),
+    path("reader/feeds/list.opml", lists.export, name="export"),
     path("reader/feeds/<int:pk>/", feeds.feed, name="feed"),
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),

@@ -1,10 +1,18 @@
-"""The first query of the place stage: where it finds nothing, no pass need begin."""
+"""The first queries of each stage's pass. When they find nothing, no pass needs to begin."""
 
 from datetime import datetime
+from typing import Any
 
+from django.db.models import QuerySet
+
+from reader.channels.opml import waiting_lists
 from reader.models import Entry
 from reader.models.entry import EntryQuerySet
 
 
 def to_place(now: datetime) -> tuple[EntryQuerySet]:
     return (Entry.objects.due(now),)
+
+
+def to_follow(now: datetime) -> "tuple[QuerySet[Any]]":
+    return (waiting_lists(now),)

@@ -208,7 +208,12 @@ def kept(request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | None:
         if secrets["until"] < utcnow().isoformat():
             raise KeyError(KEY)
         data = json.loads(zlib.decompress(base64.b64decode(secrets["plan"])))
-        outlines = [Outline(**{**row, "tags": tuple(row["tags"])}) for row in data["plan"].pop("outlines")]
+        outlines = [
+            Outline(
+                **{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+            )
+            for row in data["plan"].pop("outlines")
+        ]
         refused = [Passed(**row) for row in data["plan"].pop("refused")]
     except (KeyError, TypeError, ValueError, zlib.error):
         request.session.pop(KEY, None)

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from common.clock import utcnow
 from common.refused import Refused
+from common.text import one_line
 from feeds.adding.add import add_feed, feed_at
 from feeds.adding.discover import discover
 from feeds.credentials import split_address
@@ -20,7 +21,8 @@ from reader.channels.followers import count_followers
 from reader.channels.mutes import mutes_in
 from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
 from reader.entries.take import backfilled, columns, newest_of
-from reader.models import Channel, Entry, Follow, Place, Reader
+from reader.models import Channel, Entry, Follow, Place
+from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.rules.retention import BACKFILLED
 
 # A feed may be read anew between our look at its document and our locking it.
@@ -40,20 +42,35 @@ def follow_address(*, channel: Channel, url: str, clock: Callable[[], datetime] 
 
     Raises Refused and ValidationError.
     """
-    if channel.is_notifications:
-        raise Refused("Nothing is followed in the notifications. Choose another channel.", "channel")
-    _refuse_too_many(channel.reader)
+    _refuse_more_in(channel)
     feed = shared_feed_at(url) or _found(url, clock)
     return follow_feed(channel=channel, feed=feed, clock=clock)
 
 
+def follow_unseen(
+    *, channel: Channel, url: str, name: str = "", clock: Callable[[], datetime] = utcnow
+) -> Followed:
+    """Follows what is at exactly this address, whether it is a feed or not: its first reading will tell.
+
+    No network. `name` is what the reader calls it. Raises Refused and ValidationError.
+    """
+    feed = shared_feed_at(url)
+    known = Follow.objects.filter(channel=channel, feed=feed).first() if feed else None
+    if known is not None:
+        return Followed(known, is_new=False)
+    _refuse_more_in(channel)
+    feed = feed or _added(url, "", clock())
+    return follow_feed(channel=channel, feed=feed, name="" if name == feed.title else name, clock=clock)
+
+
 def shared_feed_at(url: str) -> Feed | None:
     """A feed that is watched at this address. One with credentials is the admin's alone."""
-    feed = None if split_address(url.strip())[1] else feed_at(url)
-    return feed if feed and not feed.credentials else None
+    return None if split_address(url.strip())[1] else feed_at(url, is_open=True)
 
 
-def follow_feed(*, channel: Channel, feed: Feed, clock: Callable[[], datetime] = utcnow) -> Followed:
+def follow_feed(
+    *, channel: Channel, feed: Feed, name: str = "", clock: Callable[[], datetime] = utcnow
+) -> Followed:
     """Follows a feed that is watched. What it holds is put into the channel at its dates."""
     for turn in range(TRIES):
         reading = kept_reading(feed.pk)
@@ -62,7 +79,7 @@ def follow_feed(*, channel: Channel, feed: Feed, clock: Callable[[], datetime] =
             for id_ in reading.document.newest_first()[:BACKFILLED]:
                 if id_ in reading.entries:
                     reading.cleaned(id_)
-        followed = _follow(channel, feed.pk, reading, clock(), is_last=turn == TRIES - 1)
+        followed = _follow(channel, feed.pk, name, reading, clock(), is_last=turn == TRIES - 1)
         if followed is not None:
             return followed
     raise AssertionError("the last try always follows")
@@ -70,7 +87,7 @@ def follow_feed(*, channel: Channel, feed: Feed, clock: Callable[[], datetime] =
 
 @transaction.atomic
 def _follow(
-    channel: Channel, feed_id: int, reading: Reading | None, now: datetime, *, is_last: bool
+    channel: Channel, feed_id: int, name: str, reading: Reading | None, now: datetime, *, is_last: bool
 ) -> Followed | None:
     """None: the feed was read anew meanwhile."""
     place_in_turn()
@@ -83,7 +100,9 @@ def _follow(
         if not is_last:
             return None
         reading = None
-    follow, is_new = Follow.objects.get_or_create(channel=channel, feed=feed, defaults={"added_at": now})
+    follow, is_new = Follow.objects.get_or_create(
+        channel=channel, feed=feed, defaults={"added_at": now, "name": name}
+    )
     if is_new:
         # One that was being dropped is wanted again, for its posts alone.
         wanted = {"for_letters": False, "status": Feed.Status.ACTIVE} if feed.dropping else {}
@@ -119,8 +138,18 @@ def move_follow(*, follow: Follow, to: Channel, now: datetime) -> Follow:
     return follow
 
 
-def _refuse_too_many(reader: Reader) -> None:
-    if Follow.objects.filter(channel__reader=reader).count() >= settings.READER_MAX_FEEDS:
+def rename_follow(*, follow: Follow, name: str) -> Follow:
+    """What its reader calls the feed in this channel; "" for as it calls itself."""
+    name = one_line(name)[:LONGEST_FOLLOW_NAME].strip()
+    follow.name = "" if name == follow.feed.title else name
+    follow.save(update_fields=["name"])
+    return follow
+
+
+def _refuse_more_in(channel: Channel) -> None:
+    if channel.is_notifications:
+        raise Refused("Nothing is followed in the notifications. Choose another channel.", "channel")
+    if Follow.objects.of(channel.reader).count() >= settings.READER_MAX_FEEDS:
         most = f"{settings.READER_MAX_FEEDS:,}"
         raise Refused(f"You follow {most} feeds, which is the most. Unfollow one first.", "url")
 
@@ -136,8 +165,12 @@ def _found(url: str, clock: Callable[[], datetime]) -> Feed:
     if feed is not None:
         return feed
     # What it calls itself is known already; its first reading would say the same.
-    title = best.looked.parsed.title if best.looked.parsed else ""
-    feed = add_feed(url=best.url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE, title=title)
+    return _added(best.url, best.looked.parsed.title if best.looked.parsed else "", now)
+
+
+def _added(url: str, title: str, now: datetime) -> Feed:
+    """A feed for people alone. Raises ValidationError."""
+    feed = add_feed(url=url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE, title=title)
     # Should it never come to following it, it is forgotten again.
     Feed.objects.filter(pk=feed.pk, read_by=0).update(unread_since=now)
     return feed

@@ -61,7 +61,7 @@ def follow_row(follow: Follow) -> dict[str, Any]:
         "channel": follow.channel.name,
         "feed": follow.feed_id,
         "url": follow.feed.url,
-        "title": follow.feed.title,
+        "title": follow.name or follow.feed.title,
         "status": follow.feed.health,
         "added_at": follow.added_at,
     }

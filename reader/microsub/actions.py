@@ -172,7 +172,7 @@ MARKS: Mapping[str, Callable[[Call, Timeline], int]] = {
 def list_follows(call: Call) -> Json:
     call.require(scopes.READ, scopes.FOLLOW)
     rows = call.channel().follows.select_related("feed").order_by("pk")
-    return {"items": [_feed(row.feed) for row in rows]}
+    return {"items": [_feed(row) for row in rows]}
 
 
 def change_follow(call: Call) -> Json:
@@ -184,10 +184,10 @@ def change_follow(call: Call) -> Json:
         follow = follows.select_related("feed", "channel__reader").order_by("pk").first()
         if follow is None:
             raise not_found("You do not follow a feed of this address.")
-        return _feed(move_follow(follow=follow, to=channel, now=call.now).feed)
+        return _feed(move_follow(follow=follow, to=channel, now=call.now))
     if method:
         raise invalid(f"There is no method {method[:50]} of following.")
-    return _feed(follow_address(channel=channel, url=url, clock=lambda: call.now).follow.feed)
+    return _feed(follow_address(channel=channel, url=url, clock=lambda: call.now).follow)
 
 
 def end_follow(call: Call) -> Json:
@@ -319,13 +319,13 @@ def _source_of(timeline: Timeline, text: str) -> Feed:
     raise not_found("There is no such source in this channel.")
 
 
-def _feed(feed: Feed) -> Json:
-    return {"type": "feed", "url": feed.url, "name": feed.title or feed.host}
+def _feed(follow: Follow) -> Json:
+    return {"type": "feed", "url": follow.feed.url, "name": follow.title}
 
 
 def _sources(reader: Reader) -> dict[int, list[Json]]:
     """The feeds of each channel: how many posts are unread, how many there are, when the last came."""
-    rows = Follow.objects.filter(channel__reader=reader).select_related("feed").order_by("pk")
+    rows = Follow.objects.of(reader).select_related("feed").order_by("pk")
     places = Place.objects.seen().filter(reader=reader).order_by().values("channel", "feed")
     told = {(row["channel"], row["feed"]): row for row in places.annotate(total=Count("pk"), last=Max("at"))}
     unread = Unread.objects.filter(reader=reader).order_by().values("channel", feed=F("place__feed"))
@@ -338,7 +338,7 @@ def _sources(reader: Reader) -> dict[int, list[Json]]:
             {
                 "uid": str(row.feed_id),
                 "url": row.feed.url,
-                "name": row.feed.title or row.feed.host,
+                "name": row.title,
                 "unread": counts.get(key, 0),
                 "total": known["total"] if known else 0,
                 **({"last_update": known["last"].isoformat()} if known else {}),

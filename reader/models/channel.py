@@ -1,11 +1,15 @@
 """A reader's channels, the feeds that they follow in them, and whom they do not want to see."""
 
+from typing import Self
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from feeds.models import Feed
 from reader.models.reader import Reader
+
+LONGEST_FOLLOW_NAME = 200
 
 
 class Channel(models.Model):
@@ -38,12 +42,27 @@ class Channel(models.Model):
         return self.name
 
 
+class FollowQuerySet(models.QuerySet["Follow"]):
+    def of(self, reader: Reader) -> Self:
+        """In all channels of a reader."""
+        return self.filter(channel__reader=reader)
+
+    def names(self) -> dict[tuple[int, int], str]:
+        """What feeds are called by (channel, feed), where that is not what they call themselves."""
+        rows = self.exclude(name="").order_by().values_list("channel", "feed", "name")
+        return {(channel, feed): name for channel, feed, name in rows}
+
+
 class Follow(models.Model):
     """A feed in a channel; one feed may stand in several."""
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="follows", db_index=False)
     feed = models.ForeignKey(Feed, on_delete=models.CASCADE, related_name="follows")
+    # What the reader calls it; "": as it calls itself.
+    name = models.CharField(max_length=LONGEST_FOLLOW_NAME, blank=True, default="", db_default="")
     added_at = models.DateTimeField(default=timezone.now)
+
+    objects = FollowQuerySet.as_manager()
 
     class Meta:
         ordering = ("pk",)
@@ -51,6 +70,11 @@ class Follow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.feed} in {self.channel}"
+
+    @property
+    def title(self) -> str:
+        """What its reader sees."""
+        return self.name or self.feed.title or self.feed.host
 
 
 class Mute(models.Model):

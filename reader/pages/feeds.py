@@ -1,5 +1,6 @@
 """Following: finding a feed, looking into it, choosing a channel; and how the feeds do that one follows."""
 
+from datetime import timedelta
 from http import HTTPStatus
 
 from django.core.cache import cache
@@ -16,11 +17,10 @@ from common.refused import Refused
 from common.text import one_line
 from feeds.adding.discover import Discovery, discover
 from feeds.addresses import MAX_FEED_URL
-from feeds.models import Feed
-from feeds.parsing.opml import Listed, write_opml
 from reader.channels.channels import NoSuchChannel, add_channel, channel_of
-from reader.channels.follows import follow_address, shared_feed_at, unfollow
+from reader.channels.follows import follow_address, rename_follow, shared_feed_at, unfollow
 from reader.models import Follow, Place, Reader
+from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.pages.access import for_readers, surroundings
 from reader.pages.posts import shown_places
 from reader.rules.order import LARGEST_KEY, Stretch
@@ -29,6 +29,8 @@ from reader.timelines.pages import Timeline, page_of
 # Each may ask other servers a dozen times.
 LOOKS_A_MINUTE = 20
 NEWEST = 5
+# How long a request may follow feeds before the page says that a worker goes on.
+AT_ONCE = timedelta(seconds=2)
 
 
 @for_readers
@@ -40,7 +42,7 @@ def follow(request: HttpRequest, reader: Reader) -> HttpResponse:
     url, uid = one_line(request.POST.get("url", ""))[:MAX_FEED_URL], request.POST.get("channel", "")
     if request.POST.get("act") == "follow":
         return _follow(request, reader, url, uid)
-    if not _may_look(reader):
+    if not may_look(reader):
         problem = gettext("That was often. Please wait a minute.")
         return _form(request, reader, url=url, uid=uid, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:
@@ -56,13 +58,13 @@ def follow(request: HttpRequest, reader: Reader) -> HttpResponse:
 @require_safe
 def feeds(request: HttpRequest, reader: Reader) -> HttpResponse:
     """What the reader follows, channel by channel."""
-    rows = Follow.objects.filter(channel__reader=reader).select_related("feed", "channel")
-    follows = rows.order_by("channel__position", "channel", "feed__title", "pk")
+    rows = Follow.objects.of(reader).select_related("feed", "channel")
+    by_channel = sorted(rows, key=lambda row: (row.channel.position, row.channel_id, row.title.casefold()))
     left = request.GET.get("left", "")
     context = {
         **surroundings(reader),
         "section": "feeds",
-        "follows": follows,
+        "follows": by_channel,
         "left": left,
         "left_channel": reader.channels.filter(uid=request.GET.get("from", "")).first() if left else None,
     }
@@ -70,33 +72,21 @@ def feeds(request: HttpRequest, reader: Reader) -> HttpResponse:
 
 
 @for_readers
-@require_safe
-def export(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """What the reader follows as OPML, each feed with the names of its channels; never with credentials."""
-    rows = Follow.objects.filter(channel__reader=reader).select_related("feed", "channel")
-    found: dict[int, tuple[Feed, list[str]]] = {}
-    for row in rows.order_by("channel__position", "channel", "feed__title", "pk"):
-        found.setdefault(row.feed_id, (row.feed, []))[1].append(row.channel.name)
-    listed = (
-        Listed(feed.url, feed.title, feed.site_url, feed.language, tuple(names))
-        for feed, names in found.values()
-    )
-    lines = write_opml(listed, title=f"Feeds of {reader}", created=utcnow())
-    name = f'attachment; filename="{reader.slug}.opml"'
-    return HttpResponse("".join(lines), content_type="text/x-opml", headers={"Content-Disposition": name})
-
-
-@for_readers
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def feed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """How a feed does that the reader follows, and why there may be no posts of it."""
+    """How a feed does that the reader follows, and why there may be no posts of it. A POST names it."""
     follows = _follows(reader, pk)
+    if request.method == "POST":
+        rename_follow(follow=_follow_in(follows, request), name=request.POST.get("name", ""))
+        return HttpResponseRedirect(reverse("reader:feed", args=[pk]))
     places = Place.objects.filter(reader=reader, feed=pk)
     page = page_of(Timeline(reader, follows[0].channel, pk), Stretch(limit=NEWEST))
     context = {
         **surroundings(reader),
         "section": "feeds",
         "feed": follows[0].feed,
+        "title": follows[0].title,
+        "longest": LONGEST_FOLLOW_NAME,
         "follows": follows,
         "posts": shown_places(reader, page.places, page.unread),
         "muted": places.filter(hidden=Place.Hidden.MUTED).count(),
@@ -109,11 +99,7 @@ def feed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 @require_POST
 def stop_following(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     """Follows a feed in a channel no longer. The list of feeds offers to take that back."""
-    followed = next(
-        (one for one in _follows(reader, pk) if one.channel.uid == request.POST.get("channel")), None
-    )
-    if followed is None:
-        raise Http404("This feed is not followed in that channel.")
+    followed = _follow_in(_follows(reader, pk), request)
     unfollow(channel=followed.channel, feed=followed.feed, now=utcnow())
     told = urlencode({"left": followed.feed.url, "from": followed.channel.uid})
     return HttpResponseRedirect(f"{reverse('reader:feeds')}?{told}")
@@ -121,7 +107,7 @@ def stop_following(request: HttpRequest, reader: Reader, pk: int) -> HttpRespons
 
 def _follow(request: HttpRequest, reader: Reader, url: str, uid: str) -> HttpResponse:
     name = one_line(request.POST.get("new_channel", ""))
-    if shared_feed_at(url) is None and not _may_look(reader):
+    if shared_feed_at(url) is None and not may_look(reader):
         problem = gettext("That was often. Please wait a minute.")
         return _form(request, reader, url=url, uid=uid, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:
@@ -149,7 +135,7 @@ def _form(
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
     """The page with what was found; `details` are for whoever understands English."""
-    followed = set(Follow.objects.filter(channel__reader=reader).values_list("feed__url", flat=True))
+    followed = set(Follow.objects.of(reader).values_list("feed__url", flat=True))
     around = surroundings(reader)
     context = {
         **around,
@@ -167,14 +153,23 @@ def _form(
 
 def _follows(reader: Reader, pk: int) -> list[Follow]:
     """Of one feed, in all channels. Raises Http404 where there are none."""
-    rows = Follow.objects.filter(channel__reader=reader, feed=min(pk, LARGEST_KEY))
+    rows = Follow.objects.of(reader).filter(feed=min(pk, LARGEST_KEY))
     found = list(rows.select_related("feed", "channel").order_by("pk"))
     if not found:
         raise Http404("You do not follow such a feed.")
     return found
 
 
-def _may_look(reader: Reader) -> bool:
+def _follow_in(follows: list[Follow], request: HttpRequest) -> Follow:
+    """The one in the channel that the form names. Raises Http404."""
+    for one in follows:
+        if one.channel.uid == request.POST.get("channel"):
+            return one
+    raise Http404("This feed is not followed in that channel.")
+
+
+def may_look(reader: Reader) -> bool:
+    """Whether it is not too often that this reader lets us look at other servers, or into files."""
     key = f"reader-looks-{reader.pk}"
     cache.add(key, 0, 60)
     try:

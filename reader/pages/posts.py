@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from common.html.tags import VALUES, attributes, scheme, written
 from common.text import shortened
 from reader.media.addresses import media_path
-from reader.models import Entry, Place, Reader
+from reader.models import Entry, Follow, Place, Reader
 from reader.timelines.stars import starred_among
 
 # A longer post is shown with its beginning, and leads to a page of its own.
@@ -82,15 +82,28 @@ def shown_places(reader: Reader, places: Iterable[Place], unread: Collection[int
     """The posts of a page of a timeline."""
     rows = list(places)
     starred = starred_among(reader, [row.entry_id for row in rows])
+    names = Follow.objects.of(reader).names()
     return [
-        shown_post(row.entry, place=row, is_unread=row.pk in unread, is_starred=row.entry_id in starred)
+        shown_post(
+            row.entry,
+            place=row,
+            feed_name=names.get((row.channel_id, row.feed_id or 0), ""),
+            is_unread=row.pk in unread,
+            is_starred=row.entry_id in starred,
+        )
         for row in rows
     ]
 
 
 def shown_post(
-    entry: Entry, *, place: Place | None = None, is_unread: bool = False, is_starred: bool = False
+    entry: Entry,
+    *,
+    place: Place | None = None,
+    feed_name: str = "",
+    is_unread: bool = False,
+    is_starred: bool = False,
 ) -> ShownPost:
+    """`feed_name` is what its reader calls the feed, where that is not its own title."""
     jf2: Mapping[str, Any] = entry.jf2 or {}
     content, author = jf2.get("content") or {}, jf2.get("author") or {}
     text = str(content.get("text", ""))
@@ -109,7 +122,7 @@ def shown_post(
         author=str(author.get("name", "")),
         author_url=web_address(author.get("url")),
         feed=feed.pk if feed else 0,
-        feed_name=(feed.title or feed.host) if feed else "",
+        feed_name=feed_name or ((feed.title or feed.host) if feed else ""),
         at=_moment(jf2.get("published")) or entry.seen_at,
         html=shown_html(html),
         beginning=shortened(str(jf2.get("summary", "")) or text, LONGEST_BEGINNING)

@@ -65,11 +65,13 @@ def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpRespons
 def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     """One post, in full."""
     entry = stars.entry_of(reader, _key(pk))
-    places = Place.objects.seen().filter(reader=reader, entry=entry).select_related("channel", "feed")
-    place = places.order_by("-at", "-pk").first()
-    is_unread = Unread.objects.filter(reader=reader, place__entry=entry).exists()
-    is_starred = bool(stars.starred_among(reader, [entry.pk]))
-    shown = shown_post(entry, place=place, is_unread=is_unread, is_starred=is_starred)
+    places = Place.objects.seen().filter(reader=reader, entry=entry)
+    place = places.select_related("channel", "feed", "entry").order_by("-at", "-pk").first()
+    if place is None:
+        shown = shown_post(entry, is_starred=True)
+    else:
+        is_unread = Unread.objects.filter(reader=reader, place__entry=entry).exists()
+        (shown,) = shown_places(reader, [place], [place.pk] if is_unread else [])
     around = surroundings(reader, place.channel if place else None)
     return render(request, "reader/post.html", {**around, "post": shown})
 

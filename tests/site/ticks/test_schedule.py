@@ -55,6 +55,7 @@ BESIDE = {
     "subscriptions.expire": "assign",
     "subscriptions.forget": "assign",
     "subscriptions.lists": "assign",
+    "reader.lists": "reader",
     "feeds.pushes": "poll",
     "feeds.audience": "poll",
     "reader.prune": "reader",
