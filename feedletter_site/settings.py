@@ -295,6 +295,7 @@ CELERY_TASK_ROUTES = {
     # Putting posts into channels, which letters never wait for.
     "reader.place": {"queue": "reader"},
     "reader.lists": {"queue": "reader"},
+    "reader.filters": {"queue": "reader"},
     "reader.prune": {"queue": "reader"},
     # These are seldom and short, and share the queue of the stage that they serve.
     "feeds.pushes": {"queue": "poll"},

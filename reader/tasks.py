@@ -3,6 +3,7 @@ from celery import shared_task
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from reader.channels.opml import work_off_lists
+from reader.entries.filters import ask_filters
 from reader.entries.place import place_due
 from reader.entries.prune import prune as prune_places
 
@@ -17,6 +18,12 @@ def place() -> None:
 @skip_if_running
 def lists() -> None:
     work_off_lists(budget=PASS_BUDGET)
+
+
+@shared_task(name="reader.filters")
+@skip_if_running
+def filters() -> None:
+    ask_filters(budget=PASS_BUDGET)
 
 
 @shared_task(name="reader.prune")

@@ -6,12 +6,17 @@ from typing import Any
 from django.db.models import QuerySet
 
 from reader.channels.opml import waiting_lists
+from reader.entries.filters import channels_to_ask
 from reader.models import Entry
 from reader.models.entry import EntryQuerySet
 
 
 def to_place(now: datetime) -> tuple[EntryQuerySet]:
     return (Entry.objects.due(now),)
+
+
+def to_ask(now: datetime) -> "tuple[QuerySet[Any]]":
+    return (channels_to_ask(),)
 
 
 def to_follow(now: datetime) -> "tuple[QuerySet[Any]]":

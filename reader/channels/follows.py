@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
 
 from common.clock import utcnow
+from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import one_line
 from feeds.adding.add import add_feed, feed_at
@@ -19,6 +20,7 @@ from feeds.polling.read import Reading
 from reader.channels.channels import NoSuchChannel
 from reader.channels.followers import count_followers
 from reader.channels.mutes import mutes_in
+from reader.entries.filters import ask_again, ask_filters_of
 from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
 from reader.entries.take import backfilled, columns, newest_of
 from reader.models import Channel, Entry, Follow, Place
@@ -27,6 +29,8 @@ from reader.rules.retention import BACKFILLED
 
 # A feed may be read anew between our look at its document and our locking it.
 TRIES = 3
+# How long whoever follows waits for what the channel's filters say of the posts; the rest comes later.
+ASKED_AT_ONCE = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,7 @@ def follow_feed(
                     reading.cleaned(id_)
         followed = _follow(channel, feed.pk, name, reading, clock(), is_last=turn == TRIES - 1)
         if followed is not None:
+            ask_filters_of(channel, left=TimeBudget(ASKED_AT_ONCE))
             return followed
     raise AssertionError("the last try always follows")
 
@@ -94,7 +99,8 @@ def _follow(
     feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
     if feed is None:
         raise Refused("That feed was removed this very moment. Try it once more.", "url")
-    if not Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).exists():
+    there = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
+    if there is None:
         raise NoSuchChannel("There is no such channel.", "channel")
     if reading is not None and not is_still_kept(feed, reading):
         if not is_last:
@@ -109,7 +115,7 @@ def _follow(
         Feed.objects.filter(pk=feed.pk).update(unread_since=None, **wanted)
         count_followers([feed.pk], now=now)
         if reading is not None:
-            _backfill(channel, feed, reading, now)
+            _backfill(there, feed, reading, now)
     return Followed(follow, is_new)
 
 
@@ -209,4 +215,8 @@ def _backfill(channel: Channel, feed: Feed, reading: Reading, now: datetime) -> 
             hidden = Place.Hidden.MUTED
         elif channels_with_a_copy(entry, [channel.pk]):
             hidden = Place.Hidden.DUPLICATE
+        elif channel.filters:
+            # They take time, and are asked afterwards.
+            hidden = Place.Hidden.FILTERED
         insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at)])
+    ask_again([channel.pk])

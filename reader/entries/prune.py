@@ -15,8 +15,8 @@ from reader.rules.retention import ages
 PRUNED_TOGETHER = 1_000
 UNWANTED_FOR = timedelta(days=1)
 # What was removed by hand stays: nothing brings it back.
-FORGETTABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN, Place.Hidden.DUPLICATE)
-SHOWABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN)
+SHOWABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN, Place.Hidden.FILTERED)
+FORGETTABLE = (*SHOWABLE, Place.Hidden.DUPLICATE)
 
 
 def prune(*, now: datetime, budget: timedelta | None = None) -> int:

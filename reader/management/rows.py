@@ -53,6 +53,8 @@ def channel_row(channel: Channel) -> dict[str, Any]:
         "name": channel.name,
         "unread_mode": channel.unread_mode,
         "keep_days": channel.keep_days,
+        "layout": channel.layout,
+        "filters": channel.filters,
     }
 
 

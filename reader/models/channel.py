@@ -20,6 +20,11 @@ class Channel(models.Model):
         FLAG = "flag", "whether a post is unread"
         OFF = "off", "nothing"
 
+    class Layout(models.TextChoices):
+        LIST = "list", "one below the other"
+        CARDS = "cards", "cards"
+        GALLERY = "gallery", "pictures"
+
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="channels")
     uid = models.CharField(max_length=24)
     name = models.CharField(max_length=100)
@@ -29,6 +34,13 @@ class Channel(models.Model):
     unread_mode = models.CharField(max_length=5, choices=UnreadMode, default=UnreadMode.COUNT)
     # How many days posts are kept here, read or not; null: as the site's settings say.
     keep_days = models.PositiveIntegerField(null=True, blank=True)
+    layout = models.CharField(max_length=7, choices=Layout, default=Layout.LIST, db_default=Layout.LIST.value)
+    # As reader.rules.filters.Filters has them; null: nothing is hidden by itself.
+    filters = models.JSONField(null=True)
+    # The terms, one a line, that took too long for the last post that they could not judge.
+    filters_trouble = models.TextField(default="", db_default="")
+    # Of entries below this key the filters were not asked yet, since they changed; null: of none.
+    ask_below = models.BigIntegerField(null=True)
     made_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -37,6 +49,7 @@ class Channel(models.Model):
             models.UniqueConstraint(name="channel_uid", fields=["reader", "uid"]),
             models.UniqueConstraint(name="channel_name", fields=["reader", "name"]),
         )
+        indexes = (models.Index(name="channel_to_ask", fields=["id"], condition=Q(ask_below__isnull=False)),)
 
     def __str__(self) -> str:
         return self.name

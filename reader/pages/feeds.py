@@ -90,6 +90,7 @@ def feed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
         "follows": follows,
         "posts": shown_places(reader, page.places, page.unread),
         "muted": places.filter(hidden=Place.Hidden.MUTED).count(),
+        "filtered": places.filter(hidden=Place.Hidden.FILTERED).count(),
         "now": utcnow(),
     }
     return render(request, "reader/feed.html", context)

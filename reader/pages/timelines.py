@@ -15,7 +15,7 @@ from common.clock import utcnow
 from common.text import one_line
 from reader.channels.channels import channel_of
 from reader.channels.find import LONGEST_QUERY, search_posts
-from reader.models import Follow, Marking, Place, Reader, Unread
+from reader.models import Channel, Follow, Marking, Place, Reader, Unread
 from reader.pages.access import back_to, for_readers, surroundings
 from reader.pages.posts import shown_places, shown_post
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch
@@ -53,6 +53,7 @@ def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpRespons
         "is_first_page": asked.from_ is None,
         "top": page.places[0].pk if page.places else 0,
         "has_unread": bool(page.unread) or Unread.objects.filter(**Timeline(reader, channel).owner).exists(),
+        "filtered": _filtered(channel) if channel and not page.places else 0,
         "follows_any": Follow.objects.filter(**followed_in).exists(),
         "marking": _marking(request, reader),
         "ages": AGES,
@@ -163,6 +164,11 @@ def change_star(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     if request.headers.get("Accept") == "application/json":
         return JsonResponse(_counts(reader))
     return HttpResponseRedirect(back_to(request, reverse("reader:starred")))
+
+
+def _filtered(channel: Channel) -> int:
+    """How many posts of a channel its filters hide."""
+    return Place.objects.filter(channel=channel, hidden=Place.Hidden.FILTERED).count()
 
 
 def _place(given: Mapping[str, str], name: str) -> int:

@@ -68,7 +68,23 @@ def test_keys_are_made_listed_and_revoked(ada: Reader) -> None:
 
 def test_a_channel_is_altered(ada: Reader, home: Channel) -> None:
     row = json_of("alter_channel", "ada", "Home", "--unread", "flag", "--keep-days", "3")
-    assert row == {"uid": "home", "name": "Home", "unread_mode": "flag", "keep_days": 3}
+    assert row == {
+        "uid": "home",
+        "name": "Home",
+        "unread_mode": "flag",
+        "keep_days": 3,
+        "layout": "list",
+        "filters": None,
+    }
+    put(home)
+    row = json_of(
+        "alter_channel", "ada", "home", "--hide-kind", "article", "--hide", "sea", "--layout", "cards"
+    )
+    assert row["layout"] == "cards"
+    assert row["filters"] == {"kinds": ["article"], "hide": ["sea"], "keep": []}
+    assert json_of("list_entries", "ada") == []
+    assert json_of("alter_channel", "ada", "home", "--no-filters")["filters"] is None
+    assert len(json_of("list_entries", "ada")) == 1
     assert json_of("alter_channel", "ada", "home", "--keep-days", "0")["keep_days"] is None
     assert "Say what to change" in refused("alter_channel", "ada", "Home")
 

@@ -56,6 +56,7 @@ BESIDE = {
     "subscriptions.forget": "assign",
     "subscriptions.lists": "assign",
     "reader.lists": "reader",
+    "reader.filters": "reader",
     "feeds.pushes": "poll",
     "feeds.audience": "poll",
     "reader.prune": "reader",
