@@ -3,7 +3,7 @@
 from django.urls import path
 
 from reader.microsub.view import microsub
-from reader.pages import channels, feeds, filters, lists, people, timelines
+from reader.pages import channels, deck, feeds, filters, lists, people, timelines
 from reader.pages.media import media
 
 app_name = "reader"
@@ -14,6 +14,7 @@ urlpatterns = [
     path("reader/c/<slug:uid>/", timelines.timeline, name="channel"),
     path("reader/c/<slug:uid>/settings/", channels.channel_settings, name="channel_settings"),
     path("reader/c/<slug:uid>/filters/", filters.filters, name="filters"),
+    path("reader/deck/", deck.deck, name="deck"),
     path("reader/channels/", channels.channels, name="channels"),
     path("reader/muted/", channels.muted, name="muted"),
     path("reader/mute/", channels.change_mute, name="mute"),

@@ -90,6 +90,13 @@ def order_channels(*, reader: Reader, uids: Sequence[str]) -> None:
     Channel.objects.bulk_update(ordered, ["position"])
 
 
+@transaction.atomic
+def choose_columns(*, reader: Reader, uids: Sequence[str]) -> None:
+    """The channels named are the columns of the deck, in their order; unknown ones are passed over."""
+    reader.channels.exclude(uid__in=uids).update(in_deck=False)
+    reader.channels.filter(uid__in=uids).update(in_deck=True)
+
+
 def drop_channel(*, channel: Channel, now: datetime) -> None:
     """Deletes a channel with what stands in it. Raises Refused for the notifications.
 

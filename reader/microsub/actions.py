@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db.models import Count, F, Max
 
 from common.refused import Refused
@@ -17,9 +18,10 @@ from reader.channels.channels import (
     drop_channel,
     order_channels,
 )
-from reader.channels.find import find_feeds, preview, search_posts
+from reader.channels.find import FoundFeed, find_feeds, preview, search_posts
 from reader.channels.follows import follow_address, move_follow, shared_feed_at, unfollow
 from reader.channels.mutes import mute, muted, unmute
+from reader.media.posts import jf2_by_proxy, picture_by_proxy
 from reader.microsub.errors import insufficient_scope, invalid, not_found
 from reader.microsub.items import Json, channel_json, feed_source, page_json
 from reader.microsub.parameters import Parameters
@@ -210,27 +212,14 @@ def search(call: Call) -> Json:
         return {"items": page_json(page, timeline, call.token)["items"]}
     call.require(scopes.READ, scopes.FOLLOW)
     found = find_feeds(query, now=call.now)
-    return {
-        "results": [
-            without_nothing(
-                {
-                    "type": "feed",
-                    "url": one.url,
-                    "name": one.name,
-                    "photo": one.photo,
-                    "description": one.description,
-                }
-            )
-            for one in found
-        ]
-    }
+    return {"results": [_found_feed(one, description=one.description) for one in found]}
 
 
 def show_preview(call: Call) -> Json:
     call.require(scopes.READ, scopes.FOLLOW)
     feed, posts = preview(call.needed("url"), now=call.now)
-    about = {"type": "feed", "url": feed.url, "name": feed.name, "photo": feed.photo}
-    return {**without_nothing(about), "items": posts}
+    items = [jf2_by_proxy(post, site=settings.SITE_URL) for post in posts]
+    return {**_found_feed(feed), "items": items}
 
 
 def list_muted(is_block: bool) -> Act:
@@ -321,6 +310,11 @@ def _source_of(timeline: Timeline, text: str) -> Feed:
 
 def _feed(follow: Follow) -> Json:
     return {"type": "feed", "url": follow.feed.url, "name": follow.title}
+
+
+def _found_feed(one: FoundFeed, **more: str) -> Json:
+    photo = picture_by_proxy(one.photo, site=settings.SITE_URL)
+    return without_nothing({"type": "feed", "url": one.url, "name": one.name, "photo": photo, **more})
 
 
 def _sources(reader: Reader) -> dict[int, list[Json]]:

@@ -2,7 +2,10 @@
 
 from typing import Any
 
+from django.conf import settings
+
 from feeds.models import Feed
+from reader.media.posts import jf2_by_proxy
 from reader.models import Channel, Follow, Place, Token
 from reader.rules.jf2 import without_nothing
 from reader.rules.order import Paging
@@ -30,7 +33,8 @@ def page_json(page: Page, timeline: Timeline, token: Token) -> Json:
 
 def item(place: Place, *, is_read: bool, token: Token, in_all: bool, name: str = "") -> Json:
     """A post where it stands; `name` is what its reader calls the feed."""
-    found: Json = {"type": "entry", **(place.entry.jf2 or {}), "_id": str(place.pk), "_is_read": is_read}
+    post = jf2_by_proxy(place.entry.jf2 or {}, site=settings.SITE_URL)
+    found: Json = {"type": "entry", **post, "_id": str(place.pk), "_is_read": is_read}
     if place.feed is not None:
         source = feed_source(place.feed, name)
         found |= {"_feed": source, "_source": source if token.source_as_object else source["_id"]}

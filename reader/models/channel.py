@@ -35,6 +35,8 @@ class Channel(models.Model):
     # How many days posts are kept here, read or not; null: as the site's settings say.
     keep_days = models.PositiveIntegerField(null=True, blank=True)
     layout = models.CharField(max_length=7, choices=Layout, default=Layout.LIST, db_default=Layout.LIST.value)
+    # Whether it is a column of the deck.
+    in_deck = models.BooleanField(default=True, db_default=True)
     # As reader.rules.filters.Filters has them; null: nothing is hidden by itself.
     filters = models.JSONField(null=True)
     # The terms, one a line, that took too long for the last post that they could not judge.

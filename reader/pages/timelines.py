@@ -1,14 +1,15 @@
 """Timelines, single posts, what is starred, what a search finds; and marking them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from common.clock import utcnow
@@ -27,12 +28,14 @@ from reader.timelines.undo import (
     all_between,
     mark_read_undoably,
     older_than,
+    these,
     undo,
 )
 
 FOUND = 50
-# What "older than" offers, in days.
-AGES = (1, 7, 30)
+# Of "older than", in days.
+OLDEST = 3_650
+MARKED_TOGETHER = 1_000
 
 
 @for_readers
@@ -55,8 +58,9 @@ def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpRespons
         "has_unread": bool(page.unread) or Unread.objects.filter(**Timeline(reader, channel).owner).exists(),
         "filtered": _filtered(channel) if channel and not page.places else 0,
         "follows_any": Follow.objects.filter(**followed_in).exists(),
-        "marking": _marking(request, reader),
-        "ages": AGES,
+        "marking": marking_of(request, reader),
+        "oldest": OLDEST,
+        "layout": channel.layout if channel else Channel.Layout.LIST,
     }
     return render(request, "reader/timeline.html", context)
 
@@ -105,6 +109,7 @@ def search_page(request: HttpRequest, reader: Reader) -> HttpResponse:
         **surroundings(reader, channel),
         "section": "search",
         "query": query,
+        "marking": marking_of(request, reader),
         "posts": shown_places(reader, page.places, page.unread) if page else [],
         "most": FOUND,
     }
@@ -120,24 +125,24 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
     back = back_to(
         request, reverse("reader:channel", args=[channel.uid]) if channel else reverse("reader:all")
     )
-    act = request.POST.get("act", "")
-    places = _keys(request, "place")
-    if act == "read":
-        marks.mark_read(timeline, places)
+    act, marking = request.POST.get("act", ""), None
+    if act == "open":
+        # By itself, with the post before one's eyes: what was marked before can still be undone.
+        marks.mark_read(timeline, _numbers(request.POST.getlist("place")))
     elif act == "unread":
-        marks.mark_unread(timeline, places)
+        marks.mark_unread(timeline, _numbers(request.POST.getlist("place")))
     elif act in WANTED:
         try:
-            marking = mark_read_undoably(
-                timeline, WANTED[act](timeline, request.POST, utcnow()), now=utcnow()
-            )
+            wanted = WANTED[act](timeline, request.POST, utcnow())
         except marks.NoSuchPost as error:
             raise Http404(str(error)) from error
+        onto = request.POST.get("onto", "")
+        marking = mark_read_undoably(timeline, wanted, now=utcnow(), onto=onto)
         back = _with_marking(back, marking)
     else:
         raise Http404("There is no such mark.")
     if request.headers.get("Accept") == "application/json":
-        return JsonResponse(_counts(reader))
+        return JsonResponse({**_counts(reader), "marking": _told(marking) if marking else None})
     return HttpResponseRedirect(back)
 
 
@@ -149,6 +154,8 @@ def undo_marking(request: HttpRequest, reader: Reader) -> HttpResponse:
         undo(reader=reader, name=request.POST.get("name", ""))
     except NothingToUndo as error:
         raise Http404(str(error)) from error
+    if request.headers.get("Accept") == "application/json":
+        return JsonResponse(_counts(reader))
     return HttpResponseRedirect(_with_marking(back_to(request, reverse("reader:all")), None))
 
 
@@ -180,13 +187,14 @@ def _place(given: Mapping[str, str], name: str) -> int:
 
 def _older(timeline: Timeline, given: Mapping[str, str], now: datetime) -> Q:
     days = given.get("days", "")
-    if days not in map(str, AGES):
-        raise Http404("Choose one of the ages that the page offers.")
+    if not (days.isascii() and days.isdigit() and len(days) <= 4 and 1 <= int(days) <= OLDEST):
+        raise Http404("Give a number of days.")
     return older_than(now - timedelta(days=int(days)))
 
 
 # What is marked read at once, by the name that forms have for it.
-WANTED = {
+WANTED: Mapping[str, Callable[[Timeline, QueryDict, datetime], Q]] = {
+    "read": lambda _, given, __: these(_numbers(given.getlist("place"))),
     "here": lambda timeline, given, _: all_between(timeline, _place(given, "top"), _place(given, "place")),
     "all": lambda timeline, given, _: all_below(timeline, _place(given, "top")),
     "older": _older,
@@ -199,11 +207,10 @@ def _key(pk: int) -> int:
     return pk
 
 
-def _keys(request: HttpRequest, name: str) -> list[int]:
+def _numbers(texts: Iterable[str]) -> list[int]:
     """The keys in a form; what is none is passed over, as unknown ones are."""
-    texts = request.POST.getlist(name)
     numbers = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 19]
-    return [number for number in numbers if number <= LARGEST_KEY]
+    return [number for number in numbers if number <= LARGEST_KEY][:MARKED_TOGETHER]
 
 
 def _asked(request: HttpRequest) -> Stretch:
@@ -214,10 +221,17 @@ def _asked(request: HttpRequest) -> Stretch:
         raise Http404("There is no such page.") from error
 
 
-def _marking(request: HttpRequest, reader: Reader) -> Marking | None:
+def marking_of(request: HttpRequest, reader: Reader) -> dict[str, str] | None:
     """The marking that this page tells of, as long as it can be undone."""
     name = request.GET.get("marked", "")
-    return Marking.objects.filter(reader=reader, name=name).first() if name else None
+    marking = Marking.objects.filter(reader=reader, name=name).first() if name else None
+    return _told(marking) if marking else None
+
+
+def _told(marking: Marking) -> dict[str, str]:
+    """For pages and scripts: by what it is undone, and a sentence."""
+    says = ngettext("%(number)s post marked as read.", "%(number)s posts marked as read.", marking.count)
+    return {"name": marking.name, "says": says % {"number": marking.count}}
 
 
 def _with_marking(address: str, marking: Marking | None) -> str:
