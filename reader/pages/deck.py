@@ -47,6 +47,9 @@ def deck(request: HttpRequest, reader: Reader) -> HttpResponse:
     for line in [line for line in around["channels"] if line.uid in chosen][:MOST_COLUMNS]:
         timeline = Timeline(reader, chosen[line.uid])
         page = page_of(timeline, Stretch(limit=POSTS_IN_A_COLUMN), unread_only=unread_only)
+        if line.is_notifications and not page.places:
+            # The first column is none that says nothing on most days.
+            continue
         posts = shown_places(reader, page.places, page.unread)
         columns.append(Column(line, posts, posts[0].place if posts else 0, page.paging.after))
     context = {

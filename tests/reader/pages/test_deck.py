@@ -26,6 +26,8 @@ def columns(browser: Client, query: str = "") -> list[str]:
 
 def test_every_channel_is_a_column_until_one_chooses(browser: Client, ada: Reader) -> None:
     news = add_channel(reader=ada, name="News")
+    assert columns(browser) == [news.uid, "home"]
+    put(ada.channels.get(is_notifications=True))
     assert columns(browser) == ["notifications", news.uid, "home"]
     browser.post(PAGE, {"channel": ["home", "none"]})
     assert columns(browser) == ["home"]
@@ -63,6 +65,7 @@ def test_a_column_is_marked_read_by_itself_and_undone(browser: Client, ada: Read
 def test_there_are_so_many_columns_and_no_more(browser: Client, ada: Reader) -> None:
     for number in range(deck.MOST_COLUMNS + 3):
         add_channel(reader=ada, name=f"Channel {number}")
+    put(ada.channels.get(is_notifications=True))
     assert len(columns(browser)) == deck.MOST_COLUMNS
 
 

@@ -25,7 +25,7 @@ def test_a_look_says_which_posts_would_be_hidden_and_why(browser: Client, home: 
     given = {"act": "look", "kinds": ["like"], "hide": "sea\n\n", "keep": ""}
     page = browser.post(PAGE, given).content.decode()
     assert "Of the newest 3, these filters hide 2. Nothing is changed yet." in " ".join(page.split())
-    assert "hidden: Likes" in page
+    assert "hidden: Liked posts" in page
     assert "hidden: it has “sea”" in page
     assert 'value="like" checked' in page
     assert len(names(home)) == 3
