@@ -209,9 +209,7 @@ def kept(request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | None:
             raise KeyError(KEY)
         data = json.loads(zlib.decompress(base64.b64decode(secrets["plan"])))
         outlines = [
-            Outline(
-                **{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-            )
+            Outline(**{**row, "tags": tuple(row["tags"]), "categories": tuple(row["categories"])})
             for row in data["plan"].pop("outlines")
         ]
         refused = [Passed(**row) for row in data["plan"].pop("refused")]

@@ -14,7 +14,7 @@ from reader.models import Channel, Place
 from reader.rules.filters import Filters, FilterVerdict, checked_filters
 from reader.rules.order import LARGEST_KEY
 
-PREVIEWED = 30
+TRIED_ON = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +56,5 @@ def change_filters(
 def preview_filters(channel: Channel, filters: Filters) -> list[Previewed]:
     """The newest posts of a channel, also those that are filtered now, and what these filters would say."""
     places = Place.objects.filter(channel=channel, hidden__in=ASKED_ABOUT).select_related("entry", "feed")
-    rows = places.select_related("channel").defer("entry__text").order_by("-at", "-pk")[:PREVIEWED]
+    rows = places.select_related("channel").defer("entry__text").order_by("-at", "-pk")[:TRIED_ON]
     return [Previewed(row, verdict(filters, row.entry)) for row in rows]

@@ -1,6 +1,5 @@
 """Following: finding a feed, looking into it, choosing a channel; and how the feeds do that one follows."""
 
-from datetime import timedelta
 from http import HTTPStatus
 
 from django.core.cache import cache
@@ -29,8 +28,6 @@ from reader.timelines.pages import Timeline, page_of
 # Each may ask other servers a dozen times.
 LOOKS_A_MINUTE = 20
 NEWEST = 5
-# How long a request may follow feeds before the page says that a worker goes on.
-AT_ONCE = timedelta(seconds=2)
 
 
 @for_readers

@@ -1,7 +1,6 @@
 """What a channel hides by itself: the form, what it would do to the newest posts, and saving it."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from http import HTTPStatus
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -14,12 +13,10 @@ from common.refused import Refused
 from reader.channels.channels import channel_of
 from reader.channels.filters import change_filters, preview_filters
 from reader.models import Reader
-from reader.pages.access import for_readers, surroundings
+from reader.pages.access import WAITED_FOR, for_readers, surroundings
 from reader.pages.posts import ShownPost, shown_places
 from reader.rules.filters import LONGEST_TERM, MOST_TERMS, Filters, FilterVerdict, checked_filters
 
-# How long saving asks the filters about what stands there; a worker goes on.
-AT_ONCE = timedelta(seconds=2)
 KIND_WORDS = {
     "article": gettext_lazy("Articles"),
     "note": gettext_lazy("Notes"),
@@ -46,7 +43,7 @@ class PreviewLine:
 
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
-def filters(request: HttpRequest, reader: Reader, uid: str) -> HttpResponse:
+def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpResponse:
     """GET shows the filters and what they do. A POST (`act`) looks what others would do, or saves them."""
     channel = channel_of(reader, uid)
     if channel.is_notifications:
@@ -61,7 +58,7 @@ def filters(request: HttpRequest, reader: Reader, uid: str) -> HttpResponse:
         given = {"kinds": kinds, "hide": hide.splitlines(), "keep": keep.splitlines()}
         try:
             if request.POST.get("act") == "save":
-                change_filters(channel=channel, at_once=AT_ONCE, **given)
+                change_filters(channel=channel, at_once=WAITED_FOR, **given)
                 return HttpResponseRedirect(reverse("reader:channel", args=[channel.uid]))
             kept = checked_filters(**given)
         except Refused as error:

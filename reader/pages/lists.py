@@ -16,8 +16,8 @@ from feeds.parsing.opml import MAX_BYTES
 from reader.channels.channels import channel_of
 from reader.channels.opml import export_follows, follow_listed, keep_list, report_of, stop_list
 from reader.models import FollowLine, FollowList, Reader
-from reader.pages.access import for_readers, surroundings
-from reader.pages.feeds import AT_ONCE, may_look
+from reader.pages.access import WAITED_FOR, for_readers, surroundings
+from reader.pages.feeds import may_look
 
 LINES_SHOWN = 500
 REFRESHED_AFTER_SECONDS = 3
@@ -48,7 +48,7 @@ def opml(request: HttpRequest, reader: Reader) -> HttpResponse:
                 problem, details = gettext("This file could not be taken over."), str(error)
             else:
                 # Most lists are done before the page is there.
-                follow_listed(kept, left=TimeBudget(AT_ONCE))
+                follow_listed(kept, left=TimeBudget(WAITED_FOR))
                 return HttpResponseRedirect(reverse("reader:opml"))
     kept_list = FollowList.objects.filter(reader=reader).first()
     around = surroundings(reader)

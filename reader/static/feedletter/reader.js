@@ -60,7 +60,7 @@
     last = { name: marking.name, entries: marked };
     const form = undoes.content.firstElementChild.cloneNode(true);
     form.elements.name.value = marking.name;
-    form.querySelector("span").textContent = marking.says;
+    form.querySelector("[data-says]").textContent = marking.says;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const showUnread = () => marked.forEach((entry) => show(entry, false));
