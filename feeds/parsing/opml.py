@@ -259,7 +259,7 @@ class _Builder:
         if not re.match(r"https?://\S+\Z", site, re.IGNORECASE) or len(site) > 4000:
             site = ""
         # A file may be as deep as it is long; the folders nearest to the feed say the most.
-        folders = [outline.folder for outline in self._open if outline.folder][-MAX_OUTLINE_TAGS:]
+        folders = [outline.folder for outline in self._open[-MAX_OUTLINE_TAGS:] if outline.folder]
         names = list(map(_tag, folders))
         categories: list[str] = []
         for part in given.get("category", "").split(",")[:MAX_OUTLINE_TAGS]:

@@ -52,18 +52,24 @@ def follow_address(*, channel: Channel, url: str, clock: Callable[[], datetime] 
 
 
 def follow_unseen(
-    *, channel: Channel, url: str, name: str = "", clock: Callable[[], datetime] = utcnow
+    *,
+    channel: Channel,
+    url: str,
+    name: str = "",
+    wait: timedelta = timedelta(0),
+    clock: Callable[[], datetime] = utcnow,
 ) -> Followed:
     """Follows what is at exactly this address, whether it is a feed or not: its first reading will tell.
 
-    No network. `name` is what the reader calls it. Raises Refused and ValidationError.
+    No network. `name` is what the reader calls it; one that is new is read after `wait`. Raises Refused and
+    ValidationError.
     """
     feed = shared_feed_at(url)
     known = Follow.objects.filter(channel=channel, feed=feed).first() if feed else None
     if known is not None:
         return Followed(known, is_new=False)
     _refuse_more_in(channel)
-    feed = feed or _added(url, "", clock())
+    feed = feed or _added(url, "", clock(), wait)
     return follow_feed(channel=channel, feed=feed, name="" if name == feed.title else name, clock=clock)
 
 
@@ -171,14 +177,14 @@ def _found(url: str, clock: Callable[[], datetime]) -> Feed:
     if feed is not None:
         return feed
     # What it calls itself is known already; its first reading would say the same.
-    return _added(best.url, best.looked.parsed.title if best.looked.parsed else "", now)
+    return _added(best.url, best.looked.parsed.title if best.looked.parsed else "", now, timedelta(0))
 
 
-def _added(url: str, title: str, now: datetime) -> Feed:
-    """A feed for people alone. Raises ValidationError."""
+def _added(url: str, title: str, now: datetime, wait: timedelta) -> Feed:
+    """A feed for people alone, to be read after `wait`. Raises ValidationError."""
     feed = add_feed(url=url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE, title=title)
     # Should it never come to following it, it is forgotten again.
-    Feed.objects.filter(pk=feed.pk, read_by=0).update(unread_since=now)
+    Feed.objects.filter(pk=feed.pk, read_by=0).update(unread_since=now, next_poll_at=now + wait)
     return feed
 
 

@@ -29,6 +29,8 @@ from reader.models.channel import LONGEST_FOLLOW_NAME
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=60)
+# The feeds of a long list are not all due at once: those of letters are read in between.
+READ_EVERY = timedelta(seconds=0.2)
 FIRST_CHANNEL = "Home"
 NOT_OPEN = "Its address has a user name or password in it. Follow it by itself, under Follow something."
 OUR_FAULT = "That failed on our side. Take the list over once more later."
@@ -141,7 +143,7 @@ def follow_listed(
         # Whoever lost the lease, or was stopped, leaves the rest alone.
         if not ours.update(lease_until=clock() + LEASE):
             return done
-        outcome, reason = _followed(kept.reader, line, clock)
+        outcome, reason = _followed(kept.reader, line, READ_EVERY * done, clock)
         waits = FollowLine.objects.filter(pk=line.pk, outcome=Outcome.WAITING)
         done += waits.update(outcome=outcome, reason=reason)
         told()
@@ -206,13 +208,15 @@ def _channel_named(reader: Reader, name: str) -> Channel | Refused:
         return error
 
 
-def _followed(reader: Reader, line: FollowLine, clock: Callable[[], datetime]) -> tuple[Outcome, str]:
+def _followed(
+    reader: Reader, line: FollowLine, wait: timedelta, clock: Callable[[], datetime]
+) -> tuple[Outcome, str]:
     """What becomes of a line, and why where it is refused."""
     try:
         channel = _channel_named(reader, line.channel)
         if isinstance(channel, Refused):
             return Outcome.REFUSED, str(channel)
-        followed = follow_unseen(channel=channel, url=line.url, name=line.name, clock=clock)
+        followed = follow_unseen(channel=channel, url=line.url, name=line.name, wait=wait, clock=clock)
     except (Refused, NoSuchChannel) as error:
         return Outcome.REFUSED, str(error)
     except ValidationError as error:

@@ -17,6 +17,7 @@ from reader.channels import opml
 from reader.channels.channels import add_channel, drop_channel
 from reader.channels.follows import follow_unseen
 from reader.channels.opml import (
+    READ_EVERY,
     ListReport,
     export_follows,
     follow_listed,
@@ -77,6 +78,10 @@ def test_each_line_is_followed_known_or_refused_with_a_reason(ada: Reader, home:
     ]
     assert "hidden-word" not in "".join(FollowLine.objects.values_list("url", flat=True))
     assert not Feed.objects.filter(for_letters=True).exists()
+    waits = (
+        Feed.objects.exclude(host="bare.example.org").order_by("pk").values_list("next_poll_at", flat=True)
+    )
+    assert [wait - NOW for wait in waits] == [READ_EVERY * number for number in (0, 1, 3)]
     names = list(ada.channels.order_by("-is_notifications", "position").values_list("name", flat=True))
     assert names == ["Notifications", "News, daily", "Deep", "Wrecks", "Boats", "Home"]
 
