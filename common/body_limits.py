@@ -13,7 +13,7 @@ View = TypeVar("View", bound=Callable[..., Any])
 class BodyLimit:
     """`largest` in bytes, or None where the view counts for itself.
 
-    `files` are taken of staff only, or (`for_users`) of whoever is signed in.
+    `files` are for staff, and `for_users` for whoever is signed in. Others send no more than a form.
     """
 
     largest: int | None = MAX_FORM_BYTES

@@ -139,8 +139,8 @@ class HostMiddleware(Middleware):
 class BodyLimitMiddleware(Middleware):
     """Refuses a body that is larger than its view takes, before any of it is read (RFC 9110, 15.5.14).
 
-    Files are written to the disk only by views that ask for one: for staff, or (`for_users`) for whoever is
-    signed in. Any other view drops them, because FILE_UPLOAD_HANDLERS is empty.
+    Files are written to the disk only by views that ask for one: for staff, or for whoever is signed in. Any
+    other view drops them, because FILE_UPLOAD_HANDLERS is empty.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -157,9 +157,10 @@ class BodyLimitMiddleware(Middleware):
             # Here it does not matter who asks, so no user is looked up.
             return None
         largest = MAX_FORM_BYTES if limit.files else limit.largest
-        is_staff = request.user.is_staff
-        if is_staff or (limit.for_users and request.user.is_authenticated):
-            largest = max(limit.largest, STAFF) if is_staff else limit.largest
+        if request.user.is_staff:
+            largest = max(limit.largest, STAFF)
+        if request.user.is_staff or (limit.for_users and request.user.is_authenticated):
+            largest = max(limit.largest, largest)
             if limit.files:
                 request.upload_handlers = [
                     MemoryFileUploadHandler(request),

@@ -296,6 +296,8 @@ CELERY_TASK_ROUTES = {
     "reader.place": {"queue": "reader"},
     "reader.lists": {"queue": "reader"},
     "reader.filters": {"queue": "reader"},
+    "reader.mentions": {"queue": "reader"},
+    "reader.compose": {"queue": "reader"},
     "reader.prune": {"queue": "reader"},
     # These are seldom and short, and share the queue of the stage that they serve.
     "feeds.pushes": {"queue": "poll"},

@@ -6,6 +6,9 @@ from reader.channels.opml import work_off_lists
 from reader.entries.filters import ask_filters
 from reader.entries.place import place_due
 from reader.entries.prune import prune as prune_places
+from reader.mentions.check import check_due
+from reader.micropub.send import send_due
+from reader.people.readers import erase_leavers
 
 
 @shared_task(name="reader.place")
@@ -29,4 +32,17 @@ def filters() -> None:
 @shared_task(name="reader.prune")
 @skip_if_running
 def prune() -> None:
+    erase_leavers(now=utcnow(), budget=PASS_BUDGET)
     prune_places(now=utcnow(), budget=PASS_BUDGET)
+
+
+@shared_task(name="reader.mentions")
+@skip_if_running
+def mentions() -> None:
+    check_due(budget=PASS_BUDGET)
+
+
+@shared_task(name="reader.compose")
+@skip_if_running
+def compose() -> None:
+    send_due(budget=PASS_BUDGET)

@@ -7,8 +7,10 @@ from django.db.models import QuerySet
 
 from reader.channels.opml import waiting_lists
 from reader.entries.filters import channels_to_ask
-from reader.models import Entry
+from reader.models import Composition, Entry, Mention
+from reader.models.composition import CompositionQuerySet
 from reader.models.entry import EntryQuerySet
+from reader.models.mention import MentionQuerySet
 
 
 def to_place(now: datetime) -> tuple[EntryQuerySet]:
@@ -21,3 +23,11 @@ def to_ask(now: datetime) -> "tuple[QuerySet[Any]]":
 
 def to_follow(now: datetime) -> "tuple[QuerySet[Any]]":
     return (waiting_lists(now),)
+
+
+def to_check(now: datetime) -> tuple[MentionQuerySet]:
+    return (Mention.objects.due(now),)
+
+
+def to_compose(now: datetime) -> tuple[CompositionQuerySet]:
+    return (Composition.objects.due(now),)

@@ -31,6 +31,8 @@ STAGES = {
     "reader.place": (1, 2, "Put what feeds brought into the channels of those who read here."),
     "reader.lists": (1, 2, "Follow the feeds of the lists that those who read here brought along."),
     "reader.filters": (1, 2, "Hide and show posts where those who read here changed a channel’s filters."),
+    "reader.mentions": (2, 5, "Look at what other sites say of the pages of those who read here."),
+    "reader.compose": (1, 2, "Post what those who read here wrote for their own sites."),
     "reader.prune": (3600, 3600, "Forget posts in channels that are older than READER_KEEP_READ_DAYS."),
     "feedletter_site.figures": (300, 300, "Count what the overview shows of large tables."),
     "delivery.bounces": (60, 60, "Read the mail that came back (BOUNCE_URL)."),

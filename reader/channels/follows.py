@@ -161,9 +161,9 @@ def rename_follow(*, follow: Follow, name: str) -> Follow:
 def _refuse_more_in(channel: Channel) -> None:
     if channel.is_notifications:
         raise Refused("Nothing is followed in the notifications. Choose another channel.", "channel")
-    if Follow.objects.of(channel.reader).count() >= settings.READER_MAX_FEEDS:
-        most = f"{settings.READER_MAX_FEEDS:,}"
-        raise Refused(f"You follow {most} feeds, which is the most. Unfollow one first.", "url")
+    most = channel.reader.max_feeds or settings.READER_MAX_FEEDS
+    if Follow.objects.of(channel.reader).count() >= most:
+        raise Refused(f"You follow {most:,} feeds, which is the most. Unfollow one first.", "url")
 
 
 def _found(url: str, clock: Callable[[], datetime]) -> Feed:

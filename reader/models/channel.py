@@ -43,6 +43,8 @@ class Channel(models.Model):
     filters_trouble = models.TextField(default="", db_default="")
     # Of entries below this key the filters were not asked yet, since they changed; null: of none.
     ask_below = models.BigIntegerField(null=True)
+    # Whether its feeds stand on the reader's page, for everyone.
+    is_published = models.BooleanField(default=False, db_default=False)
     made_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:

@@ -2,7 +2,6 @@
 
 from http import HTTPStatus
 
-from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -12,6 +11,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
+from common.rates import is_within
 from common.refused import Refused
 from common.text import one_line
 from feeds.adding.discover import Discovery, discover
@@ -168,10 +168,4 @@ def _follow_in(follows: list[Follow], request: HttpRequest) -> Follow:
 
 def may_look(reader: Reader) -> bool:
     """Whether it is not too often that this reader lets us look at other servers, or into files."""
-    key = f"reader-looks-{reader.pk}"
-    cache.add(key, 0, 60)
-    try:
-        return cache.incr(key) <= LOOKS_A_MINUTE
-    except ValueError:
-        # It ran out between the two.
-        return True
+    return is_within(f"reader-looks-{reader.pk}", LOOKS_A_MINUTE)

@@ -1,6 +1,6 @@
 """Timelines, single posts, what is starred, what a search finds; and marking them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -16,8 +16,9 @@ from common.clock import utcnow
 from common.text import one_line
 from reader.channels.channels import channel_of
 from reader.channels.find import LONGEST_QUERY, search_posts
+from reader.micropub.compositions import reactions_to
 from reader.models import Channel, Follow, Marking, Place, Reader, Unread
-from reader.pages.access import back_to, for_readers, surroundings
+from reader.pages.access import back_to, for_readers, keys_in, surroundings
 from reader.pages.posts import shown_places, shown_post
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch
 from reader.timelines import marks, stars
@@ -35,7 +36,6 @@ from reader.timelines.undo import (
 FOUND = 50
 # Of "older than", in days.
 OLDEST = 3_650
-MARKED_TOGETHER = 1_000
 
 
 @for_readers
@@ -73,7 +73,8 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     places = Place.objects.seen().filter(reader=reader, entry=entry)
     place = places.select_related("channel", "feed", "entry").order_by("-at", "-pk").first()
     if place is None:
-        shown = shown_post(entry, is_starred=True)
+        done = reactions_to(reader, [entry.pk]).get(entry.pk, ())
+        shown = shown_post(entry, is_starred=True, reactions=done)
     else:
         is_unread = Unread.objects.filter(reader=reader, place__entry=entry).exists()
         (shown,) = shown_places(reader, [place], [place.pk] if is_unread else [])
@@ -87,10 +88,13 @@ def starred(request: HttpRequest, reader: Reader) -> HttpResponse:
     """What has a star, the last that got one first."""
     asked = _asked(request)
     page = stars.starred_page(reader, asked)
+    done = reactions_to(reader, [entry.pk for entry in page.entries])
     context = {
         **surroundings(reader),
         "section": "starred",
-        "posts": [shown_post(entry, is_starred=True) for entry in page.entries],
+        "posts": [
+            shown_post(entry, is_starred=True, reactions=done.get(entry.pk, ())) for entry in page.entries
+        ],
         "older": page.paging.after,
         "is_first_page": asked.from_ is None,
     }
@@ -128,9 +132,9 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
     act, marking = request.POST.get("act", ""), None
     if act == "open":
         # By itself, with the post before one's eyes: what was marked before can still be undone.
-        marks.mark_read(timeline, _numbers(request.POST.getlist("place")))
+        marks.mark_read(timeline, keys_in(request.POST.getlist("place")))
     elif act == "unread":
-        marks.mark_unread(timeline, _numbers(request.POST.getlist("place")))
+        marks.mark_unread(timeline, keys_in(request.POST.getlist("place")))
     elif act in WANTED:
         try:
             wanted = WANTED[act](timeline, request.POST, utcnow())
@@ -194,7 +198,7 @@ def _older(timeline: Timeline, given: Mapping[str, str], now: datetime) -> Q:
 
 # What is marked read at once, by the name that forms have for it.
 WANTED: Mapping[str, Callable[[Timeline, QueryDict, datetime], Q]] = {
-    "read": lambda _, given, __: these(_numbers(given.getlist("place"))),
+    "read": lambda _, given, __: these(keys_in(given.getlist("place"))),
     "here": lambda timeline, given, _: all_between(timeline, _place(given, "top"), _place(given, "place")),
     "all": lambda timeline, given, _: all_below(timeline, _place(given, "top")),
     "older": _older,
@@ -205,12 +209,6 @@ def _key(pk: int) -> int:
     if pk > LARGEST_KEY:
         raise Http404("There is no such post.")
     return pk
-
-
-def _numbers(texts: Iterable[str]) -> list[int]:
-    """The keys in a form; what is none is passed over, as unknown ones are."""
-    numbers = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 19]
-    return [number for number in numbers if number <= LARGEST_KEY][:MARKED_TOGETHER]
 
 
 def _asked(request: HttpRequest) -> Stretch:

@@ -59,6 +59,8 @@ BESIDE = {
     "reader.filters": "reader",
     "feeds.pushes": "poll",
     "feeds.audience": "poll",
+    "reader.mentions": "reader",
+    "reader.compose": "reader",
     "reader.prune": "reader",
     "feeds.hubs": "poll",
     "feeds.prune": "poll",

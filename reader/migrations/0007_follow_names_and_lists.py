@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('reader', '0002_stars_and_markings'),
+        ('reader', '0006_invitations_and_leaving'),
     ]
 
     operations = [
