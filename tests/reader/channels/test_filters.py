@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from feeds.models import Feed
+from reader.channels.channels import add_channel
 from reader.channels.filters import change_filters, preview_filters
-from reader.channels.follows import follow_feed
+from reader.channels.follows import dissolve_channel, follow_feed
 from reader.channels.mutes import mute, unmute
 from reader.entries import filters as filters_at_work
 from reader.entries.filters import ask_filters
@@ -195,6 +196,19 @@ def test_a_feed_that_is_followed_newly_is_filtered_too(blog: Blog, home: Channel
     assert "Post b" not in names(home)
     filtered(home)
     assert "Post b" in names(home)
+
+
+def test_posts_that_move_to_another_channel_are_judged_by_its_filters(ada: Reader, home: Channel) -> None:
+    news, boats = add_channel(reader=ada, name="News"), add_channel(reader=ada, name="Boats")
+    for name in ("sea", "town"):
+        put(news, a_post(name))
+    filtered(news, hide=["sea"])
+    dissolve_channel(channel=news, into=home, now=NOW)
+    assert sorted(names(home)) == ["sea", "town"]
+    filtered(boats, hide=["town"])
+    dissolve_channel(channel=home, into=boats, now=NOW)
+    ask_filters()
+    assert names(boats) == ["sea"]
 
 
 def test_filtered_posts_are_forgotten_when_their_time_comes(home: Channel) -> None:

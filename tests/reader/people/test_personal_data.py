@@ -3,12 +3,25 @@
 from django.apps import apps
 from django.db.models import ForeignKey
 
-from reader.models import Channel, Follow, Invitation, Marking, Mute, Place, Reader, Star, Token, Unread
+from reader.models import (
+    Channel,
+    Follow,
+    FollowList,
+    Invitation,
+    Marking,
+    Mute,
+    Place,
+    Reader,
+    Star,
+    Token,
+    Unread,
+)
 from reader.people.personal_data import SOURCES
 
 # Under which key each is told, or why it is not.
 TOLD = {
     Channel: "channels",
+    FollowList: "",  # what became of the last file: what is followed by it is told
     Follow: "follows",
     Mute: "muted",
     Star: "starred",

@@ -130,8 +130,12 @@ def judge_message(body: Mapping[str, Any]) -> None:
             if part["type"] == 2:
                 assert 0 < len(part["label"]) <= 80
                 assert part["style"] in (1, 2, 3, 4)
+            elif part["type"] == 6:
+                assert len(part.get("default_values", [])) <= part["max_values"]
             else:
                 assert part["type"] == 3
+                chosen = [option for option in part["options"] if option.get("default")]
+                assert len(chosen) <= part.get("max_values", 1) <= len(part["options"])
                 assert 0 < len(part["options"]) <= 25
                 for option in part["options"]:
                     assert 0 < len(option["label"]) <= 100
@@ -191,6 +195,7 @@ class DiscordClient:
     # The token of the last interaction, whose answer may come later.
     token: str = ""
     last: dict[str, Any] = field(default_factory=dict)
+    is_on_message: bool = False
 
     def command(self, words: str, **options: Any) -> dict[str, Any]:
         """`/feed add`, with its options; returns what is answered at once."""
@@ -216,11 +221,12 @@ class DiscordClient:
     def press_id(self, custom_id: str) -> dict[str, Any]:
         return self.send(3, {"custom_id": custom_id, "component_type": 2})
 
-    def choose(self, value: str) -> dict[str, Any]:
-        (part,) = [
-            part for row in self.shown["components"] for part in row["components"] if part["type"] == 3
-        ]
-        return self.send(3, {"custom_id": part["custom_id"], "component_type": 3, "values": [value]})
+    def choose(self, *values: str, menu: str = "") -> dict[str, Any]:
+        """Chooses in the menu of the message that was shown last; of several, the one of that act."""
+        parts = [part for row in self.shown["components"] for part in row["components"]]
+        (part,) = [part for part in parts if part["type"] in (3, 6) and f":{menu}" in part["custom_id"]]
+        kind = part["type"]
+        return self.send(3, {"custom_id": part["custom_id"], "component_type": kind, "values": [*values]})
 
     def fill_in(self, **fields: str) -> dict[str, Any]:
         """Sends the form that was shown last."""
@@ -238,6 +244,8 @@ class DiscordClient:
         number = number or str(next(_ids))
         if kind != 4:
             self.token = f"token-{number}"
+            # A form is on the message whose button opened it.
+            self.is_on_message = kind == 3 or (kind == 5 and self.is_on_message)
         began = time.monotonic()
         response = deliver(self.payload(kind, data, number))
         assert time.monotonic() - began < ANSWER_SECONDS
@@ -266,6 +274,7 @@ class DiscordClient:
             "locale": self.locale,
             "guild_locale": "en-US",
             "data": data,
+            **({"message": {"id": "1"}} if self.is_on_message and kind in (3, 5) else {}),
         }
 
     @property

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('reader', '0007_follow_names_and_lists'),
+        ('reader', '0008_follow_names_and_lists'),
     ]
 
     operations = [

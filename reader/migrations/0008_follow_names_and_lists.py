@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('reader', '0006_invitations_and_leaving'),
+        ('reader', '0007_app_passwords_and_when_posts_came'),
     ]
 
     operations = [
