@@ -296,6 +296,8 @@ CELERY_TASK_ROUTES = {
 } | {
     # Putting posts into channels, which letters never wait for.
     "reader.place": {"queue": "reader"},
+    "reader.lists": {"queue": "reader"},
+    "reader.filters": {"queue": "reader"},
     "reader.mentions": {"queue": "reader"},
     "reader.compose": {"queue": "reader"},
     "reader.prune": {"queue": "reader"},

@@ -2,6 +2,8 @@ from celery import shared_task
 
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
+from reader.channels.opml import work_off_lists
+from reader.entries.filters import ask_filters
 from reader.entries.place import place_due
 from reader.entries.prune import prune as prune_places
 from reader.mentions.check import check_due
@@ -13,6 +15,18 @@ from reader.people.readers import erase_leavers
 @skip_if_running
 def place() -> None:
     place_due(budget=PASS_BUDGET)
+
+
+@shared_task(name="reader.lists")
+@skip_if_running
+def lists() -> None:
+    work_off_lists(budget=PASS_BUDGET)
+
+
+@shared_task(name="reader.filters")
+@skip_if_running
+def filters() -> None:
+    ask_filters(budget=PASS_BUDGET)
 
 
 @shared_task(name="reader.prune")

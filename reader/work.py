@@ -1,7 +1,12 @@
-"""The first query of each stage: where it finds nothing, no pass need begin."""
+"""The first queries of each stage's pass. When they find nothing, no pass needs to begin."""
 
 from datetime import datetime
+from typing import Any
 
+from django.db.models import QuerySet
+
+from reader.channels.opml import waiting_lists
+from reader.entries.filters import channels_to_ask
 from reader.models import Composition, Entry, Mention
 from reader.models.composition import CompositionQuerySet
 from reader.models.entry import EntryQuerySet
@@ -10,6 +15,14 @@ from reader.models.mention import MentionQuerySet
 
 def to_place(now: datetime) -> tuple[EntryQuerySet]:
     return (Entry.objects.due(now),)
+
+
+def to_ask(now: datetime) -> "tuple[QuerySet[Any]]":
+    return (channels_to_ask(),)
+
+
+def to_follow(now: datetime) -> "tuple[QuerySet[Any]]":
+    return (waiting_lists(now),)
 
 
 def to_check(now: datetime) -> tuple[MentionQuerySet]:

@@ -101,11 +101,17 @@ def check_feed(feed: Feed) -> None:
         raise ValidationError({"start_count": "Say how many posts, 1 or more."})
 
 
-def feed_at(url: str) -> Feed | None:
-    """The feed of this address, whatever its scheme; None also for what is no address."""
+def feed_at(url: str, *, is_open: bool = False) -> Feed | None:
+    """The feed of this address, whatever its scheme; None also for what is no address.
+
+    `is_open`: only one that is read without credentials.
+    """
     bare = split_address(url.strip())[0]
     if not is_address(bare):
         return None
     wanted = same_address(bare)
     feeds = Feed.objects.filter(host=host_of_url(bare)).order_by("pk")
-    return next((feed for feed in feeds if same_address(feed.url) == wanted), None)
+    return next(
+        (feed for feed in feeds if same_address(feed.url) == wanted and not (is_open and feed.credentials)),
+        None,
+    )

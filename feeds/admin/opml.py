@@ -208,7 +208,10 @@ def kept(request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | None:
         if secrets["until"] < utcnow().isoformat():
             raise KeyError(KEY)
         data = json.loads(zlib.decompress(base64.b64decode(secrets["plan"])))
-        outlines = [Outline(**{**row, "tags": tuple(row["tags"])}) for row in data["plan"].pop("outlines")]
+        outlines = [
+            Outline(**{**row, "tags": tuple(row["tags"]), "categories": tuple(row["categories"])})
+            for row in data["plan"].pop("outlines")
+        ]
         refused = [Passed(**row) for row in data["plan"].pop("refused")]
     except (KeyError, TypeError, ValueError, zlib.error):
         request.session.pop(KEY, None)

@@ -56,13 +56,19 @@ class OpmlError(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A feed of the list; `tags` are the names of its folders and categories, `line` is counted from 1."""
+    """A feed of the list; `tags` are the names of its folders and categories, `line` is counted from 1.
+
+    `folder` is the name of the one that it stands in, as the file has it; `categories` are each one's last
+    step.
+    """
 
     line: int
     url: str
     title: str = ""
     site_url: str = ""
     tags: tuple[str, ...] = ()
+    folder: str = ""
+    categories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,8 @@ class Opml:
     title: str = ""
     outlines: list[Outline] = field(default_factory=list)
     passed: list[Passed] = field(default_factory=list)
+    # Those that feeds stand in, and those at the top that are empty, in order.
+    folders: list[str] = field(default_factory=list)
     # Not well-formed: read all the same, as far as it goes.
     is_broken: bool = False
 
@@ -177,13 +185,21 @@ def _decoded(text: str) -> str:
     return _REFERENCE.sub(lambda reference: unescape(reference.group()), text)
 
 
+@dataclass
+class _OpenOutline:
+    """One that has not ended; `folder` is "" where it is a feed, or has no name."""
+
+    folder: str
+    is_empty: bool = True
+
+
 class _Builder:
-    """Takes elements in order and keeps the folders that are open."""
+    """Takes elements in order and keeps the outlines that are open."""
 
     def __init__(self) -> None:
         self.found = Opml()
         self.outlines = 0
-        self._folders: list[str] = []
+        self._open: list[_OpenOutline] = []
         self._title: list[str] | None = None
         self._seen_body = False
 
@@ -197,7 +213,9 @@ class _Builder:
                 given = {
                     name.lower(): value for name, value in list(attributes.items())[:MAX_OUTLINE_ATTRIBUTES]
                 }
-                self._folders.append(self._outline(given, line))
+                if self._open:
+                    self._open[-1].is_empty = False
+                self._open.append(_OpenOutline(self._outline(given, line)))
             case "body":
                 self._seen_body = True
             case "title" if not self._seen_body and not self.found.title:
@@ -205,8 +223,10 @@ class _Builder:
 
     def end(self, name: str) -> None:
         local = _local(name)
-        if local == "outline" and self._folders:
-            self._folders.pop()
+        if local == "outline" and self._open:
+            ended = self._open.pop()
+            if ended.is_empty and not self._open:
+                self._note_folder(ended.folder)
         elif local == "title":
             self.close()
 
@@ -229,7 +249,7 @@ class _Builder:
             url = given.get("url", "").strip()
         reason = "" if url else _why_not(given)
         if not url and not reason:
-            return _tag(title)
+            return title
         if len(self.found.outlines if url else self.found.passed) >= MAX_FEEDS:
             raise OpmlError(TOO_MANY_FEEDS)
         if reason:
@@ -239,21 +259,31 @@ class _Builder:
         if not re.match(r"https?://\S+\Z", site, re.IGNORECASE) or len(site) > 4000:
             site = ""
         # A file may be as deep as it is long; the folders nearest to the feed say the most.
-        names = self._folders[-MAX_OUTLINE_TAGS:]
+        folders = [outline.folder for outline in self._open[-MAX_OUTLINE_TAGS:] if outline.folder]
+        names = list(map(_tag, folders))
+        categories: list[str] = []
         for part in given.get("category", "").split(",")[:MAX_OUTLINE_TAGS]:
             # OPML 2.0: one that begins with a slash is a path (RSS 2.0), another one a tag.
             steps = (
                 part.strip().split("/")[:MAX_OUTLINE_TAGS] if part.strip().startswith("/") else [part.strip()]
             )
             names += map(_tag, steps)
+            categories += filter(None, map(_tag, steps[-1:]))
         tags: dict[str, str] = {}
         for name in filter(None, names):
             tags.setdefault(name.casefold(), name)
         own_title = "" if title == url else title
+        folder = folders[-1] if folders else ""
+        self._note_folder(folder)
+        known = tuple(tags.values())[:MAX_OUTLINE_TAGS]
         self.found.outlines.append(
-            Outline(line, url, own_title, site, tuple(tags.values())[:MAX_OUTLINE_TAGS])
+            Outline(line, url, own_title, site, known, folder, tuple(dict.fromkeys(categories)))
         )
         return ""
+
+    def _note_folder(self, name: str) -> None:
+        if name and name not in self.found.folders[-1:] and len(self.found.folders) < MAX_FEEDS:
+            self.found.folders.append(name)
 
 
 def _local(name: str) -> str:
@@ -279,25 +309,37 @@ def _tag(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A feed to be written. It stands in the folder of its first tag; all its tags are its categories."""
+    """A feed to be written. Its tags are its categories.
+
+    It stands in its folder, or in that of its first tag.
+    """
 
     url: str
     title: str = ""
     site_url: str = ""
     language: str = ""
     tags: tuple[str, ...] = ()
+    folder: str = ""
 
 
-def write_opml(feeds: Iterable[Listed], *, title: str, created: datetime) -> Iterator[str]:
-    """The lines of an OPML 2.0 file, in UTF-8. `created` is aware."""
-    folders: dict[str, list[Listed]] = {}
+def write_opml(
+    feeds: Iterable[Listed], *, title: str, created: datetime, first: Iterable[str] = ()
+) -> Iterator[str]:
+    """The lines of an OPML 2.0 file, in UTF-8. `created` is aware.
+
+    `first` are folders that come before the others, in this order, even if nothing stands in them.
+    """
+    folders: dict[str, list[Listed]] = {name: [] for name in first}
+    rank = {name: number for number, name in enumerate(folders)}
     for feed in feeds:
-        folders.setdefault(feed.tags[0] if feed.tags else "", []).append(feed)
+        folders.setdefault(feed.folder or (feed.tags[0] if feed.tags else ""), []).append(feed)
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<opml version="2.0">\n  <head>\n'
     yield f"    <title>{escape(without_controls(title))}</title>\n"
     yield f"    <dateCreated>{format_datetime(created)}</dateCreated>\n"
     yield "    <docs>http://opml.org/spec2.opml</docs>\n  </head>\n  <body>\n"
-    for name in sorted(folders, key=lambda name: (name == "", name.casefold(), name)):
+    for name in sorted(
+        folders, key=lambda name: (rank.get(name, len(rank)), name == "", name.casefold(), name)
+    ):
         indent = "    " if not name else "      "
         if name:
             yield f"    <outline{_attributes(text=name, title=name)}>\n"

@@ -20,7 +20,7 @@ MAX_CHANNELS = 100
 LONGEST_CHANNEL_NAME = 100
 DELETED_TOGETHER = 5_000
 # What may be said of a channel besides its name.
-SETTINGS = frozenset({"unread_mode", "keep_days", "is_published"})
+SETTINGS = frozenset({"unread_mode", "keep_days", "layout", "is_published"})
 
 
 class DuplicateChannel(Refused):
@@ -100,6 +100,13 @@ def order_channels(*, reader: Reader, uids: Sequence[str]) -> None:
     for position, channel in enumerate(ordered):
         channel.position = position
     Channel.objects.bulk_update(ordered, ["position"])
+
+
+@transaction.atomic
+def choose_columns(*, reader: Reader, uids: Sequence[str]) -> None:
+    """The channels named are the columns of the deck, in their order; unknown ones are passed over."""
+    reader.channels.exclude(uid__in=uids).update(in_deck=False)
+    reader.channels.filter(uid__in=uids).update(in_deck=True)
 
 
 def drop_channel(*, channel: Channel, now: datetime) -> None:

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from common.clock import utcnow
+from common.passes import TimeBudget
 from common.refused import Refused
+from common.text import one_line
 from feeds.adding.add import add_feed, feed_at
 from feeds.adding.discover import discover
 from feeds.credentials import split_address
@@ -20,15 +22,19 @@ from feeds.polling.read import Reading
 from reader.channels.channels import NoSuchChannel, drop_channel
 from reader.channels.followers import count_followers
 from reader.channels.mutes import mutes_in
+from reader.entries.filters import ask_again, ask_filters_of, show_what_passes
 from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
 from reader.entries.take import backfilled, columns, newest_of
 from reader.entries.visibility import hide
-from reader.models import Channel, Entry, Follow, Place, Reader, Unread
+from reader.models import Channel, Entry, Follow, Place, Unread
+from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.models.place import PlaceQuerySet
 from reader.rules.retention import BACKFILLED
 
 # A feed may be read anew between our look at its document and our locking it.
 TRIES = 3
+# How long whoever follows waits for what the channel's filters say of the posts; the rest comes later.
+ASKED_AT_ONCE = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,20 +50,41 @@ def follow_address(*, channel: Channel, url: str, clock: Callable[[], datetime] 
 
     Raises Refused and ValidationError.
     """
-    if channel.is_notifications:
-        raise Refused("Nothing is followed in the notifications. Choose another channel.", "channel")
-    _refuse_too_many(channel.reader)
+    _refuse_more_in(channel)
     feed = shared_feed_at(url) or _found(url, clock)
     return follow_feed(channel=channel, feed=feed, clock=clock)
 
 
+def follow_unseen(
+    *,
+    channel: Channel,
+    url: str,
+    name: str = "",
+    wait: timedelta = timedelta(0),
+    clock: Callable[[], datetime] = utcnow,
+) -> Followed:
+    """Follows what is at exactly this address, whether it is a feed or not: its first reading will tell.
+
+    No network. `name` is what the reader calls it; one that is new is read after `wait`. Raises Refused and
+    ValidationError.
+    """
+    feed = shared_feed_at(url)
+    known = Follow.objects.filter(channel=channel, feed=feed).first() if feed else None
+    if known is not None:
+        return Followed(known, is_new=False)
+    _refuse_more_in(channel)
+    feed = feed or _added(url, "", clock(), wait)
+    return follow_feed(channel=channel, feed=feed, name="" if name == feed.title else name, clock=clock)
+
+
 def shared_feed_at(url: str) -> Feed | None:
     """A feed that is watched at this address. One with credentials is the admin's alone."""
-    feed = None if split_address(url.strip())[1] else feed_at(url)
-    return feed if feed and not feed.credentials else None
+    return None if split_address(url.strip())[1] else feed_at(url, is_open=True)
 
 
-def follow_feed(*, channel: Channel, feed: Feed, clock: Callable[[], datetime] = utcnow) -> Followed:
+def follow_feed(
+    *, channel: Channel, feed: Feed, name: str = "", clock: Callable[[], datetime] = utcnow
+) -> Followed:
     """Follows a feed that is watched. What it holds is put into the channel at its dates."""
     for turn in range(TRIES):
         reading = kept_reading(feed.pk)
@@ -66,35 +93,39 @@ def follow_feed(*, channel: Channel, feed: Feed, clock: Callable[[], datetime] =
             for id_ in reading.document.newest_first()[:BACKFILLED]:
                 if id_ in reading.entries:
                     reading.cleaned(id_)
-        followed = _follow(channel, feed.pk, reading, clock(), is_last=turn == TRIES - 1)
+        followed = _follow(channel, feed.pk, name, reading, clock(), is_last=turn == TRIES - 1)
         if followed is not None:
+            ask_filters_of(channel, left=TimeBudget(ASKED_AT_ONCE))
             return followed
     raise AssertionError("the last try always follows")
 
 
 @transaction.atomic
 def _follow(
-    channel: Channel, feed_id: int, reading: Reading | None, now: datetime, *, is_last: bool
+    channel: Channel, feed_id: int, name: str, reading: Reading | None, now: datetime, *, is_last: bool
 ) -> Followed | None:
     """None: the feed was read anew meanwhile."""
     place_in_turn()
     feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
     if feed is None:
         raise Refused("That feed was removed this very moment. Try it once more.", "url")
-    if not Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).exists():
+    there = Channel.objects.select_for_update(no_key=True).filter(pk=channel.pk).first()
+    if there is None:
         raise NoSuchChannel("There is no such channel.", "channel")
     if reading is not None and not is_still_kept(feed, reading):
         if not is_last:
             return None
         reading = None
-    follow, is_new = Follow.objects.get_or_create(channel=channel, feed=feed, defaults={"added_at": now})
+    follow, is_new = Follow.objects.get_or_create(
+        channel=channel, feed=feed, defaults={"added_at": now, "name": name}
+    )
     if is_new:
         # One that was being dropped is wanted again, for its posts alone.
         wanted = {"for_letters": False, "status": Feed.Status.ACTIVE} if feed.dropping else {}
         Feed.objects.filter(pk=feed.pk).update(unread_since=None, **wanted)
         count_followers([feed.pk], now=now)
         if reading is not None:
-            _backfill(channel, feed, reading, now)
+            _backfill(there, feed, reading, now)
     return Followed(follow, is_new)
 
 
@@ -129,6 +160,14 @@ def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool 
     return follow
 
 
+def rename_follow(*, follow: Follow, name: str) -> Follow:
+    """What its reader calls the feed in this channel; "" for as it calls itself."""
+    name = one_line(name)[:LONGEST_FOLLOW_NAME].strip()
+    follow.name = "" if name == follow.feed.title else name
+    follow.save(update_fields=["name"])
+    return follow
+
+
 def dissolve_channel(*, channel: Channel, into: Channel, now: datetime) -> None:
     """Deletes a channel; its feeds and posts go into another one of the same reader. Raises Refused."""
     with transaction.atomic():
@@ -152,14 +191,18 @@ def _move_places(places: PlaceQuerySet, to: Channel) -> None:
         for key, is_block in unwanted.items():
             reason = Place.Hidden.REMOVED if is_block else Place.Hidden.MUTED
             hide(rows.filter(entry__author_key=key), reason)
+        show_what_passes(rows.filter(hidden=Place.Hidden.FILTERED))
+    ask_again([to.pk])
     for pks in chunks(list(places.filter(there).order_by("pk").values_list("pk", flat=True))):
         Unread.objects.filter(place__in=pks).delete()
         Place.objects.filter(pk__in=pks).delete()
 
 
-def _refuse_too_many(reader: Reader) -> None:
-    most = reader.max_feeds or settings.READER_MAX_FEEDS
-    if Follow.objects.filter(channel__reader=reader).count() >= most:
+def _refuse_more_in(channel: Channel) -> None:
+    if channel.is_notifications:
+        raise Refused("Nothing is followed in the notifications. Choose another channel.", "channel")
+    most = channel.reader.max_feeds or settings.READER_MAX_FEEDS
+    if Follow.objects.of(channel.reader).count() >= most:
         raise Refused(f"You follow {most:,} feeds, which is the most. Unfollow one first.", "url")
 
 
@@ -174,10 +217,14 @@ def _found(url: str, clock: Callable[[], datetime]) -> Feed:
     if feed is not None:
         return feed
     # What it calls itself is known already; its first reading would say the same.
-    title = best.looked.parsed.title if best.looked.parsed else ""
-    feed = add_feed(url=best.url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE, title=title)
+    return _added(best.url, best.looked.parsed.title if best.looked.parsed else "", now, timedelta(0))
+
+
+def _added(url: str, title: str, now: datetime, wait: timedelta) -> Feed:
+    """A feed for people alone, to be read after `wait`. Raises ValidationError."""
+    feed = add_feed(url=url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE, title=title)
     # Should it never come to following it, it is forgotten again.
-    Feed.objects.filter(pk=feed.pk, read_by=0).update(unread_since=now)
+    Feed.objects.filter(pk=feed.pk, read_by=0).update(unread_since=now, next_poll_at=now + wait)
     return feed
 
 
@@ -214,4 +261,8 @@ def _backfill(channel: Channel, feed: Feed, reading: Reading, now: datetime) -> 
             hidden = Place.Hidden.MUTED
         elif channels_with_a_copy(entry, [channel.pk]):
             hidden = Place.Hidden.DUPLICATE
+        elif channel.filters:
+            # They take time, and are asked afterwards.
+            hidden = Place.Hidden.FILTERED
         insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at=now)])
+    ask_again([channel.pk])

@@ -7,7 +7,8 @@ from django.db.models import Q, QuerySet
 
 from common.refused import Refused
 from feeds.addresses import MAX_FEED_URL, is_address
-from reader.entries.visibility import hide, show
+from reader.entries.filters import show_what_passes
+from reader.entries.visibility import hide
 from reader.models import Channel, Mute, Place, Reader
 from reader.models.place import PlaceQuerySet
 from reader.rules.authors import author_key
@@ -45,7 +46,7 @@ def unmute(*, reader: Reader, channel: Channel | None, url: str, is_block: bool 
     hidden = hidden.exclude(channel__in=left.values("channel"))
     taken_back = hidden.filter(entry__withdrawn_at__isnull=False)
     taken_back.update(hidden=Place.Hidden.WITHDRAWN)
-    show(hidden)
+    show_what_passes(hidden)
 
 
 def muted(*, reader: Reader, channel: Channel | None, is_block: bool = False) -> "QuerySet[Mute]":

@@ -1,21 +1,227 @@
-"""A reader's feeds as OPML, to take along."""
+"""A reader's feeds as OPML: taken along, and taken over from other programs.
 
-from collections.abc import Iterator
-from datetime import datetime
+What a file lists is kept at once and followed line by line, without network: its feeds are read when they are
+due. Folders are channels; so are the categories of what stands in a folder or in none.
+"""
 
-from feeds.models import Feed
-from feeds.parsing.opml import Listed, write_opml
-from reader.models import Follow, Reader
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Count, Q, QuerySet
+
+from common.clock import utcnow
+from common.db.leases import RELEASED, lease
+from common.passes import TimeBudget
+from common.refused import Refused
+from common.text import one_line, without_controls
+from feeds.addresses import MAX_FEED_URL
+from feeds.credentials import split_address, without_secrets
+from feeds.parsing.opml import MAX_FEEDS, TOO_MANY_FEEDS, Listed, Opml, OpmlError, parse_opml, write_opml
+from reader.channels.channels import LONGEST_CHANNEL_NAME, NoSuchChannel, add_channel
+from reader.channels.follows import follow_unseen
+from reader.models import Channel, Follow, FollowLine, FollowList, Reader
+from reader.models.channel import LONGEST_FOLLOW_NAME
+
+log = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=60)
+# The feeds of a long list are not all due at once: those of letters are read in between.
+READ_EVERY = timedelta(seconds=0.2)
+FIRST_CHANNEL = "Home"
+NOT_OPEN = "Its address has a user name or password in it. Follow it by itself, under Follow something."
+OUR_FAULT = "That failed on our side. Take the list over once more later."
+STOPPED = "The rest of the list was left out, because you stopped it."
+Outcome = FollowLine.Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class ListReport:
+    """Counts of lines by what became of them."""
+
+    followed: int = 0
+    known: int = 0
+    refused: int = 0
+    waiting: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.followed + self.known + self.refused + self.waiting
 
 
 def export_follows(reader: Reader, *, now: datetime) -> Iterator[str]:
-    """The lines of an OPML file: each feed with the names of its channels; never with credentials."""
-    rows = Follow.objects.filter(channel__reader=reader).select_related("feed", "channel")
-    found: dict[int, tuple[Feed, list[str]]] = {}
-    for row in rows.order_by("channel__position", "channel", "feed__title", "pk"):
-        found.setdefault(row.feed_id, (row.feed, []))[1].append(row.channel.name)
+    """The lines of an OPML file: a folder for each channel, each feed by the name that the reader gave it.
+
+    Never with credentials.
+    """
+    channels = reader.channels.filter(is_notifications=False).order_by("position", "pk")
+    rows = Follow.objects.of(reader).select_related("feed", "channel").order_by("channel__position", "pk")
     listed = (
-        Listed(feed.url, feed.title, feed.site_url, feed.language, tuple(names))
-        for feed, names in found.values()
+        Listed(
+            row.feed.url,
+            row.name or row.feed.title,
+            row.feed.site_url,
+            row.feed.language,
+            folder=row.channel.name,
+        )
+        for row in rows
     )
-    return iter(write_opml(listed, title=f"Feeds of {reader}", created=now))
+    return write_opml(
+        listed,
+        title=f"Feeds of {reader}",
+        created=now,
+        first=channels.values_list("name", flat=True),
+    )
+
+
+def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, now: datetime) -> FollowList:
+    """Keeps what an OPML file lists, for `follow_listed`; the channels that it names are made at once.
+
+    What stands in no folder goes into `channel`, or else into the reader's first. Raises OpmlError for a file
+    that cannot be taken, and Refused while an earlier list is being worked off.
+    """
+    opml = parse_opml(body)
+    lines = _lines(opml, (channel or _first_channel(reader)).name)
+    with transaction.atomic():
+        Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
+        if FollowList.objects.filter(reader=reader, ended_at=None).exists():
+            raise Refused("Your last list is still being taken over. Wait for it, or stop it.", "file")
+        FollowList.objects.filter(reader=reader).delete()
+        kept = FollowList.objects.create(reader=reader, is_broken=opml.is_broken, made_at=now)
+        for line in lines:
+            line.follow_list = kept
+        FollowLine.objects.bulk_create(lines, batch_size=500)
+    named = [_channel_name(name) for name in opml.folders] + [line.channel for line in lines if line.channel]
+    # Each is put on top of the list: the file's first comes last.
+    for name in reversed(list(dict.fromkeys(named))):
+        _channel_named(reader, name)
+    return kept
+
+
+def work_off_lists(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+    """Follows what kept lists name, until nothing waits or the budget is spent. Returns how many lines."""
+    left = TimeBudget(budget)
+    done = 0
+    while not left.is_spent:
+        waiting = waiting_lists(clock()).order_by("pk").first()
+        if waiting is None:
+            break
+        done += follow_listed(waiting, clock=clock, left=left)
+    return done
+
+
+def waiting_lists(now: datetime) -> "QuerySet[FollowList]":
+    """Those that nobody works at."""
+    return FollowList.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), ended_at=None)
+
+
+def follow_listed(
+    kept: FollowList,
+    *,
+    clock: Callable[[], datetime] = utcnow,
+    left: TimeBudget | None = None,
+    told: Callable[[], object] = lambda: None,
+) -> int:
+    """Follows what waits of a list, unless somebody else is at it; `told` is called after each line.
+
+    Returns how many lines. What the time does not allow is left to `work_off_lists`.
+    """
+    left = left or TimeBudget(None)
+    taken = lease(clock(), LEASE)
+    ours = FollowList.objects.filter(pk=kept.pk, ended_at=None, lease_token=taken.token)
+    leased = {"lease_token": taken.token, "lease_until": taken.until}
+    if not waiting_lists(clock()).filter(pk=kept.pk).update(**leased):
+        return 0
+    done = 0
+    for line in FollowLine.objects.filter(follow_list=kept, outcome=Outcome.WAITING).order_by("pk"):
+        if left.is_spent:
+            ours.update(**RELEASED)
+            return done
+        # Whoever lost the lease, or was stopped, leaves the rest alone.
+        if not ours.update(lease_until=clock() + LEASE):
+            return done
+        outcome, reason = _followed(kept.reader, line, READ_EVERY * done, clock)
+        waits = FollowLine.objects.filter(pk=line.pk, outcome=Outcome.WAITING)
+        done += waits.update(outcome=outcome, reason=reason)
+        told()
+    ours.update(ended_at=clock(), **RELEASED)
+    return done
+
+
+@transaction.atomic
+def stop_list(*, reader: Reader, now: datetime) -> None:
+    """Leaves out what waits of a list that is being worked off."""
+    kept = FollowList.objects.filter(reader=reader, ended_at=None)
+    FollowLine.objects.filter(follow_list__in=kept, outcome=Outcome.WAITING).update(
+        outcome=Outcome.REFUSED, reason=STOPPED
+    )
+    kept.update(ended_at=now, **RELEASED)
+
+
+def report_of(kept: FollowList) -> ListReport:
+    counts = kept.lines.order_by().values("outcome").annotate(n=Count("pk"))
+    return ListReport(**dict(counts.values_list("outcome", "n")))
+
+
+def _lines(opml: Opml, otherwise: str) -> list[FollowLine]:
+    """A line for each channel of each feed, and for what is none. Raises OpmlError."""
+    found = [
+        FollowLine(line=one.line, name=_name(one.title), outcome=Outcome.REFUSED, reason=one.reason)
+        for one in opml.passed
+    ]
+    for outline in opml.outlines:
+        url, secrets = split_address(without_controls(outline.url).strip()[: MAX_FEED_URL + 1])
+        # Of folders within folders, the innermost one.
+        names = [*filter(None, [outline.folder]), *outline.categories] or [otherwise]
+        for name in dict.fromkeys(map(_channel_name, names)):
+            line = FollowLine(line=outline.line, url=url, name=_name(outline.title), channel=name)
+            if secrets:
+                line.outcome, line.reason = Outcome.REFUSED, NOT_OPEN
+            found.append(line)
+    if len(found) > MAX_FEEDS:
+        raise OpmlError(TOO_MANY_FEEDS)
+    return sorted(found, key=lambda line: line.line)
+
+
+def _name(title: str) -> str:
+    return without_secrets(title)[:LONGEST_FOLLOW_NAME].strip()
+
+
+def _channel_name(name: str) -> str:
+    return one_line(name)[:LONGEST_CHANNEL_NAME].strip()
+
+
+def _first_channel(reader: Reader) -> Channel:
+    channels = reader.channels.filter(is_notifications=False).order_by("position", "pk")
+    home = channels.filter(uid="home").first() or channels.first()
+    return home or add_channel(reader=reader, name=FIRST_CHANNEL)
+
+
+def _channel_named(reader: Reader, name: str) -> Channel | Refused:
+    """The channel of that name, made if there is none; or why it cannot be made."""
+    try:
+        return reader.channels.filter(name=name).first() or add_channel(reader=reader, name=name)
+    except Refused as error:
+        return error
+
+
+def _followed(
+    reader: Reader, line: FollowLine, wait: timedelta, clock: Callable[[], datetime]
+) -> tuple[Outcome, str]:
+    """What becomes of a line, and why where it is refused."""
+    try:
+        channel = _channel_named(reader, line.channel)
+        if isinstance(channel, Refused):
+            return Outcome.REFUSED, str(channel)
+        followed = follow_unseen(channel=channel, url=line.url, name=line.name, wait=wait, clock=clock)
+    except (Refused, NoSuchChannel) as error:
+        return Outcome.REFUSED, str(error)
+    except ValidationError as error:
+        return Outcome.REFUSED, " ".join(error.messages)
+    except Exception:
+        log.exception("a feed of a list could not be followed", extra={"list": line.follow_list_id})
+        return Outcome.REFUSED, OUR_FAULT
+    return Outcome.FOLLOWED if followed.is_new else Outcome.KNOWN, ""

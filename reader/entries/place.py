@@ -6,7 +6,7 @@ the other.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,8 +15,9 @@ from django.db import connection, transaction
 from common.clock import utcnow
 from common.db.batches import batched
 from common.passes import TimeBudget
-from reader.entries.visibility import hide, show
-from reader.models import Entry, Follow, Mute, Place, Star, Unread
+from reader.entries.filters import Stored, asked_of_all, show_what_passes
+from reader.entries.visibility import hide
+from reader.models import Channel, Entry, Follow, Mute, Place, Star, Unread
 
 log = logging.getLogger(__name__)
 
@@ -64,12 +65,16 @@ def _placed(pk: int, clock: Callable[[], datetime]) -> bool:
         return False
 
 
-@transaction.atomic
 def place_entry(*, entry_id: int, clock: Callable[[], datetime] = utcnow) -> bool:
     """Puts an entry into the channels that it was never put into, hides it, or shows it again.
 
-    False: there was nothing to do.
+    False: there was nothing to do, or a channel's filters changed meanwhile and the next turn does it.
     """
+    return _place(entry_id, asked_of_all(entry_id), clock)
+
+
+@transaction.atomic
+def _place(entry_id: int, asked: dict[int, tuple[Stored, bool]], clock: Callable[[], datetime]) -> bool:
     place_in_turn()
     now = clock()
     entry = Entry.objects.due(now).filter(pk=entry_id).select_for_update().defer("jf2", "text").first()
@@ -80,16 +85,18 @@ def place_entry(*, entry_id: int, clock: Callable[[], datetime] = utcnow) -> boo
         keepers = Star.objects.filter(entry=entry).values("reader")
         hide(Place.objects.filter(entry=entry).exclude(reader__in=keepers), Place.Hidden.WITHDRAWN)
     elif entry.placed_at is None:
-        _insert_for_all(entry, now)
+        if _filters_now(entry) != {channel: filters for channel, (filters, _) in asked.items()}:
+            return False
+        _insert_for_all(entry, now, {channel for channel, (_, is_hidden) in asked.items() if is_hidden})
         entry.placed_at = now
     else:
-        show(Place.objects.filter(entry=entry, hidden=Place.Hidden.WITHDRAWN))
+        show_what_passes(Place.objects.filter(entry=entry, hidden=Place.Hidden.WITHDRAWN))
     Entry.objects.filter(pk=entry.pk).update(placed_at=entry.placed_at, due_at=None)
     return True
 
 
 def place_in_turn() -> None:
-    """From here to the end of the transaction nobody else puts anything into timelines."""
+    """Until the transaction ends nobody else puts anything into timelines, or changes a channel's filters."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [PLACING])
@@ -118,7 +125,13 @@ def insert_places(entry: Entry, places: Iterable[PlaceIn]) -> None:
         )
 
 
-def _insert_for_all(entry: Entry, now: datetime) -> None:
+def _filters_now(entry: Entry) -> dict[int, Stored]:
+    """Of the channels that follow the entry's feed. They change in turn with us (`place_in_turn`)."""
+    rows = Channel.objects.filter(filters__isnull=False, follows__feed=entry.feed_id)
+    return dict(rows.values_list("pk", "filters"))
+
+
+def _insert_for_all(entry: Entry, now: datetime, filtered: Container[int]) -> None:
     follows = Follow.objects.filter(feed=entry.feed_id).order_by("channel")
     channels = list(follows.values_list("channel", "channel__reader"))
     mutes = Mute.objects.filter(key=entry.author_key) if entry.author_key else Mute.objects.none()
@@ -137,7 +150,9 @@ def _insert_for_all(entry: Entry, now: datetime) -> None:
             blocks = [unwanted.get((reader, None)), unwanted.get((reader, channel))]
             if channel in there or True in blocks:
                 continue
-            hidden = Place.Hidden.DUPLICATE if channel in copies else Place.Hidden.SEEN
+            hidden = Place.Hidden.FILTERED if channel in filtered else Place.Hidden.SEEN
+            if channel in copies:
+                hidden = Place.Hidden.DUPLICATE
             if False in blocks:
                 hidden = Place.Hidden.MUTED
             is_unread = not entry.starts_read

@@ -19,8 +19,8 @@ REFUSED_FOR = timedelta(days=30)
 # Of what people wrote for their own sites, which have it.
 POSTED_FOR = timedelta(days=365)
 # What was removed by hand stays: nothing brings it back.
-FORGETTABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN, Place.Hidden.DUPLICATE)
-SHOWABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN)
+SHOWABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN, Place.Hidden.FILTERED)
+FORGETTABLE = (*SHOWABLE, Place.Hidden.DUPLICATE)
 
 
 def prune(*, now: datetime, budget: timedelta | None = None) -> int:

@@ -8,8 +8,13 @@ from reader.models.place import PlaceQuerySet
 
 
 def hide(places: PlaceQuerySet, reason: Place.Hidden) -> int:
-    """Hides those that are seen, in the caller's transaction. Returns how many."""
+    """Hides those that are seen, in the caller's transaction. Returns how many.
+
+    What a filter hides is hidden for this reason from now on, which is a stronger one.
+    """
     hidden = 0
+    if reason != Place.Hidden.FILTERED:
+        places.filter(hidden=Place.Hidden.FILTERED).update(hidden=reason)
     for pks in chunks(_locked(places.seen())):
         is_unread = Exists(Unread.objects.filter(place=OuterRef("pk")))
         hidden += Place.objects.seen().filter(pk__in=pks).update(hidden=reason, was_unread=is_unread)

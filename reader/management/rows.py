@@ -79,6 +79,8 @@ def channel_row(channel: Channel) -> dict[str, Any]:
         "name": channel.name,
         "unread_mode": channel.unread_mode,
         "keep_days": channel.keep_days,
+        "layout": channel.layout,
+        "filters": channel.filters,
     }
 
 
@@ -87,7 +89,7 @@ def follow_row(follow: Follow) -> dict[str, Any]:
         "channel": follow.channel.name,
         "feed": follow.feed_id,
         "url": follow.feed.url,
-        "title": follow.feed.title,
+        "title": follow.name or follow.feed.title,
         "status": follow.feed.health,
         "added_at": follow.added_at,
     }

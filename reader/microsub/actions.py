@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.conf import settings
 from django.db.models import Count, F, Max
 
 from common.refused import Refused
@@ -17,9 +18,10 @@ from reader.channels.channels import (
     drop_channel,
     order_channels,
 )
-from reader.channels.find import find_feeds, preview, search_posts
+from reader.channels.find import FoundFeed, find_feeds, preview, search_posts
 from reader.channels.follows import follow_address, move_follow, shared_feed_at, unfollow
 from reader.channels.mutes import mute, muted, unmute
+from reader.media.posts import jf2_by_proxy, picture_by_proxy
 from reader.microsub.errors import insufficient_scope, invalid, not_found
 from reader.microsub.items import Json, channel_json, feed_source, page_json
 from reader.models import Channel, Follow, Place, Reader, Token, Unread
@@ -172,7 +174,7 @@ MARKS: Mapping[str, Callable[[Call, Timeline], int]] = {
 def list_follows(call: Call) -> Json:
     call.require(scopes.READ, scopes.FOLLOW)
     rows = call.channel().follows.select_related("feed").order_by("pk")
-    return {"items": [_feed(row.feed) for row in rows]}
+    return {"items": [_feed(row) for row in rows]}
 
 
 def change_follow(call: Call) -> Json:
@@ -184,10 +186,10 @@ def change_follow(call: Call) -> Json:
         follow = follows.select_related("feed", "channel__reader").order_by("pk").first()
         if follow is None:
             raise not_found("You do not follow a feed of this address.")
-        return _feed(move_follow(follow=follow, to=channel, now=call.now).feed)
+        return _feed(move_follow(follow=follow, to=channel, now=call.now))
     if method:
         raise invalid(f"There is no method {method[:50]} of following.")
-    return _feed(follow_address(channel=channel, url=url, clock=lambda: call.now).follow.feed)
+    return _feed(follow_address(channel=channel, url=url, clock=lambda: call.now).follow)
 
 
 def end_follow(call: Call) -> Json:
@@ -210,27 +212,14 @@ def search(call: Call) -> Json:
         return {"items": page_json(page, timeline, call.token)["items"]}
     call.require(scopes.READ, scopes.FOLLOW)
     found = find_feeds(query, now=call.now)
-    return {
-        "results": [
-            without_nothing(
-                {
-                    "type": "feed",
-                    "url": one.url,
-                    "name": one.name,
-                    "photo": one.photo,
-                    "description": one.description,
-                }
-            )
-            for one in found
-        ]
-    }
+    return {"results": [_found_feed(one, description=one.description) for one in found]}
 
 
 def show_preview(call: Call) -> Json:
     call.require(scopes.READ, scopes.FOLLOW)
     feed, posts = preview(call.needed("url"), now=call.now)
-    about = {"type": "feed", "url": feed.url, "name": feed.name, "photo": feed.photo}
-    return {**without_nothing(about), "items": posts}
+    items = [jf2_by_proxy(post, site=settings.SITE_URL) for post in posts]
+    return {**_found_feed(feed), "items": items}
 
 
 def list_muted(is_block: bool) -> Act:
@@ -319,13 +308,18 @@ def _source_of(timeline: Timeline, text: str) -> Feed:
     raise not_found("There is no such source in this channel.")
 
 
-def _feed(feed: Feed) -> Json:
-    return {"type": "feed", "url": feed.url, "name": feed.title or feed.host}
+def _feed(follow: Follow) -> Json:
+    return {"type": "feed", "url": follow.feed.url, "name": follow.title}
+
+
+def _found_feed(one: FoundFeed, **more: str) -> Json:
+    photo = picture_by_proxy(one.photo, site=settings.SITE_URL)
+    return without_nothing({"type": "feed", "url": one.url, "name": one.name, "photo": photo, **more})
 
 
 def _sources(reader: Reader) -> dict[int, list[Json]]:
     """The feeds of each channel: how many posts are unread, how many there are, when the last came."""
-    rows = Follow.objects.filter(channel__reader=reader).select_related("feed").order_by("pk")
+    rows = Follow.objects.of(reader).select_related("feed").order_by("pk")
     places = Place.objects.seen().filter(reader=reader).order_by().values("channel", "feed")
     told = {(row["channel"], row["feed"]): row for row in places.annotate(total=Count("pk"), last=Max("at"))}
     unread = Unread.objects.filter(reader=reader).order_by().values("channel", feed=F("place__feed"))
@@ -338,7 +332,7 @@ def _sources(reader: Reader) -> dict[int, list[Json]]:
             {
                 "uid": str(row.feed_id),
                 "url": row.feed.url,
-                "name": row.feed.title or row.feed.host,
+                "name": row.title,
                 "unread": counts.get(key, 0),
                 "total": known["total"] if known else 0,
                 **({"last_update": known["last"].isoformat()} if known else {}),

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from django.conf import settings
+
 from feeds.models import Feed
-from reader.models import Channel, Place, Token
+from reader.media.posts import jf2_by_proxy
+from reader.models import Channel, Follow, Place, Token
 from reader.rules.jf2 import without_nothing
 from reader.rules.order import Paging
 from reader.timelines.pages import Page, Timeline
@@ -14,25 +17,34 @@ Json = dict[str, Any]
 def page_json(page: Page, timeline: Timeline, token: Token) -> Json:
     """The items of a page; of all channels each with its own."""
     in_all = timeline.channel is None
+    names = Follow.objects.of(timeline.reader).names()
     items = [
-        item(place, is_read=place.pk not in page.unread, token=token, in_all=in_all) for place in page.places
+        item(
+            place,
+            is_read=place.pk not in page.unread,
+            token=token,
+            in_all=in_all,
+            name=names.get((place.channel_id, place.feed_id or 0), ""),
+        )
+        for place in page.places
     ]
     return {"items": items, "paging": paging(page.paging)}
 
 
-def item(place: Place, *, is_read: bool, token: Token, in_all: bool) -> Json:
-    """A post where it stands."""
-    found: Json = {"type": "entry", **(place.entry.jf2 or {}), "_id": str(place.pk), "_is_read": is_read}
+def item(place: Place, *, is_read: bool, token: Token, in_all: bool, name: str = "") -> Json:
+    """A post where it stands; `name` is what its reader calls the feed."""
+    post = jf2_by_proxy(place.entry.jf2 or {}, site=settings.SITE_URL)
+    found: Json = {"type": "entry", **post, "_id": str(place.pk), "_is_read": is_read}
     if place.feed is not None:
-        source = feed_source(place.feed)
+        source = feed_source(place.feed, name)
         found |= {"_feed": source, "_source": source if token.source_as_object else source["_id"]}
     if in_all:
         found["_channel"] = {"uid": place.channel.uid, "name": place.channel.name}
     return found
 
 
-def feed_source(feed: Feed) -> Json:
-    return {"_id": str(feed.pk), "url": feed.url, "name": feed.title or feed.host}
+def feed_source(feed: Feed, name: str = "") -> Json:
+    return {"_id": str(feed.pk), "url": feed.url, "name": name or feed.title or feed.host}
 
 
 def paging(page: Paging) -> Json:

@@ -2,6 +2,7 @@ from reader.models.app_password import AppPassword
 from reader.models.channel import Channel, Follow, Mute
 from reader.models.composition import Composition, Photo
 from reader.models.entry import Entry
+from reader.models.follow_list import FollowLine, FollowList
 from reader.models.invitation import Invitation
 from reader.models.mark import Marking, Star
 from reader.models.mention import Mention
@@ -15,6 +16,8 @@ __all__ = [
     "Composition",
     "Entry",
     "Follow",
+    "FollowLine",
+    "FollowList",
     "Invitation",
     "Marking",
     "Mention",

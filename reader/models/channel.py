@@ -1,11 +1,15 @@
 """A reader's channels, the feeds that they follow in them, and whom they do not want to see."""
 
+from typing import Self
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
 from feeds.models import Feed
 from reader.models.reader import Reader
+
+LONGEST_FOLLOW_NAME = 200
 
 
 class Channel(models.Model):
@@ -16,6 +20,11 @@ class Channel(models.Model):
         FLAG = "flag", "whether a post is unread"
         OFF = "off", "nothing"
 
+    class Layout(models.TextChoices):
+        LIST = "list", "one below the other"
+        CARDS = "cards", "cards"
+        GALLERY = "gallery", "pictures"
+
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="channels")
     uid = models.CharField(max_length=24)
     name = models.CharField(max_length=100)
@@ -25,6 +34,15 @@ class Channel(models.Model):
     unread_mode = models.CharField(max_length=5, choices=UnreadMode, default=UnreadMode.COUNT)
     # How many days posts are kept here, read or not; null: as the site's settings say.
     keep_days = models.PositiveIntegerField(null=True, blank=True)
+    layout = models.CharField(max_length=7, choices=Layout, default=Layout.LIST, db_default=Layout.LIST.value)
+    # Whether it is a column of the deck.
+    in_deck = models.BooleanField(default=True, db_default=True)
+    # As reader.rules.filters.Filters has them; null: nothing is hidden by itself.
+    filters = models.JSONField(null=True)
+    # The terms, one a line, that took too long for the last post that they could not judge.
+    filters_trouble = models.TextField(default="", db_default="")
+    # Of entries below this key the filters were not asked yet, since they changed; null: of none.
+    ask_below = models.BigIntegerField(null=True)
     # Whether its feeds stand on the reader's page, for everyone.
     is_published = models.BooleanField(default=False, db_default=False)
     made_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -35,9 +53,21 @@ class Channel(models.Model):
             models.UniqueConstraint(name="channel_uid", fields=["reader", "uid"]),
             models.UniqueConstraint(name="channel_name", fields=["reader", "name"]),
         )
+        indexes = (models.Index(name="channel_to_ask", fields=["id"], condition=Q(ask_below__isnull=False)),)
 
     def __str__(self) -> str:
         return self.name
+
+
+class FollowQuerySet(models.QuerySet["Follow"]):
+    def of(self, reader: Reader) -> Self:
+        """In all channels of a reader."""
+        return self.filter(channel__reader=reader)
+
+    def names(self) -> dict[tuple[int, int], str]:
+        """What feeds are called by (channel, feed), where that is not what they call themselves."""
+        rows = self.exclude(name="").order_by().values_list("channel", "feed", "name")
+        return {(channel, feed): name for channel, feed, name in rows}
 
 
 class Follow(models.Model):
@@ -45,7 +75,11 @@ class Follow(models.Model):
 
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="follows", db_index=False)
     feed = models.ForeignKey(Feed, on_delete=models.CASCADE, related_name="follows")
+    # What the reader calls it; "": as it calls itself.
+    name = models.CharField(max_length=LONGEST_FOLLOW_NAME, blank=True, default="", db_default="")
     added_at = models.DateTimeField(default=timezone.now)
+
+    objects = FollowQuerySet.as_manager()
 
     class Meta:
         ordering = ("pk",)
@@ -53,6 +87,11 @@ class Follow(models.Model):
 
     def __str__(self) -> str:
         return f"{self.feed} in {self.channel}"
+
+    @property
+    def title(self) -> str:
+        """What its reader sees."""
+        return self.name or self.feed.title or self.feed.host
 
 
 class Mute(models.Model):

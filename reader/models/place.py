@@ -29,6 +29,7 @@ class Place(models.Model):
         REMOVED = 2
         DUPLICATE = 3
         WITHDRAWN = 4
+        FILTERED = 5
 
     # (`place_once` serves what is asked by channel alone; all of a reader's rows go channel by channel.)
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="places", db_index=False)

@@ -4,6 +4,7 @@ channels.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import wraps
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +30,8 @@ from reader.timelines.stars import NoSuchEntry
 
 View = Callable[..., HttpResponseBase]
 
+# How long a form works off what may be long before its page comes, and a worker goes on.
+WAITED_FOR = timedelta(seconds=2)
 # Posts come from anywhere: nothing runs and nothing loads that is not ours.
 POLICY = "; ".join(
     (

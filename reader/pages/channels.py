@@ -63,6 +63,7 @@ def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResp
             "name": channel.name,
             "keep": str(channel.keep_days or ""),
             "unread": channel.unread_mode,
+            "layout": channel.layout,
             "published": "on" if channel.is_published else "",
         },
     )
@@ -71,7 +72,7 @@ def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResp
         try:
             if request.POST.get("act") == "delete":
                 return _delete(request, channel)
-            problem = _save(channel, **typed)
+            problem = _save(channel, **{**typed, "layout": typed["layout"] or channel.layout})
         except Refused as error:
             problem = _problem(error)
         if not problem:
@@ -89,6 +90,12 @@ def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResp
         "longest": LONGEST_CHANNEL_NAME,
         "longest_kept": LONGEST_KEPT,
         "follows": channel.follows.count(),
+        "filters": channel.filters,
+        "layouts": {
+            Channel.Layout.LIST: gettext("one below the other"),
+            Channel.Layout.CARDS: gettext("as cards"),
+            Channel.Layout.GALLERY: gettext("pictures first"),
+        },
     }
     status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
     return render(request, "reader/channel_settings.html", context, status=status)
@@ -131,15 +138,16 @@ def _move(reader: Reader, uid: str, *, by: int) -> None:
         order_channels(reader=reader, uids=uids)
 
 
-def _save(channel: Channel, *, name: str, keep: str, unread: str, published: str) -> str:
+def _save(channel: Channel, *, name: str, keep: str, unread: str, layout: str, published: str) -> str:
     """What is wrong with it; "" once it is saved. Raises Refused."""
     is_days = keep.isascii() and keep.isdigit() and len(keep) <= 4 and 1 <= int(keep) <= LONGEST_KEPT
     if keep and not is_days:
         return gettext("Give a whole number of days, at most %(days)s.") % {"days": LONGEST_KEPT}
-    if unread not in Channel.UnreadMode.values:
+    if unread not in Channel.UnreadMode.values or layout not in Channel.Layout.values:
         return gettext("Choose one of what the page offers.")
     changes = {
         "unread_mode": unread,
+        "layout": layout,
         "keep_days": int(keep) if keep else None,
         "is_published": bool(published) and not channel.is_notifications,
     }

@@ -17,9 +17,9 @@ from common.text import one_line
 from feeds.adding.discover import Discovery, discover
 from feeds.addresses import MAX_FEED_URL
 from reader.channels.channels import NoSuchChannel, add_channel, channel_of
-from reader.channels.follows import follow_address, shared_feed_at, unfollow
-from reader.channels.opml import export_follows
+from reader.channels.follows import follow_address, rename_follow, shared_feed_at, unfollow
 from reader.models import Follow, Place, Reader
+from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.pages.access import for_readers, surroundings
 from reader.pages.posts import shown_places
 from reader.rules.order import LARGEST_KEY, Stretch
@@ -39,7 +39,7 @@ def follow(request: HttpRequest, reader: Reader) -> HttpResponse:
     url, uid = one_line(request.POST.get("url", ""))[:MAX_FEED_URL], request.POST.get("channel", "")
     if request.POST.get("act") == "follow":
         return _follow(request, reader, url, uid)
-    if not _may_look(reader):
+    if not may_look(reader):
         problem = gettext("That was often. Please wait a minute.")
         return _form(request, reader, url=url, uid=uid, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:
@@ -55,13 +55,13 @@ def follow(request: HttpRequest, reader: Reader) -> HttpResponse:
 @require_safe
 def feeds(request: HttpRequest, reader: Reader) -> HttpResponse:
     """What the reader follows, channel by channel."""
-    rows = Follow.objects.filter(channel__reader=reader).select_related("feed", "channel")
-    follows = rows.order_by("channel__position", "channel", "feed__title", "pk")
+    rows = Follow.objects.of(reader).select_related("feed", "channel")
+    by_channel = sorted(rows, key=lambda row: (row.channel.position, row.channel_id, row.title.casefold()))
     left = request.GET.get("left", "")
     context = {
         **surroundings(reader),
         "section": "feeds",
-        "follows": follows,
+        "follows": by_channel,
         "left": left,
         "left_channel": reader.channels.filter(uid=request.GET.get("from", "")).first() if left else None,
     }
@@ -69,28 +69,25 @@ def feeds(request: HttpRequest, reader: Reader) -> HttpResponse:
 
 
 @for_readers
-@require_safe
-def export(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """What the reader follows as OPML."""
-    lines = export_follows(reader, now=utcnow())
-    name = f'attachment; filename="{reader.slug}.opml"'
-    return HttpResponse("".join(lines), content_type="text/x-opml", headers={"Content-Disposition": name})
-
-
-@for_readers
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def feed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """How a feed does that the reader follows, and why there may be no posts of it."""
+    """How a feed does that the reader follows, and why there may be no posts of it. A POST names it."""
     follows = _follows(reader, pk)
+    if request.method == "POST":
+        rename_follow(follow=_follow_in(follows, request), name=request.POST.get("name", ""))
+        return HttpResponseRedirect(reverse("reader:feed", args=[pk]))
     places = Place.objects.filter(reader=reader, feed=pk)
     page = page_of(Timeline(reader, follows[0].channel, pk), Stretch(limit=NEWEST))
     context = {
         **surroundings(reader),
         "section": "feeds",
         "feed": follows[0].feed,
+        "title": follows[0].title,
+        "longest": LONGEST_FOLLOW_NAME,
         "follows": follows,
         "posts": shown_places(reader, page.places, page.unread),
         "muted": places.filter(hidden=Place.Hidden.MUTED).count(),
+        "filtered": places.filter(hidden=Place.Hidden.FILTERED).count(),
         "now": utcnow(),
     }
     return render(request, "reader/feed.html", context)
@@ -100,11 +97,7 @@ def feed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 @require_POST
 def stop_following(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     """Follows a feed in a channel no longer. The list of feeds offers to take that back."""
-    followed = next(
-        (one for one in _follows(reader, pk) if one.channel.uid == request.POST.get("channel")), None
-    )
-    if followed is None:
-        raise Http404("This feed is not followed in that channel.")
+    followed = _follow_in(_follows(reader, pk), request)
     unfollow(channel=followed.channel, feed=followed.feed, now=utcnow())
     told = urlencode({"left": followed.feed.url, "from": followed.channel.uid})
     return HttpResponseRedirect(f"{reverse('reader:feeds')}?{told}")
@@ -112,7 +105,7 @@ def stop_following(request: HttpRequest, reader: Reader, pk: int) -> HttpRespons
 
 def _follow(request: HttpRequest, reader: Reader, url: str, uid: str) -> HttpResponse:
     name = one_line(request.POST.get("new_channel", ""))
-    if shared_feed_at(url) is None and not _may_look(reader):
+    if shared_feed_at(url) is None and not may_look(reader):
         problem = gettext("That was often. Please wait a minute.")
         return _form(request, reader, url=url, uid=uid, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:
@@ -140,7 +133,7 @@ def _form(
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
     """The page with what was found; `details` are for whoever understands English."""
-    followed = set(Follow.objects.filter(channel__reader=reader).values_list("feed__url", flat=True))
+    followed = set(Follow.objects.of(reader).values_list("feed__url", flat=True))
     around = surroundings(reader)
     context = {
         **around,
@@ -158,12 +151,21 @@ def _form(
 
 def _follows(reader: Reader, pk: int) -> list[Follow]:
     """Of one feed, in all channels. Raises Http404 where there are none."""
-    rows = Follow.objects.filter(channel__reader=reader, feed=min(pk, LARGEST_KEY))
+    rows = Follow.objects.of(reader).filter(feed=min(pk, LARGEST_KEY))
     found = list(rows.select_related("feed", "channel").order_by("pk"))
     if not found:
         raise Http404("You do not follow such a feed.")
     return found
 
 
-def _may_look(reader: Reader) -> bool:
+def _follow_in(follows: list[Follow], request: HttpRequest) -> Follow:
+    """The one in the channel that the form names. Raises Http404."""
+    for one in follows:
+        if one.channel.uid == request.POST.get("channel"):
+            return one
+    raise Http404("This feed is not followed in that channel.")
+
+
+def may_look(reader: Reader) -> bool:
+    """Whether it is not too often that this reader lets us look at other servers, or into files."""
     return is_within(f"reader-looks-{reader.pk}", LOOKS_A_MINUTE)

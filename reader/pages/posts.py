@@ -10,20 +10,19 @@ from typing import Any
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy
 
-from common.html.tags import VALUES, attributes, scheme, written
-from common.text import shortened
-from reader.media.addresses import media_path
+from common.html.tags import attributes, scheme
+from common.text import one_line, shortened
+from reader.media.posts import IMG, html_by_proxy, picture_by_proxy, pictures_by_proxy
 from reader.micropub.compositions import reactions_to
-from reader.models import Composition, Entry, Place, Reader
+from reader.models import Composition, Entry, Follow, Place, Reader
 from reader.rules import micropub
 from reader.timelines.stars import starred_among
 
 # A longer post is shown with its beginning, and leads to a page of its own.
 LONGEST_WHOLE = 900
 LONGEST_BEGINNING = 400
+LONGEST_EXCERPT = 200
 MOST_PICTURES = 20
-SHOWN_OF_PICTURES = ("alt", "width", "height", "title", "lang", "dir")
-_IMG = re.compile(f"<img({VALUES})>")
 _HEADING = re.compile(r"<(/?)h[1-6](?=[ >])")
 RELATIONS = {
     "in-reply-to": gettext_lazy("In reply to"),
@@ -87,11 +86,15 @@ class ShownPost:
     url: str
     author: str
     author_url: str
+    # Of ours.
+    author_photo: str
     feed: int
     feed_name: str
     at: datetime
     html: SafeString
     beginning: str
+    # What cards show of it, shorter still.
+    excerpt: str
     # Addresses of ours: what stands beside the text, and what stands beside its beginning.
     pictures: tuple[str, ...]
     first_picture: str
@@ -123,10 +126,12 @@ def shown_places(reader: Reader, places: Iterable[Place], unread: Collection[int
     rows = list(places)
     entries = [row.entry_id for row in rows]
     starred, done = starred_among(reader, entries), reactions_to(reader, entries)
+    names = Follow.objects.of(reader).names()
     return [
         shown_post(
             row.entry,
             place=row,
+            feed_name=names.get((row.channel_id, row.feed_id or 0), ""),
             is_unread=row.pk in unread,
             is_starred=row.entry_id in starred,
             reactions=done.get(row.entry_id, ()),
@@ -139,18 +144,21 @@ def shown_post(
     entry: Entry,
     *,
     place: Place | None = None,
+    feed_name: str = "",
     is_unread: bool = False,
     is_starred: bool = False,
     reactions: Iterable[Composition] = (),
 ) -> ShownPost:
+    """`feed_name` is what its reader calls the feed, where that is not its own title."""
     jf2: Mapping[str, Any] = entry.jf2 or {}
     content, author = jf2.get("content") or {}, jf2.get("author") or {}
     text = str(content.get("text", ""))
     feed = place.feed if place else entry.feed
-    html = str(content.get("html", "")) or escape(text or str(jf2.get("summary", "")))
+    summary = str(jf2.get("summary", "")) or text
+    html = str(content.get("html", "")) or escape(text or summary)
     pictures = _pictures(jf2, html)
-    in_text = _IMG.search(html)
-    first = media_path(attributes(in_text[1]).get("src", "")) if in_text else ""
+    in_text = IMG.search(html)
+    first = picture_by_proxy(attributes(in_text[1]).get("src")) if in_text else ""
     return ShownPost(
         entry=entry.pk,
         place=place.pk if place else 0,
@@ -160,13 +168,13 @@ def shown_post(
         url=web_address(jf2.get("url")),
         author=str(author.get("name", "")),
         author_url=web_address(author.get("url")),
+        author_photo=picture_by_proxy(author.get("photo")),
         feed=feed.pk if feed else 0,
-        feed_name=(feed.title or feed.host) if feed else "",
+        feed_name=feed_name or ((feed.title or feed.host) if feed else ""),
         at=_moment(jf2.get("published")) or entry.seen_at,
         html=shown_html(html),
-        beginning=shortened(str(jf2.get("summary", "")) or text, LONGEST_BEGINNING)
-        if len(text) > LONGEST_WHOLE
-        else "",
+        beginning=shortened(summary, LONGEST_BEGINNING) if len(text) > LONGEST_WHOLE else "",
+        excerpt=shortened(one_line(summary), LONGEST_EXCERPT),
         pictures=pictures,
         first_picture=pictures[0] if pictures else first,
         references=tuple(_references(jf2)),
@@ -179,12 +187,9 @@ def shown_post(
 
 
 def shown_html(html: str) -> SafeString:
-    """Html that was cleaned when it came. Its headings stand below the title of the post.
-
-    Pictures come by our own address: a browser that loads them elsewhere tells who reads what, and when.
-    """
-    html = _HEADING.sub(r"<\1h3", html)
-    return mark_safe(_IMG.sub(_own_picture, html))  # noqa: S308 - cleaned by common.html
+    """Html that was cleaned when it came. Its headings stand below the title of the post."""
+    html = html_by_proxy(_HEADING.sub(r"<\1h3", html), loading="lazy", decoding="async")
+    return mark_safe(html)  # noqa: S308 - cleaned by common.html
 
 
 def web_address(url: object) -> str:
@@ -204,21 +209,12 @@ def _reaction(row: Composition) -> Reaction:
     )
 
 
-def _own_picture(match: re.Match[str]) -> str:
-    """The picture by our address, or what it says where it has none of the web."""
-    values = attributes(match[1])
-    path = media_path(values.get("src", ""))
-    if not path:
-        return escape(values.get("alt", ""))
-    kept = {name: values[name] for name in SHOWN_OF_PICTURES if name in values}
-    return f"<img{written({'src': path, 'alt': '', **kept, 'loading': 'lazy', 'decoding': 'async'})}>"
-
-
 def _pictures(jf2: Mapping[str, Any], html: str) -> tuple[str, ...]:
     """Our addresses of the pictures that a post has beside its text."""
     urls = map(str, [*jf2.get("photo", ()), *jf2.get("featured", ())])
-    paths = (media_path(url) for url in dict.fromkeys(urls) if escape(url) not in html)
-    return tuple(path for path in paths if path)[:MOST_PICTURES]
+    return tuple(pictures_by_proxy(url for url in dict.fromkeys(urls) if escape(url) not in html))[
+        :MOST_PICTURES
+    ]
 
 
 def _references(jf2: Mapping[str, Any]) -> Iterable[Reference]:

@@ -1,13 +1,14 @@
 """Timelines, single posts, what is starred, what a search finds; and marking them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from django.db.models import Q
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse, QueryDict
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from common.clock import utcnow
@@ -15,7 +16,7 @@ from common.text import one_line
 from reader.channels.channels import channel_of
 from reader.channels.find import LONGEST_QUERY, search_posts
 from reader.micropub.compositions import reactions_to
-from reader.models import Follow, Marking, Place, Reader, Unread
+from reader.models import Channel, Follow, Marking, Place, Reader, Unread
 from reader.pages.access import back_to, counts_of, for_readers, keys_in, surroundings
 from reader.pages.posts import shown_places, shown_post
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch
@@ -27,12 +28,13 @@ from reader.timelines.undo import (
     all_between,
     mark_read_undoably,
     older_than,
+    these,
     undo,
 )
 
 FOUND = 50
-# What "older than" offers, in days.
-AGES = (1, 7, 30)
+# Of "older than", in days.
+OLDEST = 3_650
 
 
 @for_readers
@@ -57,9 +59,11 @@ def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpRespons
         "newest": newest,
         "top": page.places[0].pk if page.places else 0,
         "has_unread": bool(page.unread) or Unread.objects.filter(**Timeline(reader, channel).owner).exists(),
+        "filtered": _filtered(channel) if channel and not page.places else 0,
         "follows_any": Follow.objects.filter(**followed_in).exists(),
-        "marking": _marking(request, reader),
-        "ages": AGES,
+        "marking": marking_of(request, reader),
+        "oldest": OLDEST,
+        "layout": channel.layout if channel else Channel.Layout.LIST,
     }
     return render(request, "reader/timeline.html", context)
 
@@ -69,12 +73,14 @@ def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpRespons
 def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     """One post, in full."""
     entry = stars.entry_of(reader, _key(pk))
-    places = Place.objects.seen().filter(reader=reader, entry=entry).select_related("channel", "feed")
-    place = places.order_by("-at", "-pk").first()
-    is_unread = Unread.objects.filter(reader=reader, place__entry=entry).exists()
-    is_starred = bool(stars.starred_among(reader, [entry.pk]))
-    done = reactions_to(reader, [entry.pk]).get(entry.pk, ())
-    shown = shown_post(entry, place=place, is_unread=is_unread, is_starred=is_starred, reactions=done)
+    places = Place.objects.seen().filter(reader=reader, entry=entry)
+    place = places.select_related("channel", "feed", "entry").order_by("-at", "-pk").first()
+    if place is None:
+        done = reactions_to(reader, [entry.pk]).get(entry.pk, ())
+        shown = shown_post(entry, is_starred=True, reactions=done)
+    else:
+        is_unread = Unread.objects.filter(reader=reader, place__entry=entry).exists()
+        (shown,) = shown_places(reader, [place], [place.pk] if is_unread else [])
     around = surroundings(reader, place.channel if place else None)
     return render(request, "reader/post.html", {**around, "post": shown})
 
@@ -110,6 +116,7 @@ def search_page(request: HttpRequest, reader: Reader) -> HttpResponse:
         **surroundings(reader, channel),
         "section": "search",
         "query": query,
+        "marking": marking_of(request, reader),
         "posts": shown_places(reader, page.places, page.unread) if page else [],
         "most": FOUND,
     }
@@ -125,24 +132,24 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
     back = back_to(
         request, reverse("reader:channel", args=[channel.uid]) if channel else reverse("reader:all")
     )
-    act = request.POST.get("act", "")
-    places = keys_in(request.POST.getlist("place"))
-    if act == "read":
-        marks.mark_read(timeline, places)
+    act, marking = request.POST.get("act", ""), None
+    if act == "open":
+        # By itself, with the post before one's eyes: what was marked before can still be undone.
+        marks.mark_read(timeline, keys_in(request.POST.getlist("place")))
     elif act == "unread":
-        marks.mark_unread(timeline, places)
+        marks.mark_unread(timeline, keys_in(request.POST.getlist("place")))
     elif act in WANTED:
         try:
-            marking = mark_read_undoably(
-                timeline, WANTED[act](timeline, request.POST, utcnow()), now=utcnow()
-            )
+            wanted = WANTED[act](timeline, request.POST, utcnow())
         except marks.NoSuchPost as error:
             raise Http404(str(error)) from error
+        onto = request.POST.get("onto", "")
+        marking = mark_read_undoably(timeline, wanted, now=utcnow(), onto=onto)
         back = _with_marking(back, marking)
     else:
         raise Http404("There is no such mark.")
     if request.headers.get("Accept") == "application/json":
-        return JsonResponse(counts_of(reader))
+        return JsonResponse({**counts_of(reader), "marking": _told(marking) if marking else None})
     return HttpResponseRedirect(back)
 
 
@@ -154,6 +161,8 @@ def undo_marking(request: HttpRequest, reader: Reader) -> HttpResponse:
         undo(reader=reader, name=request.POST.get("name", ""))
     except NothingToUndo as error:
         raise Http404(str(error)) from error
+    if request.headers.get("Accept") == "application/json":
+        return JsonResponse(counts_of(reader))
     return HttpResponseRedirect(_with_marking(back_to(request, reverse("reader:all")), None))
 
 
@@ -171,6 +180,11 @@ def change_star(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     return HttpResponseRedirect(back_to(request, reverse("reader:starred")))
 
 
+def _filtered(channel: Channel) -> int:
+    """How many posts of a channel its filters hide."""
+    return Place.objects.filter(channel=channel, hidden=Place.Hidden.FILTERED).count()
+
+
 def _place(given: Mapping[str, str], name: str) -> int:
     text = given.get(name, "")
     if not (text.isascii() and text.isdigit() and len(text) <= 19):
@@ -180,13 +194,14 @@ def _place(given: Mapping[str, str], name: str) -> int:
 
 def _older(timeline: Timeline, given: Mapping[str, str], now: datetime) -> Q:
     days = given.get("days", "")
-    if days not in map(str, AGES):
-        raise Http404("Choose one of the ages that the page offers.")
+    if not (days.isascii() and days.isdigit() and len(days) <= 4 and 1 <= int(days) <= OLDEST):
+        raise Http404("Give a number of days.")
     return older_than(now - timedelta(days=int(days)))
 
 
 # What is marked read at once, by the name that forms have for it.
-WANTED = {
+WANTED: Mapping[str, Callable[[Timeline, QueryDict, datetime], Q]] = {
+    "read": lambda _, given, __: these(keys_in(given.getlist("place"))),
     "here": lambda timeline, given, _: all_between(timeline, _place(given, "top"), _place(given, "place")),
     "all": lambda timeline, given, _: all_below(timeline, _place(given, "top")),
     "older": _older,
@@ -207,10 +222,17 @@ def _asked(request: HttpRequest) -> Stretch:
         raise Http404("There is no such page.") from error
 
 
-def _marking(request: HttpRequest, reader: Reader) -> Marking | None:
+def marking_of(request: HttpRequest, reader: Reader) -> dict[str, str] | None:
     """The marking that this page tells of, as long as it can be undone."""
     name = request.GET.get("marked", "")
-    return Marking.objects.filter(reader=reader, name=name).first() if name else None
+    marking = Marking.objects.filter(reader=reader, name=name).first() if name else None
+    return _told(marking) if marking else None
+
+
+def _told(marking: Marking) -> dict[str, str]:
+    """For pages and scripts: by what it is undone, and a sentence."""
+    says = ngettext("%(number)s post marked as read.", "%(number)s posts marked as read.", marking.count)
+    return {"name": marking.name, "says": says % {"number": marking.count}}
 
 
 def _with_marking(address: str, marking: Marking | None) -> str:

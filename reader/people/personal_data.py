@@ -27,13 +27,16 @@ def account_rows(reader: Reader) -> Query:
 
 
 def channel_rows(reader: Reader) -> Query:
-    own = ("uid", "name", "position", "is_notifications", "unread_mode", "keep_days", "made_at")
+    settings = ("unread_mode", "keep_days", "layout", "in_deck", "filters")
+    own = ("uid", "name", "position", "is_notifications", *settings, "made_at")
     return reader.channels.order_by("-is_notifications", "position", "pk").values(*own)
 
 
 def follow_rows(reader: Reader) -> Query:
     rows = Follow.objects.filter(channel__reader=reader).order_by("-pk")
-    return rows.values("added_at", url=F("feed__url"), title=F("feed__title"), channel_uid=F("channel__uid"))
+    return rows.values(
+        "added_at", "name", url=F("feed__url"), title=F("feed__title"), channel_uid=F("channel__uid")
+    )
 
 
 def mute_rows(reader: Reader) -> Query:

@@ -11,11 +11,25 @@ BY_RELATION = {
     "in-reply-to": "reply",
 }
 ORDER = ("repost-of", "like-of", "bookmark-of", "rsvp", "in-reply-to")
+KINDS = (
+    "article",
+    "note",
+    "photo",
+    "video",
+    "audio",
+    "reply",
+    "repost",
+    "like",
+    "bookmark",
+    "checkin",
+    "event",
+    "rsvp",
+)
 BY_MEDIA = ("checkin", "photo", "video", "audio")
 
 
 def kind_of(jf2: Mapping[str, Any]) -> str:
-    """event, repost, like, bookmark, rsvp, reply, checkin, photo, video, audio, article or note."""
+    """One of KINDS."""
     if jf2.get("type") == "event":
         return "event"
     # An rsvp is a reply, too.

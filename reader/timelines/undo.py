@@ -3,6 +3,7 @@
 import json
 import secrets
 import zlib
+from collections.abc import Collection
 from datetime import datetime
 
 from django.db import transaction
@@ -32,14 +33,22 @@ def all_between(timeline: Timeline, top: int, place: int) -> Q:
     return from_here_down(_key(timeline, top), "place_id") & from_here_up(here, "place_id")
 
 
+def these(places: Collection[int]) -> Q:
+    """Posts by the keys of their places; those that are not the timeline's are passed over."""
+    return Q(place__in=list(places))
+
+
 def older_than(moment: datetime) -> Q:
     """What came in before."""
     return Q(at__lt=moment)
 
 
 @transaction.atomic
-def mark_read_undoably(timeline: Timeline, wanted: Q, *, now: datetime) -> Marking | None:
-    """Marks what is wanted of a timeline as read, and remembers what was unread. None: nothing was."""
+def mark_read_undoably(timeline: Timeline, wanted: Q, *, now: datetime, onto: str = "") -> Marking | None:
+    """Marks what is wanted of a timeline as read, and remembers what was unread. None: nothing was.
+
+    `onto` names the last marking if this one belongs to it: they are undone together.
+    """
     Reader.objects.select_for_update(no_key=True).get(pk=timeline.reader.pk)
     unread = Unread.objects.filter(wanted, **timeline.owner)
     if timeline.feed is not None:
@@ -49,6 +58,8 @@ def mark_read_undoably(timeline: Timeline, wanted: Q, *, now: datetime) -> Marki
         return None
     for pks in chunks(places):
         delete_unread(Unread.objects.filter(place__in=pks, reader=timeline.reader))
+    if onto and (last := Marking.objects.filter(reader=timeline.reader, name=onto).first()):
+        places = sorted({*places, *_unpacked(bytes(last.places))})
     packed = {"places": _packed(places), "count": len(places), "name": secrets.token_hex(8), "at": now}
     return Marking.objects.update_or_create(reader=timeline.reader, defaults=packed)[0]
 

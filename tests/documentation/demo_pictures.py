@@ -1,5 +1,6 @@
 """Pictures of the demo: what `make demo` shows, with a name, a colour and more readers."""
 
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,12 +21,16 @@ from feedletter_site.demo.server import BlogServer
 from feedletter_site.monitoring.first_steps import ALL, put_aside
 from feeds.adding.add import add_feed
 from feeds.models import Feed
+from reader.channels.channels import add_channel, alter_channel
+from reader.channels.follows import follow_feed
+from reader.models import Channel, Entry
+from reader.people.readers import add_reader
 from subscriptions.branding.site import alter_site
 from subscriptions.links import manage_url
 from subscriptions.models import Assignable, Subscribable, Subscription
 from subscriptions.subscribers.admin_changes import subscribe
 from subscriptions.subscribers.tags import tag_people
-from tests.documentation.shots import Composed, Shot, Shots
+from tests.documentation.shots import ADMIN, Composed, Shot, Shots
 from tests.documentation.stage import Stage
 
 BLOG = "http://harbour.example"
@@ -75,10 +80,22 @@ def scene(stage: Stage) -> Iterator[None]:
         invite(newsletters["harbour-weekly"], 84, end)
         invite(newsletters["harbour-monthly"], 21, end)
         replay(steps(end, blog.moments()), cast(VirtualClock, stage.clock), advance=lambda: None)
+        read_along(feed, f"http://127.0.0.1:{server.server_port}", stage.clock.now)
         Feed.objects.update(url=f"{BLOG}/feed.xml")
         write(newsletters["harbour-weekly"], end)
         put_aside(ALL)
         yield
+
+
+def read_along(feed: Feed, address: str, now: datetime) -> None:
+    """The admin reads the blog here. Its pictures are fetched by this process, from `address`."""
+    reader = add_reader(name="maren", username=ADMIN[0], now=now)
+    add_channel(reader=reader, name="Friends")
+    channel = alter_channel(channel=add_channel(reader=reader, name="By the sea"), layout="cards")
+    follow_feed(channel=channel, feed=feed, clock=lambda: now)
+    for entry in Entry.objects.all():
+        entry.jf2 = json.loads(json.dumps(entry.jf2).replace(BLOG, address))
+        entry.save(update_fields=["jf2"])
 
 
 def dress(newsletters: Iterable[Subscribable]) -> None:
@@ -159,6 +176,13 @@ PICTURES: Shots = {
     ),
     "subscribers": Shot(
         path=lambda: admin_page("subscriptions_destination_changelist"), width=1280, signed_in=True
+    ),
+    "reader": Shot(
+        path=lambda: reverse("reader:channel", args=[Channel.objects.get(name="By the sea").uid]),
+        width=1280,
+        height=720,
+        signed_in=True,
+        photo=True,
     ),
     "directory": Shot(path=lambda: "/", width=900, height=760),
     "readers-own-page": Shot(path=managed, width=900, height=820),

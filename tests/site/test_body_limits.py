@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 LISTS = ("/admin/feeds/feed/opml/", "/admin/subscriptions/subscription/import/")
 PICTURES = ("/admin/subscriptions/sitesettings/1/change/", "/admin/subscriptions/subscribable/1/change/")
-FILE_PAGES = (*LISTS, *PICTURES)
+FILE_PAGES = (*LISTS, *PICTURES, "/reader/feeds/opml/")
 STRANGERS = (
     *("/", "/sign-in/", "/s/news/", "/s/news/subscribe/", "/s/news/embed/", "/v0/subscription/create"),
     *("/confirm/x/", "/unsubscribe/x/", "/manage/x/", "/setup/x/", "/challenge/", "/admin/login/"),
@@ -114,5 +114,5 @@ def test_files_are_taken_by_few_pages_only() -> None:
     pictures = [f"/admin/{page.format('<path:object_id>')}/" for page in pages]
     pictures.append("/admin/delivery/writtenletter/<int:pk>/picture/")
     # (Of those who read here, whoever is signed in.)
-    assert sorted(found) == sorted([*LISTS, *pictures, "/reader/compose/"])
+    assert sorted(found) == sorted([*LISTS, *pictures, "/reader/compose/", "/reader/feeds/opml/"])
     assert django_settings.FILE_UPLOAD_HANDLERS == []

@@ -1,4 +1,4 @@
-"""`alter_channel NAME CHANNEL`: how a reader's channel counts, and how long it keeps posts."""
+"""`alter_channel NAME CHANNEL`: what a reader's channel counts, shows, hides and keeps."""
 
 from typing import Any
 
@@ -7,8 +7,10 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.arguments import whole
 from common.cli.commands import FeedletterCommand, Result
 from reader.channels.channels import alter_channel
+from reader.channels.filters import change_filters
 from reader.management.rows import channel_row, found_channel, found_reader
 from reader.models import Channel
+from reader.rules.kinds import KINDS
 
 
 class Command(FeedletterCommand):
@@ -22,6 +24,22 @@ class Command(FeedletterCommand):
             "--keep-days", type=whole, metavar="N", help="Posts go after so many days; 0: as in the settings."
         )
 
+        parser.add_argument("--layout", choices=Channel.Layout.values, help="How its page shows posts.")
+        parser.add_argument(
+            "--hide-kind", dest="kinds", action="append", default=[], choices=KINDS, help="Hide these posts."
+        )
+        parser.add_argument(
+            "--hide",
+            action="append",
+            default=[],
+            metavar="TERM",
+            help="Hide posts with these words, or /pattern/.",
+        )
+        parser.add_argument(
+            "--keep", action="append", default=[], metavar="TERM", help="Hide posts with none of these terms."
+        )
+        parser.add_argument("--no-filters", action="store_true", help="Show everything again.")
+
     def run(self, **options: Any) -> Result:
         channel = found_channel(found_reader(options["name"]), options["channel"])
         changes: dict[str, Any] = {}
@@ -29,6 +47,14 @@ class Command(FeedletterCommand):
             changes["unread_mode"] = options["unread"]
         if options["keep_days"] is not None:
             changes["keep_days"] = options["keep_days"] or None
-        if not changes:
-            raise CommandError("Say what to change: --unread or --keep-days.")
-        return channel_row(alter_channel(channel=channel, **changes))
+        if options["layout"] is not None:
+            changes["layout"] = options["layout"]
+        filters = {name: options[name] for name in ("kinds", "hide", "keep")}
+        if not changes and not any(filters.values()) and not options["no_filters"]:
+            raise CommandError("Say what to change: --unread, --keep-days, --layout or filters.")
+        if changes:
+            channel = alter_channel(channel=channel, **changes)
+        if any(filters.values()) or options["no_filters"]:
+            with self.progress("asking the filters of what stands there"):
+                channel = change_filters(channel=channel, at_once=None, **filters)
+        return channel_row(channel)

@@ -19,7 +19,7 @@ class Command(FeedletterCommand):
 
     def run(self, **options: Any) -> Result:
         reader = found_reader(options["name"])
-        rows = Follow.objects.filter(channel__reader=reader).select_related("channel", "feed")
+        rows = Follow.objects.of(reader).select_related("channel", "feed")
         if options["channel"] is not None:
             rows = rows.filter(channel=found_channel(reader, options["channel"]))
         return map(follow_row, rows.order_by("channel__position", "channel", "pk").iterator())

@@ -6,10 +6,7 @@
   const place = (entry) => entry.dataset.post;
   const tool = (entry, which) => entry.querySelector(`[data-${which}]`);
 
-  const send = async (form, act, more = []) => {
-    const body = new URLSearchParams(new FormData(form));
-    body.set("act", act);
-    more.forEach((value) => body.append("place", value));
+  const post = async (form, body) => {
     const answer = await fetch(form.action, {
       method: "POST",
       body,
@@ -17,7 +14,17 @@
       headers: { Accept: "application/json" },
     });
     if (!answer.ok) throw new Error(String(answer.status));
-    showCounts(await answer.json());
+    const told = await answer.json();
+    showCounts(told);
+    return told;
+  };
+
+  const send = (form, act, more = [], onto = "") => {
+    const body = new URLSearchParams(new FormData(form));
+    body.set("act", act);
+    body.set("onto", onto);
+    more.forEach((value) => body.append("place", value));
+    return post(form, body);
   };
 
   const showCounts = (told) => {
@@ -94,12 +101,44 @@
     button.textContent = isRead ? button.dataset.unread : button.dataset.read;
   };
 
-  const mark = (entry, isRead) => {
+  // What was marked last can be taken back for ten seconds, or as long as somebody is at the button.
+  const UNDONE_WITHIN = 10_000;
+  const undoes = document.querySelector("template[data-undo]");
+  const told = document.querySelector("[data-told]");
+  let last = { name: "", entries: [] };
+  let ending = 0;
+  const endUndo = () => {
+    if (told.matches(":hover, :focus-within")) ending = setTimeout(endUndo, UNDONE_WITHIN);
+    else told.replaceChildren();
+  };
+  const offerUndo = (marking, marked) => {
+    if (!marking || !undoes) return;
+    last = { name: marking.name, entries: marked };
+    const form = undoes.content.firstElementChild.cloneNode(true);
+    form.elements.name.value = marking.name;
+    form.querySelector("[data-says]").textContent = marking.says;
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const showUnread = () => marked.forEach((entry) => show(entry, false));
+      post(form, new URLSearchParams(new FormData(form))).then(showUnread, () => {});
+      told.replaceChildren();
+    });
+    // One that the page came with was for an earlier marking.
+    document.querySelector("form.undo")?.remove();
+    told.replaceChildren(form);
+    clearTimeout(ending);
+    ending = setTimeout(endUndo, UNDONE_WITHIN);
+  };
+
+  const mark = (entry, isRead, act = isRead ? "read" : "unread") => {
     const button = tool(entry, "mark");
     if (!button || entry.classList.contains("is-read") === isRead) return;
     show(entry, isRead);
     // It stays as it was when the server did not hear of it.
-    send(button.form, isRead ? "read" : "unread").catch(() => show(entry, !isRead));
+    send(button.form, act).then(
+      (answer) => offerUndo(answer.marking, [entry]),
+      () => show(entry, !isRead),
+    );
   };
 
   const star = (entry) => {
@@ -124,7 +163,7 @@
 
   // A post that is opened is read.
   const whole = document.querySelector("[data-whole]");
-  if (whole) mark(whole, true);
+  if (whole) mark(whole, true, "open");
 
   let here = -1;
   const go = (to) => {
@@ -133,7 +172,7 @@
     here = to;
     entries[here].classList.add("is-here");
     entries[here].focus({ preventScroll: true });
-    entries[here].scrollIntoView({ block: "start" });
+    entries[here].scrollIntoView({ block: "start", inline: "nearest" });
   };
   const keys = document.querySelector("[data-keys]");
   document.addEventListener("keydown", (event) => {
@@ -170,7 +209,12 @@
       if (!some.length) return;
       const form = tool(some[0], "mark").form;
       some.forEach((entry) => show(entry, true));
-      send(form, "read", some.map(place)).catch(() => some.forEach((entry) => show(entry, false)));
+      // While the last can be undone, these are undone with it.
+      const before = told.firstElementChild ? last : { name: "", entries: [] };
+      send(form, "read", some.map(place), before.name).then(
+        (answer) => offerUndo(answer.marking, [...before.entries, ...some]),
+        () => some.forEach((entry) => show(entry, false)),
+      );
     };
     let waiting = 0;
     const watcher = new IntersectionObserver((seen) => {

@@ -1,5 +1,6 @@
 """Somebody reads in a browser: by buttons without script, and by keys with it."""
 
+import re
 from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
@@ -16,6 +17,7 @@ from reader.people.readers import add_reader
 from tests.e2e.browser.screens import look_at
 from tests.factories import FeedFactory
 from tests.feeds.conftest import server
+from tests.reader.channels.test_opml import LIST
 from tests.reader.posts import an_entry, put
 from tests.servers.feed_server import FeedServer
 
@@ -114,6 +116,13 @@ def test_a_reader_reads(page: Any, site: str, ada: Reader) -> None:
     assert unread() == before - 3
     page.get_by_role("button", name="Undo").click()
     page.get_by_text("3 posts marked as read.").wait_for(state="detached")
+    assert unread() == before
+    page.get_by_role("button", name="Mark read", exact=True).first.click()
+    page.get_by_text("1 post marked as read.").wait_for()
+    look_at(page, "reader-undo-one")
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("1 post marked as read.").wait_for(state="detached")
+    page.goto(f"{site}/reader/c/home/?unread")
     assert unread() == before
     page.goto(f"{site}/reader/")
     page.get_by_role("button", name="Mark read", exact=True).first.click()
@@ -229,3 +238,79 @@ def test_what_is_scrolled_past_is_read_if_one_wants_that(page: Any, site: str, a
         page.locator(".entry").nth(4).scroll_into_view_if_needed()
         page.mouse.wheel(0, 3000)
     assert unread() < before
+
+
+def test_channels_are_shown_as_cards_pictures_and_columns(page: Any, site: str, ada: Reader) -> None:
+    sign_in(page, site)
+    for layout in ("cards", "gallery"):
+        page.goto(f"{site}/reader/c/home/settings/")
+        page.get_by_label("How posts are shown").select_option(layout)
+        page.get_by_role("button", name="Save").click()
+        page.wait_for_url("**/reader/c/home/")
+        expect(page.locator(".tile img").first).to_have_js_property("naturalWidth", 640)
+        look_at(page, f"reader-{layout}")
+    page.goto(f"{site}/reader/deck/")
+    look_at(page, "reader-deck")
+    before = unread()
+    page.get_by_role("button", name="Mark all as read: Home").click()
+    page.get_by_text("posts marked as read.").wait_for()
+    assert unread() < before
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_text("posts marked as read.").wait_for(state="detached")
+    assert unread() == before
+    page.get_by_text("Which channels").first.click()
+    for box in page.get_by_role("checkbox").all():
+        box.uncheck()
+    page.get_by_role("button", name="Show these").click()
+    page.get_by_text("No channel is chosen.").wait_for()
+    look_at(page, "reader-deck-empty")
+
+
+def test_a_list_comes_in_and_filters_are_looked_at_first(page: Any, site: str, ada: Reader) -> None:
+    sign_in(page, site)
+    page.goto(f"{site}/reader/feeds/opml/")
+    look_at(page, "reader-opml")
+    file = {"name": "feeds.opml", "mimeType": "text/x-opml", "buffer": LIST.encode()}
+    page.get_by_label("OPML file").set_input_files(file)
+    page.get_by_role("button", name="Follow these feeds").click()
+    page.get_by_text("Your list was taken over.").wait_for()
+    look_at(page, "reader-opml-told")
+    page.goto(f"{site}/reader/c/home/filters/")
+    look_at(page, "reader-filters")
+    page.get_by_label("Liked posts").check()
+    page.get_by_label("Hide posts that have one of these").fill("storm\n/chart|map/i")
+    page.get_by_role("button", name="Look first").click()
+    page.get_by_text("Nothing is changed yet.").wait_for()
+    look_at(page, "reader-filters-look")
+    page.get_by_role("button", name="Save").click()
+    page.wait_for_url("**/reader/c/home/")
+    expect(page.get_by_text("What the storm left")).to_have_count(0)
+    look_at(page, "reader-filtered")
+
+
+@pytest.mark.parametrize("address", ["", "c/home/", "deck/", "feeds/", "c/home/filters/", "c/home/settings/"])
+def test_pages_turn_round_for_those_who_write_from_right_to_left(
+    page: Any, site: str, ada: Reader, address: str
+) -> None:
+    if page.is_plain:
+        pytest.skip("the page is turned round by a script")
+    Channel.objects.filter(uid="home").update(layout="cards")
+    sign_in(page, site)
+    page.goto(f"{site}/reader/{address}")
+    page.evaluate("document.documentElement.dir = 'rtl'")
+    look_at(page, f"reader-rtl-{address.replace('/', '-')}")
+
+
+def test_a_marking_by_key_is_undone_by_a_button(page: Any, site: str, ada: Reader) -> None:
+    if page.is_plain:
+        pytest.skip("keys are a script's")
+    sign_in(page, site)
+    before = unread()
+    page.keyboard.press("j")
+    with page.expect_response("**/reader/mark/"):
+        page.keyboard.press("m")
+    assert unread() == before - 1
+    with page.expect_response("**/reader/undo/"):
+        page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".entry").first).not_to_have_class(re.compile("is-read"))
+    assert unread() == before

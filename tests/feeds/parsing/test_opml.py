@@ -55,6 +55,28 @@ def test_a_site_that_is_no_web_address_is_left_out(site: str) -> None:
     assert feed(f'xmlUrl="https://x.test/feed" htmlUrl="{site}"').site_url == ""
 
 
+def test_folders_keep_their_names_and_their_order() -> None:
+    found = parse_opml(
+        f'{HEAD}<outline text="Empty, really"></outline>'
+        '<outline text="News, daily"><outline text="Deep"><outline xmlUrl="https://a.test/"/></outline>'
+        '<outline xmlUrl="https://b.test/" category="/Sea/Wrecks,Boats"/></outline>'
+        f'<outline xmlUrl="https://c.test/"/>{FOOT}'.encode()
+    )
+    assert found.folders == ["Empty, really", "Deep", "News, daily"]
+    assert [(one.folder, one.categories) for one in found.outlines] == [
+        ("Deep", ()),
+        ("News, daily", ("Wrecks", "Boats")),
+        ("", ()),
+    ]
+
+
+def test_folders_that_are_named_come_first_even_if_empty() -> None:
+    listed = [Listed("https://a.test/", folder="Aft"), Listed("https://b.test/", folder="Bow, fore")]
+    text = "".join(write_opml(listed, title="", created=WHEN, first=["Bow, fore", "Empty"]))
+    assert parse_opml(text.encode()).folders == ["Bow, fore", "Empty", "Aft"]
+    assert "category" not in text
+
+
 def test_each_folder_that_a_feed_stands_in_is_a_tag() -> None:
     found = outlines(
         '<outline text="News"><outline text="Tech, hard"><outline xmlUrl="https://a.test/"/></outline>'

@@ -1,5 +1,7 @@
 """What the commands of those who read here print, and with which sentences they refuse."""
 
+from pathlib import Path
+
 import pytest
 
 from common.clock import utcnow
@@ -9,6 +11,7 @@ from reader.people.app_passwords import sign_in
 from tests.console import json_of, printed, refused
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog
+from tests.reader.channels.test_opml import LIST
 from tests.reader.client import MicrosubClient
 from tests.reader.posts import an_entry, put
 
@@ -84,9 +87,40 @@ def test_app_passwords_are_made_listed_and_revoked(ada: Reader) -> None:
 
 def test_a_channel_is_altered(ada: Reader, home: Channel) -> None:
     row = json_of("alter_channel", "ada", "Home", "--unread", "flag", "--keep-days", "3")
-    assert row == {"uid": "home", "name": "Home", "unread_mode": "flag", "keep_days": 3}
+    assert row == {
+        "uid": "home",
+        "name": "Home",
+        "unread_mode": "flag",
+        "keep_days": 3,
+        "layout": "list",
+        "filters": None,
+    }
+    put(home)
+    row = json_of(
+        "alter_channel", "ada", "home", "--hide-kind", "article", "--hide", "sea", "--layout", "cards"
+    )
+    assert row["layout"] == "cards"
+    assert row["filters"] == {"kinds": ["article"], "hide": ["sea"], "keep": []}
+    assert json_of("list_entries", "ada") == []
+    assert json_of("alter_channel", "ada", "home", "--no-filters")["filters"] is None
+    assert len(json_of("list_entries", "ada")) == 1
     assert json_of("alter_channel", "ada", "home", "--keep-days", "0")["keep_days"] is None
     assert "Say what to change" in refused("alter_channel", "ada", "Home")
+
+
+def test_lists_come_in_and_go_out(ada: Reader, tmp_path: Path) -> None:
+    file = tmp_path / "feeds.opml"
+    file.write_text(LIST)
+    assert printed("import_follows", "ada", str(file)).startswith(
+        "5 feeds followed, 1 followed already, 3 refused.\nLine 10: Secret: Its address has a user name"
+    )
+    again = json_of("import_follows", "ada", str(file), "--channel", "News, daily")
+    assert (again["followed"], again["known"], len(again["refused"])) == (1, 5, 3)
+    out = tmp_path / "out.opml"
+    printed("export_follows", "ada", "--output", str(out))
+    assert out.read_text() == printed("export_follows", "ada")
+    assert len(json_of("export_follows", "ada")) == 6
+    assert "cannot be read" in refused("import_follows", "ada", str(tmp_path / "none"))
 
 
 def test_erasing_takes_what_is_theirs_and_nothing_of_others(ada: Reader, bob: Reader, home: Channel) -> None:

@@ -90,6 +90,7 @@ def test_all_data_comes_as_a_zip_of_json_and_opml(ada: Reader, web: Browser, hom
     assert data["follows"][0] | {"added_at": ""} == {
         "added_at": "",
         "url": "https://blog.example/feed",
+        "name": "",
         "title": "Of Ada",
         "channel_uid": "home",
     }

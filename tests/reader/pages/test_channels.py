@@ -42,12 +42,16 @@ def test_a_name_that_cannot_be_is_told(browser: Client, ada: Reader, name: str, 
 
 
 def test_settings_are_saved(browser: Client, home: Channel) -> None:
-    browser.post("/reader/c/home/settings/", {"name": "Friends", "unread": "flag", "keep": "14"})
+    browser.post(
+        "/reader/c/home/settings/", {"name": "Friends", "unread": "flag", "keep": "14", "layout": "cards"}
+    )
     home.refresh_from_db()
     assert (home.name, home.unread_mode, home.keep_days) == ("Friends", "flag", 14)
     put(home)
     assert 'data-count="home">•<' in browser.get("/reader/").content.decode()
-    browser.post("/reader/c/home/settings/", {"name": "Friends", "unread": "off", "keep": ""})
+    browser.post(
+        "/reader/c/home/settings/", {"name": "Friends", "unread": "off", "keep": "", "layout": "list"}
+    )
     home.refresh_from_db()
     assert (home.unread_mode, home.keep_days) == ("off", None)
 
@@ -56,7 +60,9 @@ def test_settings_are_saved(browser: Client, home: Channel) -> None:
 def test_days_that_are_none_are_refused_and_what_was_typed_stays(
     browser: Client, home: Channel, keep: str
 ) -> None:
-    answer = browser.post("/reader/c/home/settings/", {"name": "Typed", "unread": "count", "keep": keep})
+    answer = browser.post(
+        "/reader/c/home/settings/", {"name": "Typed", "unread": "count", "keep": keep, "layout": "list"}
+    )
     assert answer.status_code == 400
     assert 'value="Typed"' in answer.content.decode()
     home.refresh_from_db()

@@ -7,11 +7,11 @@ import pytest
 from django.test import Client
 
 from feeds.models import Feed
-from feeds.parsing.opml import parse_opml
 from reader.models import Channel, Follow, Reader
 from tests.factories import NOW, FeedFactory
 from tests.feeds.watched import Blog
 from tests.reader.channels.test_follows import a_page
+from tests.reader.posts import an_entry, put
 
 pytestmark = pytest.mark.django_db
 
@@ -85,16 +85,15 @@ def test_why_there_are_no_posts(browser: Client, home: Channel, about: dict[str,
     assert about.get("last_error", "") in page
 
 
-def test_the_list_is_taken_along_by_channel_and_without_secrets(
-    browser: Client, ada: Reader, home: Channel
-) -> None:
-    news = ada.channels.create(uid="news", name="News & more")
-    feed = FeedFactory(title="Tide", credentials={"user": "u", "password": "hidden-word"})
-    for channel in (home, news):
-        Follow.objects.create(channel=channel, feed=feed)
-    answer = browser.get("/reader/feeds/opml/")
-    assert answer.headers["Content-Disposition"] == 'attachment; filename="ada.opml"'
-    (outline,) = parse_opml(answer.content).outlines
-    assert (outline.url, outline.title) == (feed.url, "Tide")
-    assert set(outline.tags) == {"Home", "News & more"}
-    assert b"hidden-word" not in answer.content
+def test_a_feed_is_called_as_its_reader_wants(browser: Client, home: Channel, bob: Reader) -> None:
+    feed = FeedFactory(title="Tide tables of the northern sea")
+    follow = Follow.objects.create(channel=home, feed=feed)
+    Follow.objects.create(channel=bob.channels.get(uid="home"), feed=feed)
+    put(home, an_entry(feed=feed))
+    browser.post(f"/reader/feeds/{feed.pk}/", {"channel": "home", "name": " Tides "})
+    for page in ("/reader/feeds/", "/reader/", f"/reader/feeds/{feed.pk}/"):
+        assert ">Tides<" in browser.get(page).content.decode(), page
+    assert Follow.objects.exclude(pk=follow.pk).get().name == ""
+    browser.post(f"/reader/feeds/{feed.pk}/", {"channel": "home", "name": ""})
+    assert ">Tides<" not in browser.get("/reader/feeds/").content.decode()
+    assert browser.post(f"/reader/feeds/{feed.pk}/", {"channel": "none", "name": "x"}).status_code == 404

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -66,10 +67,41 @@ def test_an_unreadable_cursor_is_no_page(browser: Client, ada: Reader) -> None:
 def test_a_post_is_marked_read_and_unread_again(browser: Client, home: Channel) -> None:
     place = put(home)
     back = act(browser, "/reader/mark/", act="read", place=place.pk, back="/reader/?unread#post-1")
-    assert back == "/reader/?unread#post-1"
+    marking = Marking.objects.get()
+    assert back == f"/reader/?unread=&marked={marking.name}#post-1"
     assert unread(home) == set()
+    assert "1 post marked as read." in text(browser, back.partition("#")[0])
+    assert act(browser, "/reader/undo/", name=marking.name, back=back) == "/reader/?unread=#post-1"
+    assert unread(home) == {place.pk}
+    act(browser, "/reader/mark/", act="read", place=place.pk)
     act(browser, "/reader/mark/", act="unread", place=place.pk)
     assert unread(home) == {place.pk}
+
+
+def test_what_one_scrolls_past_is_undone_together(browser: Client, home: Channel) -> None:
+    places = [put(home).pk for _ in range(5)]
+    script = {"Accept": "application/json"}
+
+    def told(**given: object) -> Any:
+        answer = browser.post("/reader/mark/", {"act": "read", **given}, headers=script)
+        return answer.json()["marking"]
+
+    first = told(place=places[:2])
+    second = told(place=places[2:4], onto=first["name"])
+    assert (first["says"], second["says"]) == ("2 posts marked as read.", "4 posts marked as read.")
+    assert told(place=places[:4]) is None, "what is read already is no marking"
+    answer = browser.post("/reader/undo/", {"name": second["name"]}, headers=script)
+    assert answer.json()["all"] == 5
+    assert told(place=places[4:], onto=first["name"])["says"] == "1 post marked as read."
+
+
+def test_opening_a_post_leaves_the_last_marking_to_be_undone(browser: Client, home: Channel) -> None:
+    opened, other = put(home), put(home)
+    act(browser, "/reader/mark/", act="read", place=other.pk)
+    act(browser, "/reader/mark/", act="open", place=opened.pk)
+    assert unread(home) == set()
+    act(browser, "/reader/undo/", name=Marking.objects.get().name)
+    assert unread(home) == {other.pk}
 
 
 def test_a_script_is_told_the_counts(browser: Client, home: Channel) -> None:
@@ -124,7 +156,10 @@ def test_what_is_older_than_days_is_marked(browser: Client, home: Channel) -> No
     new = put(home, at=utcnow() - timedelta(days=6))
     act(browser, "/reader/mark/", act="older", days=7, channel="home")
     assert unread(home) == {new.pk}
-    assert browser.post("/reader/mark/", {"act": "older", "days": 3}).status_code == 404
+    for days in ("", "0", "-1", "²", "3651", "99999", "many"):
+        assert browser.post("/reader/mark/", {"act": "older", "days": days}).status_code == 404
+    act(browser, "/reader/undo/", name=Marking.objects.get().name)
+    assert len(unread(home)) == 2
 
 
 def test_undo_makes_nothing_unread_that_was_hidden_meanwhile(
@@ -207,3 +242,22 @@ def test_what_posts_bring_is_harmless(browser: Client, home: Channel) -> None:
 )
 def test_a_form_leads_back_to_pages_for_readers_only(browser: Client, home: Channel, back: str) -> None:
     assert act(browser, "/reader/mark/", act="read", place=1, back=back) == "/reader/"
+
+
+def test_a_channel_is_shown_as_its_settings_say(browser: Client, home: Channel) -> None:
+    post = {"name": "Boats", "photo": ["https://x.test/boat.png"], "content": {"text": "word " * 100}}
+    put(home, an_entry(jf2=post))
+    for layout, tiles in (("list", False), ("cards", True), ("gallery", True)):
+        Channel.objects.update(layout=layout)
+        page = text(browser, "/reader/c/home/")
+        assert ("entry tile" in page, f"entries {layout}" in page) == (tiles, tiles)
+        assert "x.test" not in page
+        assert "Mark read up to here" in page
+    assert "entry tile" not in text(browser, "/reader/")
+
+
+def test_an_author_has_a_face_by_our_own_address(browser: Client, home: Channel) -> None:
+    put(home, an_entry(jf2={"name": "Hers", "author": {"name": "Ada", "photo": "https://x.test/ada.png"}}))
+    page = text(browser, "/reader/")
+    assert 'class="face" src="/reader/media/' in page
+    assert "x.test" not in page

@@ -9,6 +9,7 @@ from reader.models import (
     Code,
     Composition,
     Follow,
+    FollowList,
     Invitation,
     Marking,
     Mention,
@@ -24,6 +25,7 @@ from reader.people.personal_data import SOURCES
 # Under which key each is told, or why it is not.
 TOLD = {
     Channel: "channels",
+    FollowList: "",  # what became of the last file: what is followed by it is told
     Follow: "follows",
     Mute: "muted",
     Star: "starred",

@@ -55,6 +55,8 @@ BESIDE = {
     "subscriptions.expire": "assign",
     "subscriptions.forget": "assign",
     "subscriptions.lists": "assign",
+    "reader.lists": "reader",
+    "reader.filters": "reader",
     "feeds.pushes": "poll",
     "feeds.audience": "poll",
     "reader.mentions": "reader",

@@ -1,0 +1,49 @@
+"""`import_follows NAME FILE`: a reader takes over the feeds of another program."""
+
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.clock import utcnow
+from common.text import counted
+from feeds.management.commands.import_opml import read
+from reader.channels.opml import follow_listed, keep_list, report_of
+from reader.management.rows import found_channel, found_reader
+from reader.models import FollowLine
+
+
+class Command(FeedletterCommand):
+    help = "Follows the feeds of an OPML file for a reader; folders and categories are channels."
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("name", metavar="NAME", help="The reader.")
+        parser.add_argument("file", metavar="FILE", help="“-” reads what is piped in.")
+        parser.add_argument("--channel", default="home", help="For what stands in no folder; left out, Home.")
+
+    def run(self, **options: Any) -> Result:
+        reader = found_reader(options["name"])
+        channel = found_channel(reader, options["channel"])
+        kept = keep_list(reader=reader, body=read(options["file"]), channel=channel, now=utcnow())
+        with self.progress("following feeds", total=kept.lines.count()) as progress:
+            follow_listed(kept, told=progress.advance)
+        report = report_of(kept)
+        refused = list(kept.lines.filter(outcome=FollowLine.Outcome.REFUSED))
+        said = [
+            f"{counted(report.followed, 'feed')} followed, {report.known:,} followed already,"
+            f" {report.refused:,} refused."
+        ]
+        if kept.is_broken:
+            said.append("The file is not well-formed XML: it was read as far as it can be.")
+        if report.waiting:
+            said.append(f"{report.waiting:,} are being followed by a worker at the moment.")
+        said += [f"Line {one.line}: {f'{one.name}: ' if one.name else ''}{one.reason}" for one in refused]
+        facts = {
+            "followed": report.followed,
+            "known": report.known,
+            "refused": [
+                {"line": one.line, "title": one.name, "url": one.url, "reason": one.reason} for one in refused
+            ],
+            "waiting": report.waiting,
+        }
+        return Printed("\n".join(said), facts)

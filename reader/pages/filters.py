@@ -1,0 +1,98 @@
+"""What a channel hides by itself: the form, what it would do to the newest posts, and saving it."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.http import require_http_methods
+
+from common.refused import Refused
+from reader.channels.channels import channel_of
+from reader.channels.filters import change_filters, preview_filters
+from reader.models import Reader
+from reader.pages.access import WAITED_FOR, for_readers, surroundings
+from reader.pages.posts import ShownPost, shown_places
+from reader.rules.filters import LONGEST_TERM, MOST_TERMS, Filters, FilterVerdict, checked_filters
+
+KIND_WORDS = {
+    "article": gettext_lazy("Articles"),
+    "note": gettext_lazy("Notes"),
+    "photo": gettext_lazy("Photos"),
+    "video": gettext_lazy("Videos"),
+    "audio": gettext_lazy("Audio"),
+    "reply": gettext_lazy("Replies"),
+    "repost": gettext_lazy("Shared posts"),
+    "like": gettext_lazy("Liked posts"),
+    "bookmark": gettext_lazy("Bookmarked pages"),
+    "checkin": gettext_lazy("Places visited"),
+    "event": gettext_lazy("Events"),
+    "rsvp": gettext_lazy("Answers to invitations"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewLine:
+    """A post of the preview. `why` is a sentence where it would be hidden, "" where not."""
+
+    post: ShownPost
+    why: str
+
+
+@for_readers
+@require_http_methods(["GET", "HEAD", "POST"])
+def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpResponse:
+    """GET shows the filters and what they do. A POST (`act`) looks what others would do, or saves them."""
+    channel = channel_of(reader, uid)
+    if channel.is_notifications:
+        raise Http404("The notifications have no filters.")
+    kept = Filters.read(channel.filters)
+    kinds, hide, keep = list(kept.kinds), "\n".join(kept.hide), "\n".join(kept.keep)
+    problem, field = "", ""
+    lines: list[PreviewLine] = []
+    if request.method == "POST":
+        kinds = request.POST.getlist("kinds")
+        hide, keep = request.POST.get("hide", ""), request.POST.get("keep", "")
+        given = {"kinds": kinds, "hide": hide.splitlines(), "keep": keep.splitlines()}
+        try:
+            if request.POST.get("act") == "save":
+                change_filters(channel=channel, at_once=WAITED_FOR, **given)
+                return HttpResponseRedirect(reverse("reader:channel", args=[channel.uid]))
+            kept = checked_filters(**given)
+        except Refused as error:
+            problem, field = str(error), error.field
+    if not problem:
+        previewed = preview_filters(channel, kept)
+        posts = shown_places(reader, [one.place for one in previewed], ())
+        lines = [PreviewLine(post, _why(one.verdict)) for post, one in zip(posts, previewed, strict=True)]
+    context = {
+        **surroundings(reader, channel),
+        "kinds": [(name, words, name in kinds) for name, words in KIND_WORDS.items()],
+        "hide": hide,
+        "keep": keep,
+        "problem": problem,
+        "problem_field": field,
+        "trouble": channel.filters_trouble.splitlines(),
+        "is_asking": channel.ask_below is not None,
+        "lines": lines,
+        "hidden": sum(bool(line.why) for line in lines),
+        "is_looking": request.method == "POST",
+        "most_terms": MOST_TERMS,
+        "longest_term": LONGEST_TERM,
+    }
+    status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
+    return render(request, "reader/filters.html", context, status=status)
+
+
+def _why(verdict: FilterVerdict) -> str:
+    match verdict.field:
+        case "kinds":
+            return gettext("hidden: %(kind)s") % {"kind": KIND_WORDS[verdict.by]}
+        case "hide":
+            return gettext("hidden: it has “%(term)s”") % {"term": verdict.by}
+        case "keep":
+            return gettext("hidden: it has nothing of what is to be shown")
+        case _:
+            return ""

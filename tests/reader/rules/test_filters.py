@@ -1,0 +1,123 @@
+"""What filters hide, and that one that cannot judge a post hides nothing of it."""
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from common.text import one_line
+from reader.rules.filters import (
+    MOST_TERMS,
+    Filters,
+    FilterVerdict,
+    InvalidFilter,
+    checked_filters,
+    judged,
+    looked_at,
+)
+from reader.rules.kinds import KINDS
+
+CHARACTERS = st.characters(categories=["L", "N", "P", "S", "Zs"])
+TERMS = st.text(CHARACTERS, min_size=1, max_size=12).filter(
+    lambda text: one_line(text) and not one_line(text).startswith("/")
+)
+
+
+def is_hidden(text: str, *, hide: Any = (), keep: Any = (), kinds: Any = (), kind: str = "note") -> bool:
+    return bool(judged(checked_filters(kinds=kinds, hide=hide, keep=keep), kind, text).field)
+
+
+@pytest.mark.parametrize(
+    ("term", "text", "found"),
+    [
+        ("ai", "The AI winter", True),
+        ("ai", "He said it again", False),
+        ("AI", "about ai.", True),
+        ("c++", "Why C++ stays", True),
+        ("#ad", "this is an #Ad", True),
+        ("#ad", "this is an #address", False),
+        ("high  water", "High\nwater at six", True),
+        ("straße", "in der STRASSE", False),
+        ("café", "cafe\u0301 au lait", True),
+        ("猫", "黒猫が好き", True),
+        ("/a|b/", "xbx", True),
+        ("/a|b/", "XBX", False),
+        ("/a|b/i", "XBX", True),
+        ("/^ad:/", "ad: buy", True),
+        ("/^ad:/", "an ad: buy", False),
+        ("/", "either / or", True),
+        ("//", "https://x.test", True),
+        (".*", "anything", False),
+    ],
+)
+def test_a_term_is_whole_words_or_an_expression_between_slashes(term: str, text: str, found: bool) -> None:
+    assert is_hidden(text, hide=[term]) is found
+    assert is_hidden(text, keep=[term]) is not found
+
+
+def test_a_kind_is_hidden_whatever_it_says() -> None:
+    assert judged(checked_filters(kinds=["like"], hide=(), keep=["sea"]), "like", "the sea") == FilterVerdict(
+        "kinds", "like"
+    )
+    assert not is_hidden("the sea", kinds=["like"], keep=["sea"])
+
+
+def test_hiding_goes_before_keeping() -> None:
+    assert is_hidden("the sea, an advertisement", hide=["advertisement"], keep=["sea"])
+    assert judged(Filters(keep=("sea",)), "note", "the town").field == "keep"
+
+
+@given(st.lists(TERMS, max_size=4), st.text(max_size=40))
+def test_words_hide_or_keep_what_they_are_in_and_never_fail(terms: list[str], text: str) -> None:
+    filters = Filters(hide=tuple(terms))
+    assert not judged(filters, "note", text).failed
+    for term in terms:
+        assert judged(checked_filters(kinds=(), hide=[term], keep=()), "note", f"x {term} y").field == "hide"
+
+
+@given(st.lists(st.sampled_from(KINDS), max_size=11, unique=True), st.lists(TERMS), st.lists(TERMS))
+def test_what_is_stored_is_read_again(kinds: list[str], hide: list[str], keep: list[str]) -> None:
+    filters = checked_filters(kinds=kinds, hide=hide, keep=keep)
+    assert Filters.read(filters.stored) == filters
+    assert (filters.stored is None) == (filters == Filters())
+
+
+def test_a_pattern_that_takes_too_long_hides_nothing_and_is_named() -> None:
+    slow = Filters(hide=("/(x+x+)+y/", "town"))
+    begun = time.thread_time()
+    said = judged(slow, "note", "x" * 5_000 + " town")
+    assert time.thread_time() - begun < 1
+    assert (said.field, said.failed) == ("", ("/(x+x+)+y/", "town"))
+    kept = judged(Filters(keep=("/(x+x+)+y/",)), "note", "x" * 5_000)
+    assert (kept.field, kept.failed) == ("", ("/(x+x+)+y/",))
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "says"),
+    [
+        ({"kinds": ["poem"]}, "kinds", "no kind of post called poem"),
+        ({"kinds": KINDS}, "kinds", "hides all kinds"),
+        ({"hide": ["/(/"]}, "hide", "/(/: It is no regular expression"),
+        ({"keep": ["/(x+x+)+y/"]}, "keep", "can take too long"),
+        ({"hide": ["x" * 201]}, "hide", "may have 200 characters"),
+        ({"hide": [f"word {number}" for number in range(MOST_TERMS + 1)]}, "hide", "at most 50 lines"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_a_sentence(given: dict[str, Any], field: str, says: str) -> None:
+    with pytest.raises(InvalidFilter) as refused:
+        checked_filters(**{"kinds": (), "hide": (), "keep": (), **given})
+    assert says in str(refused.value)
+    assert refused.value.field == field
+
+
+def test_title_author_categories_and_text_are_looked_at_and_addresses_are_not() -> None:
+    jf2 = {
+        "name": "High water",
+        "author": {"name": "Ada"},
+        "category": ["sea"],
+        "content": {"text": "six", "html": "<b>six</b>"},
+        "url": "https://x.test/spam",
+    }
+    assert looked_at(jf2) == "High water\nAda\nsea\nsix"
