@@ -64,7 +64,7 @@ def hostile(ada: Reader, home: Channel, blog: Blog) -> Entry:
     blog.read(0)
     place_due(clock=lambda: at(1))
     entry = Entry.objects.earliest("pk")
-    stars.star(reader=ada, entry=entry, now=NOW)
+    stars.star(reader=ada, entries=[entry.pk], now=NOW)
     return entry
 
 
