@@ -61,7 +61,7 @@ def signpost(urls: Mapping[str, str], user: str, password: str) -> Iterator[str]
     yield f"Admin        {urls['admin']}   user {user}, password {password} (for this demo only)"
     yield f"Sample blog  {urls['blog']}"
     yield f"Mastodon     {urls['mastodon']}   where a bridge posts"
-    yield f"Discord      {urls['discord']}   where another does"
+    yield f"Discord      {urls['discord']}   where another does, and where to try the bot: /feed add"
 
 
 def farewell() -> Iterator[str]:

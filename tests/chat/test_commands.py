@@ -17,7 +17,7 @@ from tests.delivery.ledger import Clock
 from tests.factories import FeedFactory
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord import CHANNEL, GUILD
-from tests.servers.services.discord_client import DiscordClient, DiscordService
+from tests.servers.services.discord_client import APPLICATION, DiscordClient, DiscordService
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -188,8 +188,9 @@ def test_stranger_may_not_press_a_public_button(service: DiscordService, ada: Di
 
 def test_a_role_that_was_let_use_the_command_may(service: DiscordService, ada: DiscordClient) -> None:
     some_feeds(1)
-    service.commands["/applications/500000000000000005/commands"] = [{"name": "feed", "id": "80"}]
-    service.grants = [{"id": "80", "permissions": [{"id": "5", "type": 1, "permission": True}]}]
+    known = service.portal.known
+    known.commands[f"/applications/{APPLICATION}/commands"] = [{"name": "feed", "id": "80"}]
+    known.grants = [{"id": "80", "permissions": [{"id": "5", "type": 1, "permission": True}]}]
     helper = DiscordClient(service, person="77", permissions="0", roles=("5",))
     helper.press_id("v1:pause:1")
     answer_due()

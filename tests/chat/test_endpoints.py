@@ -1,5 +1,6 @@
 """Who may speak to us as Discord, and what that costs."""
 
+import json
 import time
 from datetime import UTC, datetime
 from typing import Any
@@ -14,10 +15,10 @@ from chat.rules.signatures import is_signed
 from tests.servers.services.discord_client import (
     EVENTS,
     INTERACTIONS,
+    OURS,
     PUBLIC_KEY,
     DiscordService,
     deliver,
-    signed,
 )
 
 PING = b'{"type":1}'
@@ -30,7 +31,7 @@ def test_the_vector_of_the_reference_is_signed_so() -> None:
         "ce160c002a6c878a7fae2e0dd551179e7f002c0a600c04899e3c5fd7e652d00a"
     )
     assert PUBLIC_KEY == "03a107bff3ce10be1d70dd18e74bc09967e4d6309ba50d5f1ddc8664125531b8"
-    assert signed(PING, "1767225600") == known
+    assert OURS.signed(PING, "1767225600") == known
     at = datetime.fromtimestamp(1767225600, UTC)
     assert is_signed(PING, signature=known, timestamp="1767225600", public_key=PUBLIC_KEY, now=at)
 
@@ -53,7 +54,7 @@ def test_a_request_without_a_signature_is_refused() -> None:
 
 def test_a_body_changed_by_an_octet_is_refused() -> None:
     stamp = str(int(time.time()))
-    assert deliver(b'{"type":2}', timestamp=stamp, signature=signed(PING, stamp)).status_code == 401
+    assert deliver(b'{"type":2}', timestamp=stamp, signature=OURS.signed(PING, stamp)).status_code == 401
 
 
 def test_a_copy_of_an_old_request_is_refused() -> None:
@@ -98,6 +99,6 @@ def test_a_ping_of_the_events_is_answered() -> None:
 def test_an_event_tells_of_a_new_server(service: DiscordService) -> None:
     data = {"guild": {"id": "700", "name": "Bee keepers", "preferred_locale": "de"}}
     event = {"type": 1, "event": {"type": "APPLICATION_AUTHORIZED", "data": data}}
-    assert deliver(event, path=EVENTS).status_code == 204
+    assert deliver(json.dumps(event).encode(), path=EVENTS).status_code == 204
     guild = Guild.objects.get()
     assert (guild.pk, guild.name, guild.locale) == (700, "Bee keepers", "de")
