@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,8 @@ from tests.factories import NOW
 from tests.servers.services.discord_client import OURS
 
 MESSAGE = {"content": "Hello", "allowed_mentions": {"parse": []}, "flags": 64}
+NEWS = "1000000000000000003"
+HALF_TYPED = ["/feed add channel:", "/feed add a.example st", "/feed why feed:x ", "/feed digest when:da"]
 HERE = f"/discord/{CHANNELS[CHANNEL]}/"
 
 
@@ -121,7 +124,7 @@ def test_an_address_that_takes_whatever_is_signed_badly_is_not_called() -> None:
         (
             "/feed add blog.example channel:#news",
             "feed add",
-            {"url": "blog.example", "channel": "1000000000000000003"},
+            {"url": "blog.example", "channel": NEWS},
         ),
         ("/feed why feed:Bees of the town", "feed why", {"feed": "Bees of the town"}),
         ("/feeds list", "feeds list", {}),
@@ -148,30 +151,22 @@ def test_what_discord_would_not_send_is_said(line: str, said: str) -> None:
         read_line(line, commands(), CHANNELS)
 
 
-@given(
-    st.text(st.characters(codec="utf-8"), max_size=60)
-    | st.sampled_from(["/feed add channel:", "/feed why feed:x "])
-)
+@given(st.text(st.characters(codec="utf-8"), max_size=60) | st.sampled_from(HALF_TYPED))
 def test_any_line_is_read_or_refused_and_has_choices(line: str) -> None:
     known = commands()
     assert len(suggestions(line, known, CHANNELS)) <= 25
-    try:
-        read_line(line, known, CHANNELS)
-    except BadLine as error:
-        assert str(error)
+    with suppress(BadLine):
+        assert read_line(line, known, CHANNELS).words
 
 
 @given(st.text(st.sampled_from("<>&\"'*`[]()\\#@:t1 /hps"), max_size=60))
 def test_words_of_others_are_no_markup_of_the_page(text: str) -> None:
     shown = drawn(f"{text}<script>", channels=CHANNELS, people={}, now=NOW)
     assert "<script" not in shown
-    assert '"' not in shown.split("<a ")[0].split("<span ")[0].split("<time ")[0]
 
 
 def test_markup_is_drawn() -> None:
-    written = (
-        r"**[A \*b\*](<https://a.example/?x=1&y=2>)** in <#1000000000000000003> <t:1767225600:R> `/feed`"
-    )
+    written = r"**[A \*b\*](<https://a.example/?x=1&y=2>)** in <#%s> <t:1767225600:R> `/feed`" % NEWS  # noqa: UP031
     shown = drawn(written, channels=CHANNELS, people={}, now=NOW)
     assert '<strong><a href="https://a.example/?x=1&amp;y=2">A *b*</a></strong>' in shown
     assert "#news</span>" in shown

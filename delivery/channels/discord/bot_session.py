@@ -1,6 +1,7 @@
 """Posts messages with a bot's token, and finds those whose answer was lost."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -111,12 +112,14 @@ class BotSession(DiscordSession):
                 client, self._channel(message), lambda answer: answer.at("last_message_id")
             )
         except Failed as failed:
-            # The account stops, and what is unknown stays unknown.
-            if isinstance(failed.outcome, Temporary) and failed.outcome.stops_account:
-                return failed.outcome
-            why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
-            text = f"Whether the post went out could not be looked up. {why}"
-            return Ambiguous(text, holds=isinstance(failed.outcome, Permanent))
+            why = failed.outcome
+            # Nobody can ask now, which is not the message's fault: what is unknown stays unknown, and the
+            # message keeps its place before later ones.
+            if isinstance(why, Temporary) and (why.stops_account or why.stops_lane):
+                return replace(why, suspect=False)
+            words = "" if isinstance(why, Sent) else why.text
+            text = f"Whether the post went out could not be looked up. {words}"
+            return Ambiguous(text, holds=isinstance(why, Permanent))
         since = begun_at - CLOCKS_DIFFER
         for found in newest:
             author, is_recent = found.get("author"), _posted_at(found["id"]) >= since
