@@ -20,6 +20,7 @@ from tests.servers.services.discord import CHANNEL, GUILD
 from tests.servers.services.discord_client import APPLICATION, DiscordClient, DiscordService
 
 pytestmark = pytest.mark.django_db(transaction=True)
+MANY = " ".join(f"word{number}" for number in range(51))
 
 
 def add(client: DiscordClient, url: str, **options: Any) -> str:
@@ -219,7 +220,7 @@ def test_a_form_changes_how_a_feed_posts(ada: DiscordClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("keep", "said"), [("*", "star alone"), ('"open', "quotation mark"), ("x" * 61, "60"), ("a b " * 40, "")]
+    ("keep", "said"), [("*", "star alone"), ('"open', "quotation mark"), ("x" * 61, "60"), (MANY, "50 words")]
 )
 def test_a_filter_has_bounds(keep: str, said: str, ada: DiscordClient) -> None:
     some_feeds(1)
