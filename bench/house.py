@@ -50,9 +50,10 @@ def figures(root: Path) -> Iterator[tuple[str, object]]:
     yield "circles of imports", len(circles(imports(trees)))
     yield "modules whose name ends in -ing", sum(path.stem.endswith("ing") for path in trees)
     yield "functions in 1,000 lines", round(1000 * len(functions) / lines, 1)
-    private, once = callers(trees)
-    yield "private functions with one caller", f"{once} of {private} ({100 * once / max(private, 1):.1f} %)"
-    yield "their share of all functions", f"{100 * once / len(functions):.1f} %"
+    private, once, called_once = callers(trees)
+    yield "private functions named once", f"{once} of {private} ({100 * once / max(private, 1):.1f} %)"
+    yield "  their share of all functions", f"{100 * once / len(functions):.1f} %"
+    yield "  that of those with one caller", f"{100 * called_once / len(functions):.1f} %"
     double = doubles(trees)
     yield "names that stand for several things within an app", sum(map(len, double.values()))
     for app, names in double.items():
@@ -118,22 +119,34 @@ def circles(imported: dict[str, set[str]]) -> list[set[str]]:
     return found
 
 
-def callers(trees: dict[Path, ast.Module]) -> tuple[int, int]:
-    """How many private functions there are, and how many are named once, beside their definition."""
-    private = once = 0
+def callers(trees: dict[Path, ast.Module]) -> tuple[int, int, int]:
+    """How many private functions there are; how many are named once, beside their definition; and how many of
+    these are called there. The others are handed over as they are, or are a framework's, which calls them."""
+    private = once = called_once = 0
     for tree in trees.values():
-        named = Counter(
-            node.id if isinstance(node, ast.Name) else node.attr
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Name | ast.Attribute)
-        )
-        for node in ast.walk(tree):
+        nodes = list(ast.walk(tree))
+        named = Counter(name for node in nodes if (name := name_of(node)))
+        called = {
+            name_of(node.func) for node in nodes if isinstance(node, ast.Call) and not is_super(node.func)
+        }
+        for node in nodes:
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 continue
             if node.name.startswith("_") and not node.name.startswith("__"):
                 private += 1
                 once += named[node.name] == 1
-    return private, once
+                called_once += named[node.name] == 1 and node.name in called
+    return private, once, called_once
+
+
+def name_of(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def is_super(node: ast.AST) -> bool:
+    """Whether it is something of `super()`."""
+    of = node.value if isinstance(node, ast.Attribute) else None
+    return isinstance(of, ast.Call) and name_of(of.func) == "super"
 
 
 def doubles(trees: dict[Path, ast.Module]) -> dict[str, list[tuple[str, int]]]:

@@ -95,13 +95,14 @@ def install() -> None:
     )
     add_action(
         "subscriptions.Subscribable",
-        Action("send_test", "Send me a test", send_me_a_test, fits=_has_letters),
+        Action(
+            "send_test",
+            "Send me a test",
+            send_me_a_test,
+            # A test is a mail.
+            fits=lambda row: not is_bridge(row) and not is_by_code(row),
+        ),
     )
-
-
-def _has_letters(row: Subscribable) -> bool:
-    """Whether a test of it is a mail."""
-    return not is_bridge(row) and not is_by_code(row)
 
 
 def what_became_of(item: Item) -> SafeString:

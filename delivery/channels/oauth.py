@@ -194,10 +194,6 @@ def a_secret(said: object) -> str:
     return said
 
 
-def _words(answer: ApiResponse) -> str:
-    return answer.text_at("error_description") or answer.text_at("error")
-
-
 def ask_service(
     act: Callable[[ApiClient], T],
     url: str,
@@ -212,7 +208,10 @@ def ask_service(
     """
     # (Slack tells of failures with 200.)
     speaks = ApiService(
-        service, _words, code=lambda answer: answer.at("error"), hides_failures_in=frozenset({200})
+        service,
+        words=lambda answer: answer.text_at("error_description") or answer.text_at("error"),
+        code=lambda answer: answer.at("error"),
+        hides_failures_in=frozenset({200}),
     )
     with closing(session or ApiSession()) as opened:
         client = opened.client(url, speaks, utcnow(), secrets=hidden)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -46,7 +47,7 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
     ended = Q(period_end__lte=now) | Q(period_end=None) | Q(sent_now_at__isnull=False)
     rows = Assignable.objects.due(now).filter(ended).order_by("period_end", "opened_at", "pk")
     # Each is looked at once more under its newsletter's lock.
-    for pk in [row.pk for row in rows.select_related("subscribable") if _is_complete(row, now)]:
+    for pk in [row.pk for row in rows.counted().select_related("subscribable") if _is_complete(row, now)]:
         if left.is_spent:
             break
         issued += complete_collection(assignable_id=pk, now=clock())
@@ -55,8 +56,10 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
     return issued
 
 
-def _is_complete(assignable: Assignable, now: datetime) -> bool:
-    return is_complete(collection_facts(assignable), feed_facts(assignable), now)
+def _is_complete(assignable: Any, now: datetime) -> bool:
+    """Of a collection whose posts are counted."""
+    facts = collection_facts(assignable, counts=(assignable.held, assignable.left_out))
+    return is_complete(facts, feed_facts(assignable), now)
 
 
 def complete_collection(*, assignable_id: int, now: datetime) -> bool:
@@ -66,11 +69,12 @@ def complete_collection(*, assignable_id: int, now: datetime) -> bool:
     """
     token = None
     try:
-        token = _seal(assignable_id, now)
-        if token is None:
+        sealed = _sealed(assignable_id, now)
+        if sealed is None:
             return False
-        # Sealed, it changes no more: nothing joins it and nothing is taken out.
-        contents = collected(Assignable.objects.select_related("subscribable").get(pk=assignable_id))
+        token = sealed.seal_token
+        assert token is not None  # noqa: S101 - it was just set
+        contents = collected(sealed)
         note_troubles(contents.troubles, title=contents.subscribable.title, now=now)
         rendered = None
         if contents.posts:
@@ -93,16 +97,22 @@ def complete_collection(*, assignable_id: int, now: datetime) -> bool:
 
 
 @transaction.atomic
-def _seal(assignable_id: int, now: datetime) -> UUID | None:
-    """Seals the collection, under its newsletter's lock, if it is complete: from here on it takes no item."""
-    lock_for_membership(Subscribable.objects.filter(assignables=assignable_id))
-    assignable = Assignable.objects.due(now).select_related("subscribable").filter(pk=assignable_id).first()
-    if assignable is None or not _is_complete(assignable, now):
+def _sealed(assignable_id: int, now: datetime) -> Assignable | None:
+    """The collection, sealed under its newsletter's lock; None if it is not complete.
+
+    From here on it changes no more: nothing joins it and nothing is taken out.
+    """
+    locked = lock_for_membership(Subscribable.objects.filter(assignables=assignable_id))
+    assignable = Assignable.objects.due(now).counted().filter(pk=assignable_id).first()
+    if assignable is None or not locked:
+        return None
+    assignable.subscribable = locked[0]
+    if not _is_complete(assignable, now):
         return None
     ours = lease(now, SEALED_FOR)
     assignable.seal_token, assignable.seal_until = ours.token, ours.until
     assignable.save(update_fields=["seal_token", "seal_until"])
-    return ours.token
+    return assignable
 
 
 @transaction.atomic

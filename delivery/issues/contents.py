@@ -125,13 +125,21 @@ class Collected:
     by_hand: tuple[Post, ...] = ()
 
 
+# What a post is made of. The row of a feed is long, and the same for all of them.
+_OF_POSTS = ("assignable", "left_out_at", "place", "item__entry", "item__content_hash", "item__feed__url")
+
+
 def collected(assignable: Assignable) -> Collected:
     """What the collection holds, as its newsletter wants it sent.
 
     Outside of any transaction: the newsletter may have code of its own. Raises LetterError where that fails,
     ValueError for an item that was cleared.
     """
-    rows = list(assignable.assignments.select_related("item__feed").order_by("-item__first_seen", "-item_id"))
+    rows = list(
+        assignable.assignments.select_related("item__feed")
+        .only(*_OF_POSTS)
+        .order_by("-item__first_seen", "-item_id")
+    )
     posts = {row.item_id: _post(row) for row in rows}
     by_hand = [posts[row.item_id] for row in rows if row.left_out_at is not None]
     done = arranged(assignable.subscribable, [post for post in posts.values() if post not in by_hand])
@@ -168,13 +176,18 @@ def note_html(markdown: str) -> str:
     return html_of(markdown, base=settings.SITE_URL) if markdown else ""
 
 
+def _chosen_subject(contents: Collected) -> str:
+    """What the editor or the newsletter's own code wants; empty: the usual. Raises LetterError."""
+    try:
+        return contents.wording.subject or own_code.subject_of(contents.subscribable, contents.posts)
+    except HookError as error:
+        raise LetterError(str(error)) from error
+
+
 def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
     """The facts that rendering is given, and nothing else. Raises LetterError where own code fails."""
     subscribable, wording = contents.subscribable, contents.wording
-    try:
-        subject = wording.subject or own_code.subject_of(subscribable, contents.posts)
-    except HookError as error:
-        raise LetterError(str(error)) from error
+    subject = _chosen_subject(contents)
     return replace(
         newsletter_facts(subscribable, [post.entry for post in contents.posts], now=now),
         within_type_id=contents.within_type_id,
@@ -192,10 +205,15 @@ def rendered_issue(contents: Collected, *, now: datetime) -> Rendered:
 
     Raises LetterError.
     """
-    facts = issue_facts(contents, now=now)
     if channels.get(contents.subscribable.channel).needs_html:
-        return render_issue(facts)
-    return replace(without_letter(facts), text=contents.announcement)
+        return render_issue(issue_facts(contents, now=now))
+    entries = [post.entry for post in contents.posts]
+    return without_letter(
+        entries,
+        contents.subscribable.language,
+        subject=_chosen_subject(contents),
+        announcement=contents.announcement,
+    )
 
 
 def newsletter_facts(subscribable: Subscribable, entries: Sequence[Entry], *, now: datetime) -> IssueFacts:

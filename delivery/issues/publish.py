@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, QuerySet, Value
 
 from common.counters import count
 from common.db.filled_tables import tend
+from common.ports import channels
 from common.ports.events import Event, EventKind, emit
 from common.ports.panels import CannotAct
 from delivery.issues.audience import WaitsForPerson, each_once, subscribers_of
@@ -22,7 +23,7 @@ from delivery.lanes.lanes import domain_expression, lane_expression
 from delivery.models import Delivery, Issue
 from delivery.rules.corrections import WINDOW, wishes
 from feeds.items.tracked import track
-from subscriptions.models import Destination, Subscribable, Subscription
+from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.devices import WEBPUSH
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,11 @@ def publish(*, issue_id: int, now: datetime) -> int:
     if not drafts.update(published_at=now):
         return 0
     issue = Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id)
+    return queue_for_all(issue=issue, now=now)
+
+
+def queue_for_all(*, issue: Issue, now: datetime) -> int:
+    """Queues an issue that the caller's transaction publishes, and tells of it. Returns how many."""
     queued = queue(issue=issue, recipients=_recipients(issue, lock=True), now=now)
     if queued and wishes(issue.subscribable.options, issue.subscribable.arrangement):
         texts = issue.issue_items.filter(item__isnull=False).values_list("item_id", "content_hash")
@@ -85,14 +91,13 @@ def _queue_by(
 ) -> int:
     """Those of one channel."""
     recipients = recipients.filter(destination__kind=kind)
-    destinations = Destination.objects.filter(subscriptions__in=recipients)
     values = {
         "kind": Value(Delivery.Kind.ISSUE.value),
         "issue_id": Value(issue.pk),
         "key": Value(key),
         "template": Value(""),
         "context": Value("{}"),
-        "lane_id": lane_expression(kind=kind, destinations=destinations, options=issue.subscribable.options),
+        "lane_id": lane_expression(kind=kind, recipients=recipients, options=issue.subscribable.options),
         "domain": domain_expression(kind),
         "priority": Value(Delivery.Priority.ISSUE),
         "state": Value(Delivery.State.QUEUED.value),
@@ -119,7 +124,10 @@ def _recipients(issue: Issue, *, lock: bool = False) -> "QuerySet[Subscription]"
     """Each person once. With `lock` in a transaction that publishes. Raises as `subscribers_of`."""
     # (Who switches from one of its newsletters to another gets it by the one that they get now.)
     rows = subscribers_of(issue, lock=lock).filter(destination__kind__in=_kinds(issue.subscribable))
-    return each_once(issue, not_switching(issue, rows))
+    # Nobody changes from one bridge to another.
+    if channels.get(issue.subscribable.channel).public_sign_up:
+        rows = not_switching(issue, rows)
+    return each_once(issue, rows)
 
 
 def late_subscribers(issue: Issue) -> "QuerySet[Subscription]":

@@ -10,6 +10,7 @@ from django.db.models.functions import Concat, Trim
 from delivery.issues.cards import card_of
 from delivery.issues.contents import Collected
 from delivery.issues.first_reader import publish_to_readers
+from delivery.issues.publish import queue_for_all
 from delivery.models import Issue, IssueItem, SetAside
 from delivery.rendering.issue import Rendered
 from delivery.rules.approval import release_of
@@ -18,6 +19,16 @@ from feeds.models import Item
 from subscriptions.collections.assign import lock_for_membership, numbered
 from subscriptions.collections.drop import clear_unneeded
 from subscriptions.models import Assignable, Assignment, Subscribable
+
+# Of a newsletter's long row, what storing asks and changes.
+_DECIDES = (
+    "approval",
+    "approval_minutes",
+    "awaits_first_reader",
+    "counter",
+    "issued_through",
+    "last_completed_wti",
+)
 
 
 class CollectionChanged(RuntimeError):
@@ -32,7 +43,7 @@ def store_issue(
     Guarded by the seal's token. Raises CollectionChanged when the seal was lost or the collection holds
     another assignment than was rendered.
     """
-    assignable, subscribable = _emptied(assignable_id, token, contents)
+    assignable, subscribable = _locked(assignable_id, token, contents)
     release = release_of(
         subscribable.approval,
         subscribable.approval_minutes,
@@ -40,6 +51,7 @@ def store_issue(
         is_sent_now=assignable.sent_now_at is not None,
         waits_for_editor=assignable.waits,
     )
+    goes_out = not release.waits and not subscribable.awaits_first_reader
     issue = Issue.objects.create(
         subscribable=contents.subscribable,
         within_type_id=contents.within_type_id,
@@ -55,6 +67,7 @@ def store_issue(
         note_top=contents.wording.note_top,
         note_foot=contents.wording.note_foot,
         created_at=now,
+        published_at=now if goes_out else None,
         release_at=release.at,
     )
     IssueItem.objects.bulk_create(
@@ -72,6 +85,9 @@ def store_issue(
     )
     card_of(issue, [post.entry for post in contents.posts]).save(force_insert=True)
     _end(assignable, subscribable, contents)
+    if goes_out:
+        queue_for_all(issue=issue, now=now)
+        return issue
     if not release.waits:
         publish_to_readers(issue_id=issue.pk, now=now)
         return issue
@@ -87,35 +103,35 @@ def store_issue(
 
 def store_nothing(*, assignable_id: int, token: UUID, contents: Collected) -> None:
     """Ends a collection of which nothing is to be sent, as if it had gone out. Guarded like `store_issue`."""
-    assignable, subscribable = _emptied(assignable_id, token, contents)
+    assignable, subscribable = _locked(assignable_id, token, contents)
     _end(assignable, subscribable, contents)
 
 
-def _emptied(assignable_id: int, token: UUID, contents: Collected) -> tuple[Assignable, Subscribable]:
-    """The collection and its newsletter, locked, without the assignments that were rendered or left out.
+def _locked(assignable_id: int, token: UUID, contents: Collected) -> tuple[Assignable, Subscribable]:
+    """The collection and its newsletter, locked.
 
-    Raises CollectionChanged unless the seal is still ours and there were no others.
+    Raises CollectionChanged unless the seal is still ours, and it holds what was rendered or left out.
     """
-    locked = lock_for_membership(Subscribable.objects.filter(pk=contents.subscribable.pk))
-    assignable = Assignable.objects.select_for_update().filter(pk=assignable_id, seal_token=token).first()
+    locked = lock_for_membership(Subscribable.objects.filter(pk=contents.subscribable.pk).only(*_DECIDES))
+    ours = Assignable.objects.filter(pk=assignable_id, seal_token=token).only("sent_now_at", "waits")
+    assignable = ours.select_for_update().first()
     if assignable is None or not locked:
         raise CollectionChanged("The seal was lost while rendering; another worker has it.")
-    ours = [post.assignment_id for post in (*contents.posts, *contents.left_out)]
-    deleted, _ = Assignment.objects.filter(assignable=assignable, pk__in=ours).delete()
-    if deleted != len(ours) or Assignment.objects.filter(assignable=assignable).exists():
+    rendered = {post.assignment_id for post in (*contents.posts, *contents.left_out)}
+    if set(Assignment.objects.filter(assignable=assignable).values_list("pk", flat=True)) != rendered:
         raise CollectionChanged("The collection changed while it was rendered.")
     return assignable, locked[0]
 
 
 def _end(assignable: Assignable, subscribable: Subscribable, contents: Collected) -> None:
-    """Deletes the collection, clears items that nothing else needs, and moves its newsletter on."""
+    """Deletes the collection, clears the items that no other needs, and moves its newsletter on."""
     assignable.delete()
     clear_unneeded(item_ids=[post.item_id for post in (*contents.posts, *contents.left_out)])
     for hint, why in WHY_LEFT_OUT.items():
-        pks = [post.item_id for post in contents.left_out if post.announce == hint]
-        # On items that no issue ever had, and none will have.
-        unsent = Item.objects.filter(pk__in=pks, state=Item.State.CLEARED, issue_items=None)
-        unsent.update(reason=Trim(Concat("reason", Value(f" {why}"))))
+        if pks := [post.item_id for post in contents.left_out if post.announce == hint]:
+            # On items that no issue ever had, and none will have.
+            unsent = Item.objects.filter(pk__in=pks, state=Item.State.CLEARED, issue_items=None)
+            unsent.update(reason=Trim(Concat("reason", Value(f" {why}"))))
     subscribable.last_completed_wti = contents.within_type_id
     if contents.within_type_id == numbered(subscribable.counter):
         subscribable.counter += 1

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from common.admin.html import when
 from delivery.channels import CHANNELS, channel
 from delivery.models import Lane, ServiceBreaker
-from delivery.rules.breakers import Breaker, Recent, is_too_much, with_refusals
+from delivery.rules.breakers import Breaker, is_too_much, with_refusals
 
 log = logging.getLogger(__name__)
 
@@ -38,16 +38,13 @@ def count_refusals(refusals: Mapping[str, int], *, said: str, now: datetime) -> 
     for service, (breaker, number) in sorted(by_service.items()):
         ServiceBreaker.objects.get_or_create(service=service)
         row = ServiceBreaker.objects.select_for_update(no_key=True).get(service=service)
-        recent = with_refusals(_recent(row), number, now, within=breaker.within)
+        earlier = [(datetime.fromisoformat(minute), count) for minute, count in row.recent]
+        recent = with_refusals(earlier, number, now, within=breaker.within)
         if is_too_much(recent, breaker):
             _open(row, breaker, said, now)
             recent = []
         row.recent = [[minute.isoformat(), number] for minute, number in recent]
         row.save()
-
-
-def _recent(row: ServiceBreaker) -> Recent:
-    return [(datetime.fromisoformat(minute), number) for minute, number in row.recent]
 
 
 def _open(row: ServiceBreaker, breaker: Breaker, said: str, now: datetime) -> None:

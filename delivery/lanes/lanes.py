@@ -5,14 +5,14 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, OuterRef, QuerySet, Subquery, Value
+from django.db.models import Exists, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import StrIndex, Substr
 
-from delivery.channels import channel
+from delivery.channels import CHANNELS, channel
 from delivery.models import Delivery, Lane
 from delivery.rules.accounts import DEFAULT_ACCOUNT
-from subscriptions.models import Destination
+from subscriptions.models import Destination, Subscription
 
 # INSERT … SELECT asks for the account in SQL; a channel has one account, or one for each destination.
 PROBE = "\0"
@@ -35,34 +35,42 @@ def _lane(kind: str, account: str) -> Lane:
     known = Lane.objects.filter(kind=kind, account=account).first()
     if known is not None:
         return known
+    Lane.objects.bulk_create([_new_lane(kind, account)], ignore_conflicts=True)
+    return Lane.objects.get(kind=kind, account=account)
+
+
+def _new_lane(kind: str, account: str) -> Lane:
+    """One with the channel's defaults, not saved. Makes that of the shared account if it is new."""
     ours = channel(kind)
     shared, how, parent = ours.shared_account(account), ours.lane, None
     if shared and shared != account:
         parent = _lane(kind, shared)
     elif ours.account_lane is not None:
         how = ours.account_lane
-    lane, _ = Lane.objects.get_or_create(
-        kind=kind, account=account, defaults={**asdict(how), "parent": parent, "tokens": how.burst}
-    )
-    return lane
+    return Lane(kind=kind, account=account, parent=parent, tokens=how.burst, **asdict(how))
 
 
 def lane_expression(
-    *, kind: str, destinations: "QuerySet[Destination]", options: Mapping[str, str]
+    *, kind: str, recipients: "QuerySet[Subscription]", options: Mapping[str, str]
 ) -> Combinable:
-    """SQL for the lane's key of each row's destination; makes the lanes that are missing."""
+    """SQL for the lane's key of each recipient's destination; makes the lanes that are missing."""
     account = channel(kind).lane_account(PROBE, options)
     if account != PROBE:
         return Value(_lane(kind, account).pk)
-    for core in destinations.values_list("core", flat=True).iterator():
-        _lane(kind, core)
     lanes = Lane.objects.filter(kind=kind, account=OuterRef("destination__core"))
+    missing = recipients.filter(~Exists(lanes)).order_by().values_list("destination__core", flat=True)
+    Lane.objects.bulk_create([_new_lane(kind, core) for core in missing], ignore_conflicts=True)
     return Subquery(lanes.values("pk")[:1])
+
+
+def has_recipient_domains(kind: str) -> bool:
+    """Whether its recipients have domains, which may be limited."""
+    return kind in CHANNELS and bool(channel(kind).domain("a@example.org"))
 
 
 def domain_expression(kind: str) -> Combinable:
     """SQL for the recipient's domain: what stands after the @ of an address, else nothing."""
-    if not channel(kind).domain("a@example.org"):
+    if not has_recipient_domains(kind):
         return Value("")
     core = F("destination__core")
     return Substr(core, StrIndex(core, Value("@")) + 1, 255)

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import F, Q, Sum, prefetch_related_objects
 
+from delivery.lanes.lanes import has_recipient_domains
 from delivery.models import Delivery, Lane, LaneDomain, LaneUse
 from delivery.rules.lanes import EXPECTED_RATE, claimable, slowed
 from delivery.rules.limits import (
@@ -225,6 +226,8 @@ def _take_tokens(row: Lane | LaneDomain, number: int, now: datetime) -> None:
 
 def _domains(lane: Lane) -> dict[str, LaneDomain]:
     """The domains that have a row, read once for each lane object: the caller has just locked and read it."""
+    if not has_recipient_domains(lane.kind):
+        return {}
     prefetch_related_objects([lane], "domains")
     return {row.domain: row for row in lane.domains.all()}
 

@@ -16,6 +16,7 @@ from delivery.rendering.notes import Notes, note_of, with_notes
 from delivery.rendering.placeholders import Placeholders
 from delivery.rendering.posts import LetterPost, letter_html, letter_post
 from delivery.rendering.shortening import ROOMS, UNCUT_ROOMS, LetterRoom, fair_share
+from feeds.parsing.entry import Entry
 
 __all__ = ["IssueFacts", "Rendered", "render_issue"]
 
@@ -48,14 +49,14 @@ def render_issue(facts: IssueFacts) -> Rendered:
     return rendered
 
 
-def without_letter(facts: IssueFacts) -> Rendered:
+def without_letter(
+    entries: Sequence[Entry], language: str, *, subject: str = "", announcement: str = ""
+) -> Rendered:
     """What an issue is called, for a channel that takes its posts and reads no letter. Raises LetterError."""
-    if not facts.entries:
+    if not entries:
         raise LetterError(NO_POSTS_IN_IT)
-    with translation.override(spoken(facts.language)), timezone.override(facts.zone):
-        title = subjects.title(facts.entries, facts.language)
-        subject = facts.subject or subjects.subject_line(facts)
-    return Rendered(title=title, subject=subject, html="", text="", holes={})
+    title = subjects.title(entries, language)
+    return Rendered(title=title, subject=subject or title, html="", text=announcement, holes={})
 
 
 def usual_template(facts: IssueFacts) -> str:

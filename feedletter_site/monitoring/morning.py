@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Q
 from django.utils.safestring import SafeString
 
 from common.admin.day_plot import DayValue, day_plot
@@ -64,10 +64,7 @@ def going_out_next(now: datetime) -> list[NextOut]:
     oldest = Assignable.objects.filter(period_end=None).order_by("opened_at", "pk")
     either = Q(pk__in=soonest.values("pk")[:NEXT_SHOWN]) | Q(pk__in=oldest.values("pk")[:NEXT_SHOWN])
     rows: Any = Assignable.objects.filter(either).select_related("subscribable")
-    rows = rows.order_by("opened_at", "pk").annotate(
-        held=Count("assignments", filter=Q(assignments__left_out_at=None)),
-        left_out=Count("assignments", filter=Q(assignments__left_out_at__isnull=False)),
-    )
+    rows = rows.order_by("opened_at", "pk").counted()
     dates = {row: _date_of(row) for row in rows}
     dated = sorted((row for row in dates if dates[row]), key=lambda row: (dates[row], row.pk))
     filling = [row for row in dates if not dates[row]]

@@ -6,6 +6,7 @@ A feed that people read here only loses its letters: with it they would lose the
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from common.refused import Refused
 from common.text import counted
@@ -13,7 +14,7 @@ from feeds.models import Feed, Item
 from feeds.polling.store import DROPPED
 from feeds.rules.only_read import LETTERS_ENDED
 from subscriptions.collections.assign import lock_for_membership
-from subscriptions.models import Subscribable
+from subscriptions.models import Assignment, Subscribable
 
 STILL_READ = "People read it here, so it stays, and is read on."
 
@@ -86,7 +87,8 @@ def clear_unneeded(*, item_ids: list[int]) -> int:
     )
     pks = [item.pk for item in locked.only("pk")]
     # A new statement sees what another completion committed while we waited for the locks.
-    done = Item.objects.filter(pk__in=pks, state=Item.State.ASSIGNED, assignments=None)
+    needed = Exists(Assignment.objects.filter(item=OuterRef("pk")))
+    done = Item.objects.filter(~needed, pk__in=pks, state=Item.State.ASSIGNED)
     return done.update(state=Item.State.CLEARED, entry=None, content_hash="")
 
 

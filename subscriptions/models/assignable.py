@@ -16,6 +16,10 @@ class AssignableQuerySet(models.QuerySet["Assignable"]):
         """Collections worth a look: not sealed by a live worker, not backing off."""
         return self.filter(Q(seal_token=None) | Q(seal_until__lt=now)).filter(next_try_at__lte=now)
 
+    def counted(self) -> Self:
+        """With how many posts of each are kept (`held`), and how many an editor has left out (`left_out`)."""
+        return self.annotate(held=KEPT, left_out=LEFT_OUT)
+
 
 class Assignable(models.Model):
     """An open collection. Its period is stored, never parsed back from its within_type_id.
@@ -79,6 +83,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
 # The posts of a collection that are to be sent, for an annotation.
 KEPT = models.Count("assignments", filter=Q(assignments__left_out_at=None))
+LEFT_OUT = models.Count("assignments", filter=Q(assignments__left_out_at__isnull=False))
 
 
 class Assignment(models.Model):

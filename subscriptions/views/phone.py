@@ -61,7 +61,8 @@ def enter_code(request: HttpRequest) -> HttpResponse:
     if told is None or newsletter is None or not told.get("core"):
         return HttpResponseRedirect(reverse("subscriptions:newsletters"))
     now, tries = utcnow(), int(told.get("tries", "0"))
-    is_late = now >= _asked_at(told) + codes.CODE_GOOD_FOR
+    asked_at = datetime.fromtimestamp(float(told.get("at", "0")), tz=now.tzinfo)
+    is_late = now >= asked_at + codes.CODE_GOOD_FOR
     context: dict[str, Any] = {
         "newsletter": newsletter,
         "number": told.get("label", ""),
@@ -93,7 +94,3 @@ def enter_code(request: HttpRequest) -> HttpResponse:
     # Confirmed by now: it shows what comes when, and leads to the page where it is managed.
     place = links.confirm_url(*confirmed, now=now).removeprefix(settings.SITE_URL)
     return HttpResponseRedirect(place, status=303)
-
-
-def _asked_at(told: dict[str, str]) -> datetime:
-    return datetime.fromtimestamp(float(told.get("at", "0")), tz=utcnow().tzinfo)

@@ -22,6 +22,11 @@ SCENES = {
         "http://letters.harbour.example",
         "Harbour Notes <letters@harbour.example>",
     ),
+    "bridges": (
+        "tests.documentation.bridge_pictures",
+        "http://letters.harbour.example",
+        "Harbour Notes <letters@harbour.example>",
+    ),
     "tutorial": (
         "tests.documentation.tutorial_pictures",
         "http://127.0.0.1:8000",

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.documentation import demo_pictures, tutorial_pictures
+from tests.documentation import bridge_pictures, demo_pictures, tutorial_pictures
 from tests.documentation.shots import IMAGES, looks_same, packed
 from tests.pictures import drawn
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
-MADE = {*demo_pictures.PICTURES, *tutorial_pictures.PICTURES}
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+MADE = {*demo_pictures.PICTURES, *bridge_pictures.PICTURES, *tutorial_pictures.PICTURES}
 SHOWN = {
     (page.parent / place).resolve()
     for page in PAGES

@@ -134,12 +134,9 @@ class DestinationForm(KindForm):
     @property
     def words(self) -> dict[str, list[str]]:
         """What was typed and is no secret: it stands in the form again if the service says no."""
-        open_ = [name for name, field in self.fields.items() if not _is_unseen(field)]
+        types = {name: getattr(field.widget, "input_type", "") for name, field in self.fields.items()}
+        open_ = [name for name, kind in types.items() if kind != "password"]
         return {name: self.data.getlist(name) for name in open_ if name in self.data}  # type: ignore[attr-defined]
-
-
-def _is_unseen(field: forms.Field) -> bool:
-    return getattr(field.widget, "input_type", "") == "password"
 
 
 class ApplicationForm(forms.Form):

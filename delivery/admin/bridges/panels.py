@@ -118,13 +118,16 @@ def _last_posts(bridge: Subscribable) -> SafeString:
     changes = changes_of(rows)
     return html_table(
         ("post", "when", "how it went"),
-        ((_named(row), when(row.sent_at or row.created_at), _how(row, changes.get(row.pk))) for row in rows),
+        (
+            (
+                link_to(row, row.issue.title if row.issue else "Test post"),
+                when(row.sent_at or row.created_at),
+                _how(row, changes.get(row.pk)),
+            )
+            for row in rows
+        ),
         "Nothing was posted so far.",
     )
-
-
-def _named(row: Delivery) -> SafeString:
-    return link_to(row, row.issue.title if row.issue else "Test post")
 
 
 def _how(row: Delivery, changes: SentChanges | None) -> Any:

@@ -147,17 +147,14 @@ def _listed(lines: Sequence[Line], room: int) -> list[str]:
     """A line for each post of a digest, as many as there is room for, and how many more there are."""
     made: list[str] = []
     for number, line in enumerate(lines):
-        text = f"• {written(FittingPart(_short(line.title), link=line.link))}"
+        title = cut_at_word(line.title, lambda part: len(part) <= TITLE_LIMIT)
+        text = f"• {written(FittingPart(title, link=line.link))}"
         more = f"… and {len(lines) - number:,} more"
         room -= len(text) + 1
         if room < len(more) + 1:
             return [*made, more]
         made.append(text)
     return made
-
-
-def _short(title: str) -> str:
-    return cut_at_word(title, lambda part: len(part) <= TITLE_LIMIT)
 
 
 def _thread_name(said: Announcement, template: str) -> str:

@@ -54,7 +54,10 @@ def notice_of(said: Announcement, options: Mapping[str, str], recipient: Recipie
     for titles in (MOST_TITLES, 10, 0):
         listed = [] if template or said.own_words else listed_parts(said, titles)
         try:
-            parts = fitted([*parts_of(said, template), *listed], lambda pieces: _fits(notice(pieces)))
+            parts = fitted(
+                [*parts_of(said, template), *listed],
+                lambda pieces: size_of(notice(pieces)) <= LONGEST_CONTENT,
+            )
             return notice(parts, said.refusal)
         except DoesNotFit:
             continue
@@ -64,10 +67,6 @@ def notice_of(said: Announcement, options: Mapping[str, str], recipient: Recipie
 def size_of(notice: Notice) -> int:
     """In octets, of the whole content."""
     return len(json.dumps(notice.content(), ensure_ascii=False).encode("utf-8", "replace"))
-
-
-def _fits(notice: Notice) -> bool:
-    return size_of(notice) <= LONGEST_CONTENT
 
 
 def _text(part: FittingPart) -> str:

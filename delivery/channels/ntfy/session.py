@@ -107,7 +107,8 @@ def check_topic(
             answer = client.transport.answer
             if not headers or answer is None or answer.status != 403:
                 raise
-            client.call("GET", f"{config['server_url']}/v1/account", read=_account, headers=headers)
+            url = f"{config['server_url']}/v1/account"
+            client.call("GET", url, read=lambda answer: an_id(answer.at("username")), headers=headers)
 
 
 def _credentials(config: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:
@@ -126,7 +127,3 @@ def _published(answer: ApiResponse) -> str:
 def _success(answer: ApiResponse) -> None:
     if answer.at("success") is not True:
         raise UnreadableAnswer("no success")
-
-
-def _account(answer: ApiResponse) -> str:
-    return an_id(answer.at("username"))

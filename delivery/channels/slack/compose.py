@@ -136,14 +136,11 @@ def _marked(parts: Sequence[FittingPart], written: Callable[[str], str]) -> str:
         if not part.link
         else part.link
         if part.text == part.link
-        else f"[{written(part.text)}]({_bracketless(part.link)})"
+        # A bracket of the address would end it.
+        else f"[{written(part.text)}]({part.link.replace('(', '%28').replace(')', '%29')})"
         for part in parts
         if part.text
     )
-
-
-def _bracketless(link: str) -> str:
-    return link.replace("(", "%28").replace(")", "%29")
 
 
 def _unmentioned(text: str) -> str:

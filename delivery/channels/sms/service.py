@@ -1,7 +1,5 @@
 """What Twilio's answers mean: https://www.twilio.com/docs/api/errors."""
 
-from typing import Any
-
 from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.transport import ApiResponse
 
@@ -37,15 +35,11 @@ def said_in(answer: ApiResponse) -> str:
     return f"{words} ({code})" if isinstance(code, int) and str(code) not in words else words
 
 
-def _code(answer: ApiResponse) -> Any:
-    # An account that is not there is not found, without a code in some answers.
-    return 20003 if answer.status == 401 else answer.at("code")
-
-
 TWILIO = ApiService(
     name="Twilio",
     words=said_in,
-    code=_code,
+    # An account that is not there is not found, without a code in some answers.
+    code=lambda answer: 20003 if answer.status == 401 else answer.at("code"),
     verdicts={
         **dict.fromkeys(_GONE, Verdict.DESTINATION),
         **dict.fromkeys(_ACCOUNT, Verdict.SHARED),

@@ -108,7 +108,7 @@ class TelegramSession(ApiSession):
         """Deletes it; Sent too if it is gone already."""
         client = self.api(now)
         try:
-            self.call(client, "deleteMessage", _of(remote_id), _done)
+            self.call(client, "deleteMessage", _of(remote_id), lambda _: None)
         except Failed as failed:
             if not any(words in said_by(_answer(client)) for words in MESSAGE_GONE):
                 return failed.outcome
@@ -149,17 +149,10 @@ def _sent(answer: ApiResponse) -> Sent:
     """What stands there now, and its link, which that of a private group is for its members. Raises
     UnreadableAnswer."""
     result = result_of(answer)
-    number, chat, name = result.get("message_id"), answer.at("result", "chat", "id"), _name(answer)
+    number, chat = result.get("message_id"), answer.at("result", "chat", "id")
+    name = answer.text_at("result", "chat", "username")
+    name = name if NAME.fullmatch(name) else ""
     if not isinstance(number, int) or not isinstance(chat, int):
         raise UnreadableAnswer("Telegram named no message.")
     place = name or (f"c/{inner}" if (inner := str(chat).removeprefix(SUPERGROUP)) != str(chat) else "")
     return Sent(remote_id=f"{chat}/{number}", url=f"https://t.me/{place}/{number}" if place else "")
-
-
-def _name(answer: ApiResponse) -> str:
-    name = answer.at("result", "chat", "username")
-    return name if isinstance(name, str) and NAME.fullmatch(name) else ""
-
-
-def _done(answer: ApiResponse) -> None:
-    """That it was a success is all that has to be read."""

@@ -123,7 +123,10 @@ class WebPushSession(ApiSession):
                 "Topic": topic,
             }
             try:
-                client.call("POST", message.endpoint, read=_taken, posting=True, data=body, headers=headers)
+                # 201 is what RFC 8030 §5 says; some answer with another success.
+                client.call(
+                    "POST", message.endpoint, read=lambda _: None, posting=True, data=body, headers=headers
+                )
                 return Sent(topic)
             except Failed as failed:
                 outcome = failed.outcome
@@ -153,7 +156,3 @@ def _of_this_device(outcome: Outcome, host: str) -> Outcome:
     if text.startswith((f"{host} answered 401", f"{host} answered 403")):
         text += f" {NOT_ACCEPTED}"
     return replace(outcome, text=text, stops_lane=False, suspect=False)
-
-
-def _taken(answer: ApiResponse) -> None:
-    """201 is what RFC 8030 §5 says; some answer with another success."""

@@ -12,7 +12,7 @@ from delivery.engine.claim import claim_due
 from delivery.engine.leases import reap_expired
 from delivery.engine.outcomes import record_outcomes
 from delivery.engine.send_task import ClaimedDelivery
-from delivery.issues.complete import _seal, complete_collection
+from delivery.issues.complete import _sealed, complete_collection
 from delivery.issues.contents import Collected, collected
 from delivery.issues.store import store_issue
 from delivery.models import Delivery, Issue, IssueItem
@@ -58,7 +58,7 @@ def a_daily_collection() -> tuple[Any, Any, Any]:
 def test_an_assign_that_was_first_is_in_the_collection_that_is_sealed() -> None:
     _, held, coming = a_daily_collection()
     assignable = Assignable.objects.get()
-    _, sealed = beside(lambda: assign_item(item_id=coming.pk, now=NOW), lambda: _seal(assignable.pk, LATER))
+    _, sealed = beside(lambda: assign_item(item_id=coming.pk, now=NOW), lambda: _sealed(assignable.pk, LATER))
     assert sealed is not None
     assert {post.item_id for post in collected(assignable).posts} == {held.pk, coming.pk}
 
@@ -72,7 +72,7 @@ def test_an_assign_beside_a_seal_goes_into_another_collection() -> None:
         Item.objects.filter(pk=coming.pk).update(final_at=NOW)
         return assign_item(item_id=coming.pk, now=LATER)
 
-    sealed, assigned = beside(lambda: _seal(assignable.pk, LATER), becomes_final_and_is_assigned)
+    sealed, assigned = beside(lambda: _sealed(assignable.pk, LATER), becomes_final_and_is_assigned)
     assert sealed is not None
     assert {post.item_id for post in collected(assignable).posts} == {held.pk}
     assert assigned

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from delivery.issues.complete import _seal, _unseal, complete_collection, complete_due
+from delivery.issues.complete import _sealed, _unseal, complete_collection, complete_due
 from delivery.issues.contents import collected
 from delivery.issues.store import CollectionChanged, store_issue
 from delivery.models import Delivery, Issue
@@ -89,11 +89,10 @@ def test_an_error_that_holds_what_no_database_takes_is_recorded_all_the_same() -
 
 
 def sealed(subscribable: Subscribable) -> tuple[Assignable, uuid.UUID]:
-    collection = open_collection(subscribable)
-    token = _seal(collection.pk, MIDNIGHT)
-    assert token is not None
-    collection.refresh_from_db()
-    return collection, token
+    collection = _sealed(open_collection(subscribable).pk, MIDNIGHT)
+    assert collection is not None
+    assert collection.seal_token is not None
+    return collection, collection.seal_token
 
 
 def store(collection: Assignable, token: uuid.UUID, contents: Any) -> Issue:

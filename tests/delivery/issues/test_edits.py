@@ -245,7 +245,7 @@ class TestBesideTheCompletion:
         assert titles() == [item.title for item in items[1:]]
 
     def test_an_edit_that_was_second_is_refused_and_changes_nothing(self) -> None:
-        from delivery.issues.complete import _seal
+        from delivery.issues.complete import _sealed
 
         collection, items = a_collection()
 
@@ -255,8 +255,8 @@ class TestBesideTheCompletion:
             except CannotEdit as error:
                 return str(error)
 
-        token, said = beside(lambda: _seal(collection.pk, MIDNIGHT), edit)
-        assert token is not None
+        sealed, said = beside(lambda: _sealed(collection.pk, MIDNIGHT), edit)
+        assert sealed is not None
         assert "nothing was changed" in said
         Assignable.objects.update(seal_token=None, seal_until=None)
         complete()
