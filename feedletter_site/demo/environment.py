@@ -16,7 +16,7 @@ from feedletter_site import env
 from feedletter_site.demo.discord.interactions import Application
 from feedletter_site.demo.discord.places import API as DISCORD_API
 from feedletter_site.demo.discord.portal import KEPT_IN
-from feedletter_site.demo.services import KEY
+from feedletter_site.demo.services import KEY_NAME
 from feedletter_site.demo.timeline import PICTURES, POSTS
 from feedletter_site.management.commands.up import EVERYWHERE
 
@@ -98,7 +98,7 @@ def application_settings() -> dict[str, str]:
     key = Ed25519PrivateKey.generate()
     ours = Application(APPLICATION, key, secrets.token_urlsafe(32))
     return {
-        KEY: key.private_bytes_raw().hex(),
+        KEY_NAME: key.private_bytes_raw().hex(),
         "DISCORD_APPLICATION_ID": ours.id,
         "DISCORD_BOT_TOKEN": ours.bot_token,
         "DISCORD_PUBLIC_KEY": ours.public_key,

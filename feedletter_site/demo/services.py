@@ -30,7 +30,7 @@ from feedletter_site.demo.timeline import Timeline
 
 LONGEST_REQUEST = 20 * 2**20
 # The private half of DISCORD_PUBLIC_KEY: only the demo's Discord signs with it.
-KEY = "FEEDLETTER_DEMO_DISCORD_KEY"
+KEY_NAME = "FEEDLETTER_DEMO_DISCORD_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Elsewhere:
 
 def application_here() -> Application:
     """The demo's, of this environment."""
-    key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(os.environ[KEY]))
+    key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(os.environ[KEY_NAME]))
     return Application(os.environ["DISCORD_APPLICATION_ID"], key, os.environ["DISCORD_BOT_TOKEN"])
 
 
@@ -92,7 +92,7 @@ class ServicesServer(ThreadingHTTPServer):
     def page(self, request: ApiRequest) -> PageAnswer:
         """What people look at."""
         if (of_discord := self.pages.answer(request)) is not None:
-            return replace(of_discord, policy=pages.POLICY)
+            return replace(of_discord, policy=pages.DISCORD_POLICY)
         path = request.path.strip("/")
         folder, _, name = path.partition("/")
         if path == mastodon.MASTODON:

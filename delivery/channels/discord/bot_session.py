@@ -130,8 +130,8 @@ class BotSession(DiscordSession):
         reaches_back = len(newest) < MESSAGES_LOOKED_AT or _posted_at(newest[-1]["id"]) < since
         if is_told_all and reaches_back:
             return None
-        why = "it is too long ago" if is_told_all else "the bot may not read the channel's message history"
-        return Ambiguous(f"Whether the post went out could not be looked up: {why}.", holds=True)
+        hidden = "it is too long ago" if is_told_all else "the bot may not read the channel's message history"
+        return Ambiguous(f"Whether the post went out could not be looked up: {hidden}.", holds=True)
 
     def _ask(self, client: ApiClient, url: str, read: Callable[[ApiResponse], T]) -> T:
         return client.call("GET", url, headers=self.headers(), read=read)

@@ -28,6 +28,7 @@ from feedletter_site.demo.discord.limits import (
     refuse_answer,
     refuse_message,
 )
+from feedletter_site.demo.discord.payloads import Body
 
 ANSWER_SECONDS = 3.0
 TOKEN_LIVES = timedelta(minutes=15)
@@ -39,7 +40,6 @@ UNKNOWN_WEBHOOK = ApiAnswer({"message": "Unknown Webhook", "code": 10015}, 404)
 UNKNOWN_MESSAGE = ApiAnswer({"message": "Unknown Message", "code": 10008}, 404)
 EXPIRED = ApiAnswer({"message": "Invalid Webhook Token", "code": 50027}, 401)
 
-Body = dict[str, Any]
 # Posts a body with headers to an address; returns the status and the body of the answer. Raises OSError.
 Deliver = Callable[[str, bytes, Mapping[str, str]], tuple[int, bytes]]
 
@@ -128,7 +128,8 @@ class Interactions:
         exchange = self._begun(payload, number, edit)
         began = time.monotonic()
         try:
-            status, said = self._delivered(exchange.payload)
+            body = json.dumps(exchange.payload).encode()
+            status, said = self.deliver(self.endpoint, body, self._headers(body))
             if time.monotonic() - began > ANSWER_SECONDS:
                 raise NoAnswer("It took longer than three seconds.")
             if status != 200:
@@ -214,10 +215,6 @@ class Interactions:
             while len(self.exchanges) > MOST_EXCHANGES:
                 del self.exchanges[next(iter(self.exchanges))]
         return made
-
-    def _delivered(self, payload: Body) -> tuple[int, bytes]:
-        body = json.dumps(payload).encode()
-        return self.deliver(self.endpoint, body, self._headers(body))
 
     def _headers(self, body: bytes) -> dict[str, str]:
         return self.application.headers(body, str(int(self.clock().timestamp())))

@@ -13,7 +13,7 @@ _TOKEN = re.compile(
     r"|`(?P<code>[^`]+)`|(?P<bold>\*\*)"
 )
 _ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
-LONGEST_LINK = 60
+LONGEST_ADDRESS = 60
 LATEST_TIME = 2**35
 UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
@@ -58,7 +58,7 @@ def _line(text: str, channels: Mapping[str, str], people: Mapping[str, str], now
 
 
 def _link(url: str, words: str) -> str:
-    short = words if len(words) <= LONGEST_LINK or words != url else f"{words[:LONGEST_LINK]}…"
+    short = words if len(words) <= LONGEST_ADDRESS or words != url else f"{words[:LONGEST_ADDRESS]}…"
     return f'<a href="{escape(url)}">{escape(short)}</a>'
 
 

@@ -25,13 +25,13 @@ from feedletter_site.demo.discord.places import (
     GUILD_NAME,
 )
 
-POLICY = (
+DISCORD_POLICY = (
     "default-src 'none'; img-src 'self' data: https: http://127.0.0.1:*; style-src 'self'; "
     "script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 ASSETS = Path(__file__).parent / "assets"
 TYPES = {"channel.css": "text/css; charset=utf-8", "channel.js": "text/javascript; charset=utf-8"}
-TEMPLATES = Engine(dirs=[str(ASSETS)])
+PAGE_TEMPLATES = Engine(dirs=[str(ASSETS)])
 # Where it is said that a bot has come.
 FIRST_CHANNEL = "news"
 MEMBER = payloads.Member(ADA, ADA_NAME, permissions=str(MANAGE_GUILD))
@@ -143,19 +143,15 @@ class DiscordPages:
         """As Discord asks whoever follows an invite link."""
         if request.query.get("client_id") != self.interactions.application.id:
             return _page("invitation.html", "There is no such application", status=404)
+        first = _channel_called(FIRST_CHANNEL)
+        if request.method == "POST" and GUILD not in self.portal.known.guilds:
+            self.portal.install(GUILD, GUILD_NAME)
+            author = {"id": self.interactions.application.id}
+            self.api.timeline.add(DISCORD, {"type": JOINED, "channel_id": first, "author": author})
         if request.method == "POST":
-            self._join()
-            return _leads_to(path_of(_channel_called(FIRST_CHANNEL)))
+            return _leads_to(path_of(first))
         title = f"Add {BOT_NAME} to a server"
         return _page("invitation.html", title, name=BOT_NAME, server=GUILD_NAME)
-
-    def _join(self) -> None:
-        if GUILD in self.portal.known.guilds:
-            return
-        self.portal.install(GUILD, GUILD_NAME)
-        author = {"id": self.interactions.application.id}
-        hello = {"type": JOINED, "channel_id": _channel_called(FIRST_CHANNEL), "author": author}
-        self.api.timeline.add(DISCORD, hello)
 
     def _shown(
         self, channel: str, *, line: str = "", wrong: str = "", asking: Exchange | None = None
@@ -213,7 +209,7 @@ def _place(channel: str) -> payloads.Place:
 def _page(template: str, title: str, *, status: int = 200, **said: Any) -> PageAnswer:
     # This process has no apps, whose formats numbers would be written in.
     context = Context({"title": title, **said}, use_l10n=False)
-    html = TEMPLATES.get_template(template).render(context)
+    html = PAGE_TEMPLATES.get_template(template).render(context)
     return PageAnswer(html.encode(), status=status)
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,8 @@ class Portal:
     @property
     def commands(self) -> list[dict[str, Any]]:
         """Those of all servers."""
-        return self.known.commands.get(self._place(), [])
+        place = f"/applications/{self.interactions.application.id}/commands"
+        return self.known.commands.get(place, [])
 
     def install(self, guild: str, name: str) -> None:
         """Adds the application to a server, and tells it."""
@@ -50,7 +52,8 @@ class Portal:
         url = self.known.application.get("event_webhooks_url", "")
         data = {"integration_type": 0, "guild": {"id": guild, "name": name, "preferred_locale": "en-US"}}
         event = {"type": 1, "event": {"type": "APPLICATION_AUTHORIZED", "data": data}}
-        if url:
+        # A program that is down misses it, and learns of the server from the first command.
+        with suppress(OSError):
             self.interactions.tell(url, event)
 
     def answer(self, request: ApiRequest, place: str) -> ApiAnswer:
@@ -60,18 +63,15 @@ class Portal:
                 return ApiAnswer({"id": found[1], "name": self.known.guilds[found[1]]})
             return ApiAnswer({"message": "Unknown Guild", "code": 10004}, 404)
         if place == "/applications/@me":
-            return self._changed(json.loads(request.body)) if request.method == "PATCH" else self._about()
+            is_change = request.method == "PATCH"
+            return self._changed(json.loads(request.body) if is_change else {})
         if place.endswith("/commands/permissions"):
             return ApiAnswer(self.known.grants)
         if re.fullmatch(rf"/applications/{self.interactions.application.id}(/guilds/\d+)?/commands", place):
-            return self._put(place, request) if request.method == "PUT" else self._listed(place)
+            if request.method == "PUT" and (refusal := self._put(place, json.loads(request.body))):
+                return refusal
+            return ApiAnswer(self.known.commands.get(place, []))
         return NOT_FOUND
-
-    def _place(self) -> str:
-        return f"/applications/{self.interactions.application.id}/commands"
-
-    def _about(self) -> ApiAnswer:
-        return ApiAnswer(self.known.application)
 
     def _changed(self, changes: Mapping[str, Any]) -> ApiAnswer:
         """An address is called before it is believed."""
@@ -81,10 +81,10 @@ class Portal:
         self.interactions.endpoint = url or self.interactions.endpoint
         self.known.application.update(changes)
         self._keep()
-        return self._about()
+        return ApiAnswer(self.known.application)
 
-    def _put(self, place: str, request: ApiRequest) -> ApiAnswer:
-        wanted = json.loads(request.body)
+    def _put(self, place: str, wanted: list[dict[str, Any]]) -> ApiAnswer | None:
+        """Returns a refusal."""
         try:
             refuse_commands(wanted)
         except (InvalidBody, LookupError, TypeError) as error:
@@ -94,10 +94,7 @@ class Portal:
             {**one, "id": str(FIRST_COMMAND_ID + number)} for number, one in enumerate(wanted)
         ]
         self._keep()
-        return self._listed(place)
-
-    def _listed(self, place: str) -> ApiAnswer:
-        return ApiAnswer(self.known.commands.get(place, []))
+        return None
 
     def _keep(self) -> None:
         if self._file:
