@@ -8,6 +8,7 @@ import pytest
 from chat.alerts.post import post_alerts
 from chat.alerts.troubles import note_troubles
 from chat.guilds.feeds import KEPT_AFTER_REMOVAL, forget_old
+from chat.interactions.work import answer_due
 from chat.models import BotFeed, Guild, GuildFeed, ServerAlert
 from delivery.models import Delivery, ServiceAccount
 from feeds.models import Feed
@@ -89,8 +90,6 @@ def test_a_channel_that_refuses_us_is_told_of_once_and_not_called_again(
     # Another channel makes it well again.
     service.channels["1200000000000000007"] = GUILD
     ada.command("feed move", feed="1", channel="1200000000000000007")
-    from chat.interactions.work import answer_due
-
     answer_due()
     a_new_post(site, rounds, posts=6)
     assert posted(service)[-1:] == ["Post 6"]
