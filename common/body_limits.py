@@ -11,17 +11,23 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """`largest` in bytes, or None where the view counts for itself; `files` are for staff only."""
+    """`largest` in bytes, or None where the view counts for itself.
+
+    `files` are for staff, and `for_users` for whoever is signed in. Others send no more than a form.
+    """
 
     largest: int | None = MAX_FORM_BYTES
     files: bool = False
+    for_users: bool = False
 
 
-def takes_body(largest: int | None, *, files: bool = False) -> Callable[[View], View]:
+def takes_body(
+    largest: int | None, *, files: bool = False, for_users: bool = False
+) -> Callable[[View], View]:
     """Marks a view that takes more than a form."""
 
     def mark(view: View) -> View:
-        view.body_limit = BodyLimit(largest, files)  # type: ignore[attr-defined]
+        view.body_limit = BodyLimit(largest, files, for_users)  # type: ignore[attr-defined]
         return view
 
     return mark

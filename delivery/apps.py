@@ -14,6 +14,7 @@ class DeliveryConfig(AppConfig):
         from common.ports.events import happened
         from common.ports.figures import add_figures
         from common.ports.panels import install_later
+        from common.ports.site_mail import install_site_mail
         from delivery.bounces import list_growth
         from delivery.bounces.esp_events import on_tracking
         from delivery.bridges.corrections import refuse_changed_digests
@@ -21,6 +22,7 @@ class DeliveryConfig(AppConfig):
         from delivery.checks import check_email
         from delivery.customisation import refuse_wrong_sender, refuse_wrong_template
         from delivery.issues import progress
+        from delivery.letters.site_mail import SiteMailByLane
         from delivery.privacy.personal_data import install as install_held_data
         from delivery.privacy.personal_data import needed
         from delivery.views.branding import install as install_looks
@@ -40,3 +42,4 @@ class DeliveryConfig(AppConfig):
         install_looks()
         checks_of_later_apps.extend((refuse_wrong_template, refuse_wrong_sender, refuse_changed_digests))
         kept_by.append(needed)
+        install_site_mail(SiteMailByLane())

@@ -9,6 +9,7 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django_celery_beat.models import (
     ClockedSchedule,
     CrontabSchedule,
@@ -19,10 +20,11 @@ from django_celery_beat.models import (
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelect2MultipleWidget
 
-from common.admin.html import moment_of
+from common.admin.html import ADMIN_LINK, moment_of, object_url
 from common.admin.page_words import EmptyList, PageWords, words_of
 from common.admin.questions import asks
 from feedletter_site.api.admin import ApiTokenAdmin
+from reader.models import Reader
 
 __all__ = ["ApiTokenAdmin"]
 
@@ -67,6 +69,14 @@ class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
         "admin:auth_user_add",
         "auth.add_user",
     )
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Who reads here is erased first, by their page: here Django would list what they read."""
+        users = [user.pk for user in objs]
+        if readers := Reader.objects.filter(user__in=users):
+            words = ADMIN_LINK + " reads here: erase the reader first, then delete the user."
+            return [], {}, set(), [format_html(words, object_url(reader), reader) for reader in readers]
+        return super().get_deleted_objects(objs, request)
 
 
 @admin.register(Group)

@@ -93,6 +93,14 @@ ADMIN_LOOK = {
                 ],
             },
             {
+                "title": "Reading",
+                "collapsible": True,
+                "items": [
+                    _page("Readers", "chrome_reader_mode", "reader_reader_changelist"),
+                    _page("Invitations", "person_add", "reader_invitation_changelist"),
+                ],
+            },
+            {
                 "title": "Discord servers",
                 "collapsible": True,
                 "items": [

@@ -51,12 +51,6 @@ class KeptAnswerMiddleware:
         return answer
 
 
-def shown_once(response: HttpResponse) -> HttpResponse:
-    """Marks a page that must not be kept, because of a secret in it."""
-    response.shown_once = True  # type: ignore[attr-defined]
-    return response
-
-
 def _without_parameter(request: HttpRequest) -> str:
     """Takes the page's token out of the address: no view knows it."""
     token = request.GET.get(PARAMETER, "")

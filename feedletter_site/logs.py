@@ -15,9 +15,10 @@ from django.utils.log import configure_logging
 STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-# After these an address has a key: whoever has that may act for a reader, a hub, the first admin or a bridge.
+# After these an address has a key: whoever has that may act for a reader, a hub, the first admin, a person
+# who is invited, or a bridge.
 _KEY = re.compile(
-    r"(/(?:confirm|unsubscribe|manage|sign-in|setup|websub)/+)[^/\s?#&\"'<>\\]+"
+    r"(/(?:confirm|unsubscribe|manage|sign-in|setup|websub|invitation)/+)[^/\s?#&\"'<>\\]+"
     r"|(\binvitation=)[^\s&#\"'<>\\]+|(/bridge-connected/+(?:\?|%3F))[^\s#\"'<>\\]+",
     re.IGNORECASE,
 )

@@ -139,8 +139,8 @@ class HostMiddleware(Middleware):
 class BodyLimitMiddleware(Middleware):
     """Refuses a body that is larger than its view takes, before any of it is read (RFC 9110, 15.5.14).
 
-    Files are written to the disk for staff only, and only by views that ask for one. Any other view drops
-    them, because FILE_UPLOAD_HANDLERS is empty.
+    Files are written to the disk only by views that ask for one: for staff, or for whoever is signed in. Any
+    other view drops them, because FILE_UPLOAD_HANDLERS is empty.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -159,6 +159,8 @@ class BodyLimitMiddleware(Middleware):
         largest = MAX_FORM_BYTES if limit.files else limit.largest
         if request.user.is_staff:
             largest = max(limit.largest, STAFF)
+        if request.user.is_staff or (limit.for_users and request.user.is_authenticated):
+            largest = max(limit.largest, largest)
             if limit.files:
                 request.upload_handlers = [
                     MemoryFileUploadHandler(request),

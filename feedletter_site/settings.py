@@ -296,6 +296,8 @@ CELERY_TASK_ROUTES = {
 } | {
     # Putting posts into channels, which letters never wait for.
     "reader.place": {"queue": "reader"},
+    "reader.mentions": {"queue": "reader"},
+    "reader.compose": {"queue": "reader"},
     "reader.prune": {"queue": "reader"},
     # These are seldom and short, and share the queue of the stage that they serve.
     "feeds.pushes": {"queue": "poll"},

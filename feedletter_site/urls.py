@@ -21,8 +21,7 @@ from delivery.views.esp_webhook import esp_tracking
 from feedletter_site.first_steps import first_steps
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
-from feedletter_site.sign_in import password_reset
-from feedletter_site.sign_in.readers import ReaderSignIn, ReaderSignOut
+from feedletter_site.sign_in import own_site, password_reset, readers
 from feedletter_site.sign_in.setup import setup, sign_in
 
 handler500 = "feedletter_site.errors.server_error"
@@ -62,8 +61,18 @@ urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
-    path("reader/sign-in/", ReaderSignIn.as_view(), name="reader_sign_in"),
-    path("reader/sign-out/", ReaderSignOut.as_view(), name="reader_sign_out"),
+    path("reader/sign-in/site/", own_site.begin_sign_in, name="reader_sign_in_site"),
+    path("reader/sign-in/site/back/", own_site.finish_sign_in, name="reader_sign_in_back"),
+    path("reader/sign-in/", readers.ReaderSignIn.as_view(), name="reader_sign_in"),
+    path("reader/sign-out/", readers.ReaderSignOut.as_view(), name="reader_sign_out"),
+    path("reader/join/", readers.join, name="reader_join"),
+    path("reader/password-reset/", readers.ReaderReset.as_view(), name="reader_password_reset"),
+    path("reader/password-reset/sent/", readers.ReaderResetTold.as_view(), name="reader_password_reset_done"),
+    path(
+        "reader/password-reset/<uidb64>/<token>/",
+        readers.ReaderNewPassword.as_view(),
+        name="reader_password_reset_link",
+    ),
     path("setup/<str:token>/", setup, name="setup"),
     path("", include("feeds.urls")),
     path("", include("subscriptions.urls")),

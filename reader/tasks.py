@@ -4,6 +4,9 @@ from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from reader.entries.place import place_due
 from reader.entries.prune import prune as prune_places
+from reader.mentions.check import check_due
+from reader.micropub.send import send_due
+from reader.people.readers import erase_leavers
 
 
 @shared_task(name="reader.place")
@@ -15,4 +18,17 @@ def place() -> None:
 @shared_task(name="reader.prune")
 @skip_if_running
 def prune() -> None:
+    erase_leavers(now=utcnow(), budget=PASS_BUDGET)
     prune_places(now=utcnow(), budget=PASS_BUDGET)
+
+
+@shared_task(name="reader.mentions")
+@skip_if_running
+def mentions() -> None:
+    check_due(budget=PASS_BUDGET)
+
+
+@shared_task(name="reader.compose")
+@skip_if_running
+def compose() -> None:
+    send_due(budget=PASS_BUDGET)

@@ -1,16 +1,44 @@
 """The addresses of those who read here."""
 
-from django.urls import path
+from collections.abc import Callable
 
+from django.http import HttpResponse
+from django.urls import URLPattern, path
+
+from reader.indieauth import endpoints
+from reader.indieauth.document import client_document
+from reader.mentions.view import webmention
 from reader.microsub.view import microsub
-from reader.pages import channels, feeds, people, timelines
+from reader.pages import (
+    account,
+    channels,
+    clients,
+    compose,
+    consent,
+    feeds,
+    own_site,
+    people,
+    profile,
+    timelines,
+)
 from reader.pages.media import media
 
 app_name = "reader"
 
+
+def both(route: str, view: Callable[..., HttpResponse], name: str) -> tuple[URLPattern, URLPattern]:
+    """An address with and without a slash at its end."""
+    return path(route, view, name=name), path(f"{route}/", view, name=f"{name}_slash")
+
+
 urlpatterns = [
     path("reader/", timelines.timeline, name="all"),
     path("reader/begin/", people.begin, name="begin"),
+    path("reader/invitation/<str:key>/", people.invitation, name="invitation"),
+    path("reader/account/", account.account, name="account"),
+    path("reader/account/password/", account.password, name="password"),
+    path("reader/account/data/", account.data, name="data"),
+    path("reader/account/erase/", account.erase, name="erase"),
     path("reader/c/<slug:uid>/", timelines.timeline, name="channel"),
     path("reader/c/<slug:uid>/settings/", channels.channel_settings, name="channel_settings"),
     path("reader/channels/", channels.channels, name="channels"),
@@ -27,8 +55,27 @@ urlpatterns = [
     path("reader/feeds/opml/", feeds.export, name="export"),
     path("reader/feeds/<int:pk>/", feeds.feed, name="feed"),
     path("reader/feeds/<int:pk>/unfollow/", feeds.stop_following, name="unfollow"),
+    path("reader/compose/", compose.compose_page, name="compose"),
+    path("reader/compose/connect/", compose.begin_connecting, name="connect"),
+    path("reader/compose/connected/", compose.connected, name="connected"),
+    path("reader/compose/<int:pk>/", compose.composed, name="composed"),
+    path("reader/post/<int:pk>/react/", compose.reaction, name="react"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
+    path("reader/clients/", clients.clients, name="clients"),
+    path("reader/clients/<int:pk>/revoke/", clients.revoke_client, name="revoke_client"),
+    path("reader/allow/", consent.allow, name="allow"),
+    path("reader/site/", own_site.own_site, name="site"),
+    path("reader/site/back/", own_site.site_back, name="site_back"),
+    path("@<slug:slug>/", profile.profile, name="profile"),
+    path("@<slug:slug>/blogroll.opml", profile.blogroll, name="blogroll"),
+    path("indieauth/client.json", client_document, name="client_document"),
+    path(".well-known/oauth-authorization-server", endpoints.metadata, name="well_known_metadata"),
     # A POST is never redirected: both spellings answer.
-    path("microsub/<slug:slug>", microsub, name="microsub"),
-    path("microsub/<slug:slug>/", microsub, name="microsub_slash"),
+    *both("webmention/<slug:slug>", webmention, "webmention"),
+    *both("indieauth/metadata", endpoints.metadata, "metadata"),
+    *both("indieauth/authorize", consent.authorize, "authorize"),
+    *both("indieauth/token", endpoints.token, "token"),
+    *both("indieauth/revoke", endpoints.revocation, "revoke"),
+    *both("indieauth/introspect", endpoints.introspection, "introspect"),
+    *both("microsub/<slug:slug>", microsub, "microsub"),
 ]

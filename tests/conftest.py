@@ -39,7 +39,7 @@ ONE_DATABASE_SERVES = re.compile(
 # `make test` asks PostgreSQL where locks, plain SQL and races are; EVERYWHERE=1 make test asks it all.
 POSTGRESQL_AT_ONCE = re.compile(
     r"tests/(common|delivery/(engine|issues|lanes|privacy)|feeds/(hubs|items|polling|rules)"
-    r"|chat/guilds|reader/(channels|entries|microsub|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
+    r"|chat/guilds|reader/(channels|entries|indieauth|mentions|micropub|microsub|people|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
 )
 # What takes minutes each, a hundred kills or a thousand servers, waits for LONG=1 make test. So do all of
 # Hypothesis's examples.

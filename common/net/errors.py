@@ -5,6 +5,7 @@ import ssl
 from urllib.parse import urlsplit
 
 import requests
+from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 AGAIN = "Try again later."
 
@@ -47,6 +48,27 @@ def exception_chain(error: BaseException) -> list[BaseException]:
     while len(links) < 10 and (cause := links[-1].__cause__ or links[-1].__context__):
         links.append(cause)
     return links
+
+
+# Somewhere in the chain of a failure whose request never left: no address, no connection, no trust.
+# Not every SSLError is here: a server that dies while answering ends in one too.
+_BEFORE_SENDING = (
+    AddressRefused,
+    NewConnectionError,
+    ConnectTimeoutError,
+    socket.gaierror,
+    ssl.SSLCertVerificationError,
+    requests.exceptions.ConnectTimeout,
+    requests.exceptions.InvalidURL,
+    requests.exceptions.InvalidSchema,
+    requests.exceptions.MissingSchema,
+    requests.exceptions.InvalidHeader,
+)
+
+
+def never_left(error: BaseException) -> bool:
+    """Whether nothing of the request that failed so can have reached the server."""
+    return any(isinstance(link, _BEFORE_SENDING) for link in exception_chain(error))
 
 
 def explanation(error: BaseException, host: str, seconds: float) -> str:

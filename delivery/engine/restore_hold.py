@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from common.db.leases import RELEASED
 from common.passes import TimeBudget
+from common.ports.restores import hold_unsent
 from common.refused import Refused
 from delivery.models import Delivery, Issue, Lane, Restore
 from delivery.models.delivery import PENDING_STATES, WAITING
@@ -86,6 +87,7 @@ def begin(*, now: datetime) -> HeldByRestore:
         if (earlier := is_open()) is not None:
             raise AlreadyOpen(earlier.begun_at)
         restore, posts = Restore.objects.create(begun_at=now), hold_all(now=now)
+        hold_unsent(now)
     _let_claims_end()
     deliveries, which = 0, waits_for_go(restore) & Q(state__in=PENDING_STATES)
     while count := _update_batch(which, **HOLDING, **RELEASED):

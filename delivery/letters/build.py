@@ -11,6 +11,7 @@ from delivery.letters.brief_mails import brief_words
 from delivery.letters.mails import newsletter_mail
 from delivery.letters.password_reset import PASSWORD_RESET, reset_context
 from delivery.letters.samples import sample_of
+from delivery.letters.site_mail import opened_context
 from delivery.links import archive_url, issue_url
 from delivery.models import Delivery, Issue
 from delivery.rendering.errors import LetterError, Rendered
@@ -87,7 +88,7 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
     subscribable = row.subscription.subscribable if row.subscription else None
     # The newsletter's own: its accent, its postal address.
     params = subscribable.params if subscribable else {}
-    context = reset_context(row.context) if row.template == PASSWORD_RESET else row.context
+    context = reset_context(row.context) if row.template == PASSWORD_RESET else opened_context(row.context)
     brief = brief_words(row, now=now) if channels.get(row.destination.kind).is_by_code else None
     if brief is not None:
         rendered = Rendered(title="", subject="", html="", text=brief)

@@ -46,6 +46,9 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
         "password_reset": Mail(
             gettext_noop("Choose a new password for %(newsletter)s"), ("user_name", "reset_url", "minutes")
         ),
+        "invitation": Mail(
+            gettext_noop("You are invited to read at %(newsletter)s"), ("invitation_url", "days")
+        ),
         "new_address": Mail(
             gettext_noop("Confirm your new address for %(newsletter)s"), ("change_url", "hours")
         ),

@@ -8,7 +8,6 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.cache import add_never_cache_headers
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
@@ -16,13 +15,13 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.admin.html import facts, listed, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
+from common.admin.shown_once import shown_once
 from common.api.permissions import may_hand_on
 from common.api.scopes import SCOPES
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import counted
 from feedletter_site.api_urls import router
-from feedletter_site.kept_answers import shown_once
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import make_token, revoke_tokens, why_not
 
@@ -139,9 +138,7 @@ class ApiTokenAdmin(ServiceAdmin):
             "expires_at": obj.expires_at,
             "back": reverse("admin:feedletter_site_apitoken_changelist"),
         }
-        answer = TemplateResponse(request, "admin/feedletter_site/apitoken/made.html", context)
-        add_never_cache_headers(answer)
-        return shown_once(answer)
+        return shown_once(TemplateResponse(request, "admin/feedletter_site/apitoken/made.html", context))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # A token is never changed: for other scopes make another one.

@@ -60,12 +60,24 @@ def not_found() -> str:
     return frame(f"Not here · {TITLE}", "<h2>There is no such note</h2><p>It may have been taken down.</p>")
 
 
-def feed(pages: Sequence[Page], base: str) -> bytes:
-    """The newest posts as RSS, in full, with absolute addresses. The same pages give the same bytes."""
+def feed_path(tag: str = "") -> str:
+    """Where the feed of a tag's posts is; without one, of all."""
+    return f"/tags/{tag}/feed.xml" if tag else "/feed.xml"
+
+
+def feed(pages: Sequence[Page], base: str, tag: str = "") -> bytes:
+    """The newest posts as RSS, in full, with absolute addresses. The same pages give the same bytes.
+
+    With a tag, those that have it.
+    """
     rss = Rss201rev2Feed(
-        title=TITLE, link=f"{base}/", description=MOTTO, language="en", feed_url=f"{base}/feed.xml"
+        title=f"{TITLE}: {tag.capitalize()}" if tag else TITLE,
+        link=f"{base}/",
+        description=MOTTO,
+        language="en",
+        feed_url=f"{base}{feed_path(tag)}",
     )
-    for page in pages[:IN_FEED]:
+    for page in [page for page in pages if not tag or tag in page.tags][:IN_FEED]:
         rss.add_item(
             title=page.title,
             link=f"{base}/{page.slug}/",

@@ -37,8 +37,9 @@ class BlogServer(ThreadingHTTPServer):
         shown = self.blog.pages(self.clock())
         if path == "/":
             return HTTPStatus.OK, HTML, pages.home(shown).encode()
-        if path == "/feed.xml":
-            return HTTPStatus.OK, RSS, pages.feed(shown, self.url)
+        for tag in ("", *{tag for page in shown for tag in page.tags}):
+            if path == pages.feed_path(tag):
+                return HTTPStatus.OK, RSS, pages.feed(shown, self.url, tag)
         for page in shown:
             if path == f"/{page.slug}/":
                 return HTTPStatus.OK, HTML, pages.post(page).encode()

@@ -219,9 +219,12 @@ def mail() -> list[Alert]:
 
 
 def demo() -> list[Alert]:
-    """Where the demo's bridges post."""
+    """Where the demo's bridges post, and where one reads."""
     if not is_demo():
         return []
     urls = timeline_urls()
     words = "This is the demo: its bridges post to a Mastodon and a Discord of its own."
-    return [Alert(words, "See Mastodon", urls[MASTODON], ("See Discord", urls[DISCORD]))]
+    return [
+        Alert(words, "See Mastodon", urls[MASTODON], ("See Discord", urls[DISCORD])),
+        Alert("In the demo you follow the sample blog, too.", "Read it", reverse("reader:all")),
+    ]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.urls import reverse
 
 from common.admin.html import add_url, object_url
@@ -10,13 +11,15 @@ from delivery.accounts.default_account import keeps_letters, sends_nothing
 from delivery.models import LetterTemplate, Theme
 from feedletter_site.models import FirstStep
 from feeds.models import Feed
+from reader.models import Reader
+from reader.people.readers import OFF
 from subscriptions.models import Consent, Subscribable, Subscription
 from subscriptions.rules.origin import How
 
 # The whole list, put aside.
 ALL = "all"
 MAIL, BACK_UP = "mail", "back_up"
-STEP_NAMES = ("feed", "newsletter", "look", "reader", MAIL, "form", BACK_UP)
+STEP_NAMES = ("feed", "newsletter", "look", "reader", MAIL, "form", "reading", BACK_UP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
     has_form = Subscribable.objects.exclude(embed_hosts="").exists() or (
         Consent.objects.filter(how__in=(How.EMBED, How.WIDGET)).exists()
     )
-    return [
+    steps = [
         Step(
             "feed", "Add a feed", "Paste the address of a blog: its feed is found.", "Add a feed",
             add_url(Feed), feed is not None,
@@ -99,8 +102,13 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
             f"{page}?tab=site" if newsletter else page, has_form, "Not needed",
         ),
         Step(
+            "reading", "Read feeds here", "Follow what you like, and invite others to.",
+            "Begin to read", reverse("reader:begin"), Reader.objects.exists(), "Not needed",
+        ),
+        Step(
             BACK_UP, "Make a back-up", "One command copies the whole database while the service runs.",
             "Show the command", f"{reverse('first_steps')}#back-up", noted.get(BACK_UP, False),
             "Done elsewhere",
         ),
     ]  # fmt: skip
+    return [step for step in steps if step.name != "reading" or settings.READER != OFF]

@@ -28,7 +28,7 @@ from feedletter_site.middleware import CAME_FORWARDED
 from feedletter_site.models import Counted
 from feedletter_site.monitoring.stages import stage_statuses
 from feeds.models import Feed, Item
-from reader.models import Entry
+from reader.models import Entry, Reader
 from subscriptions.models import Assignable, Subscription
 
 # What `common.counters` is asked to count: the help text, and the label that divides it.
@@ -39,6 +39,7 @@ COUNTED_EVENTS = {
     "bounces": ("Reports of what came back.", "kind"),
     "webhook_calls": ("Calls of webhooks.", "outcome"),
     "polls": ("Readings of feeds.", "outcome"),
+    "pictures": ("Pictures of posts that were asked for by those who read here.", "outcome"),
     "workers": ("Workers that began, and those that ended in good order.", "event"),
     "trouble": ("What was noticed to be away, silent or wrong around the program.", "kind"),
 }
@@ -75,6 +76,8 @@ class Ledger(Collector):
         unplaced = Entry.objects.due(self.now).count()
         text = "Posts that wait to be put into the channels of those who read here."
         yield GaugeMetricFamily("feedletter_unplaced_posts", text, value=unplaced)
+        readers = Reader.objects.filter(leaving_at=None, user__is_active=True).count()
+        yield GaugeMetricFamily("feedletter_readers", "People who read here.", value=readers)
         yield from self.stages()
         yield from counted_events()
         yield from database_metrics()

@@ -16,7 +16,7 @@ from delivery.work import collections_over, to_call
 from feedletter_site.models import Stage
 from feedletter_site.ticks.schedule import STAGES
 from feeds.work import to_poll
-from reader.work import to_place
+from reader.work import to_check, to_compose, to_place
 from subscriptions.work import to_assign, to_take_over
 
 # A stage that has not run for three intervals and this long is not run at all.
@@ -106,6 +106,8 @@ def oldest_due(now: datetime) -> dict[str, datetime | None]:
         "delivery.reap": _first(expired, "lease_until"),
         "delivery.webhooks": calls.order_by().aggregate(oldest=Min("due_at"))["oldest"],
         "reader.place": _first(to_place(now)[0], "due_at"),
+        "reader.mentions": _first(to_check(now)[0], "due_at"),
+        "reader.compose": _first(to_compose(now)[0], "due_at"),
     }
 
 

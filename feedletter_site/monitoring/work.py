@@ -12,7 +12,7 @@ from django.utils.dateparse import parse_datetime
 from chat.work import to_answer
 from delivery.work import to_call, to_complete, to_send
 from feeds.work import to_poll, to_read
-from reader.work import to_place
+from reader.work import to_check, to_compose, to_place
 from subscriptions.work import to_assign, to_take_over
 
 # A stage without a question here ticks all the time: it belongs here whatever its pass begins with.
@@ -26,6 +26,8 @@ QUESTIONS: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "delivery.webhooks": to_call,
     "chat.answer": to_answer,
     "reader.place": to_place,
+    "reader.mentions": to_check,
+    "reader.compose": to_compose,
 }
 
 

@@ -9,10 +9,12 @@ from django.contrib.auth.forms import PasswordResetForm, SetPasswordForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import reverse_lazy
+from django.utils.translation import get_language
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidget
 
 from common.clock import utcnow
-from delivery.accounts.default_account import keeps_letters, sends_nothing
+from common.ports.site_mail import site_mail
+from delivery.letters.password_reset import ADMIN
 from feedletter_site.services.password_resets import ask_for_reset
 from subscriptions.subscribers.rate_limits import OverLimit
 
@@ -55,33 +57,43 @@ class OfAdmin:
         return {**admin.site.each_context(self.request), **context}
 
 
-class Asked(OfAdmin, views.PasswordResetView):
-    """Where a link is asked for. The answer is the same whether there is such an admin."""
+class AskForReset(views.PasswordResetView):
+    """Where a link is asked for. The answer is the same whether there is such a user."""
 
-    form_class = ResetForm
-    template_name = "admin/password_reset/ask.html"
-    success_url = reverse_lazy("admin_password_reset_done")
-    title = "Forgotten password"
+    whose: str
+    too_often: Any
 
     def form_valid(self, form: Any) -> HttpResponse:
-        ip = str(self.request.META.get("REMOTE_ADDR", ""))
         try:
-            if not self.cannot_mail():
-                ask_for_reset(email=form.cleaned_data["email"], ip=ip, now=utcnow())
+            # A link must not wait in the mailbox page, where every admin reads it.
+            if site_mail().is_sent():
+                ask_for_reset(
+                    email=form.cleaned_data["email"],
+                    whose=self.whose,
+                    ip=str(self.request.META.get("REMOTE_ADDR", "")),
+                    now=utcnow(),
+                    language=get_language() or "",
+                )
         except OverLimit:
-            form.add_error(None, TOO_OFTEN)
+            form.add_error(None, self.too_often)
             context = self.get_context_data(form=form)
             return self.render_to_response(context, status=HTTPStatus.TOO_MANY_REQUESTS)
         # Django's own would mail by itself.
         return HttpResponseRedirect(str(self.success_url))
 
-    def cannot_mail(self) -> bool:
-        """Whether no mail goes out here, so that none can help. A link must not wait in the mailbox page,
-        where other admins read it."""
-        return keeps_letters() or sends_nothing()
-
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
-        return super().get_context_data(cannot_mail=self.cannot_mail(), **kwargs)
+        return super().get_context_data(cannot_mail=not site_mail().is_sent(), **kwargs)
+
+
+class Asked(OfAdmin, AskForReset):
+    """Where an admin asks."""
+
+    form_class = ResetForm
+    template_name = "admin/password_reset/ask.html"
+    success_url = reverse_lazy("admin_password_reset_done")
+    title = "Forgotten password"
+    whose = ADMIN
+    too_often = TOO_OFTEN
 
 
 class Told(OfAdmin, views.PasswordResetDoneView):

@@ -1,22 +1,50 @@
-"""Where people sign in who read here. Admins may, too; the tries are counted together with the admin's."""
+"""Where people sign in who read here, join where anybody may, and change their passwords.
 
+Admins may, too; wrong passwords are counted together with the admin's.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.contrib.auth import views
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth import login, views
+from django.contrib.auth.forms import AuthenticationForm, PasswordResetForm
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest
-from django.http.response import HttpResponseBase
-from django.utils.translation import gettext
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse, reverse_lazy
+from django.utils.decorators import method_decorator
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
 
+from common.clock import utcnow
+from delivery.letters.password_reset import READER
 from feedletter_site.services.password_limits import tries_left
-from reader.pages.access import POLICY
-from reader.people.readers import OFF
+from feedletter_site.sign_in.password_reset import AskForReset
+from reader.models import Reader
+from reader.pages.access import policy_to_own_sites, reading_page
+from reader.pages.forms import NewcomerForm
+from reader.pages.people import MODEL_BACKEND, admitted
+from reader.people.readers import OPEN, add_reader
+from subscriptions.forms.robots import RobotProofForm
+from subscriptions.rules.limits import Limit, networks_of
+from subscriptions.subscribers.rate_limits import OverLimit, check_values, count_request
+
+NEWCOMERS_OF_NETWORK = Limit("reader join ip", 5, timedelta(days=1))
+# Of all together: a flood does not fill the site with names.
+NEWCOMERS = Limit("reader join", 500, timedelta(days=1))
+ANYBODY = "anybody"
 
 
 class ReaderSignInForm(AuthenticationForm):
     """Checks no password after too many wrong ones: then even the right one has to wait."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
 
     def clean(self) -> Any:
         if self.request is None or not tries_left(self.request, self.cleaned_data.get("username") or ""):
@@ -24,23 +52,109 @@ class ReaderSignInForm(AuthenticationForm):
         return super().clean()
 
 
+@method_decorator(reading_page, name="dispatch")
 class ReaderSignIn(views.LoginView):
-    """The way in."""
+    """The way in: by a password here, or (`own_site`) by one's own site."""
 
     form_class = ReaderSignInForm
     template_name = "reader/sign_in.html"
     next_page = "reader:all"
     redirect_authenticated_user = True
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if settings.READER == OFF:
-            raise Http404("Reading is switched off.")
-        answer: HttpResponseBase = super().dispatch(request, *args, **kwargs)
-        answer.headers["Content-Security-Policy"] = POLICY
-        return answer
+    def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:
+        response = super().render_to_response(context, **kwargs)
+        response.headers["Content-Security-Policy"] = policy_to_own_sites()
+        return response
+
+    def get_redirect_url(self) -> str:  # type: ignore[override] # the stubs are of a later Django
+        """Never into the admin: whoever may go there signs in there."""
+        url = super().get_redirect_url()
+        return "" if urlsplit(url).path.startswith(reverse("admin:index")) else url
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        return super().get_context_data(is_open=settings.READER == OPEN, **kwargs)
 
 
 class ReaderSignOut(views.LogoutView):
     """The way out."""
 
     next_page = "reader_sign_in"
+
+
+class JoinForm(NewcomerForm, RobotProofForm):
+    """What a stranger says who comes by themselves."""
+
+
+@sensitive_post_parameters("password1", "password2")
+@reading_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def join(request: HttpRequest) -> HttpResponse:
+    """Where anybody may begin to read, while READER=open."""
+    if settings.READER != OPEN:
+        raise Http404("People are invited to read here.")
+    if request.user.is_authenticated:
+        return HttpResponseRedirect(reverse("reader:begin"))
+    ip = str(request.META.get("REMOTE_ADDR", ""))
+    form = JoinForm(request.POST or None, ip=ip)
+    status = 200
+    if request.method == "POST":
+        if form.is_robot:
+            return HttpResponseRedirect(reverse("reader_sign_in"))
+        try:
+            reader = admitted(form, lambda **given: _join(ip, **given))
+        except OverLimit:
+            form.add_error(None, gettext("Too many have come today. Please try again tomorrow."))
+            reader, status = None, 429
+        if reader is not None:
+            login(request, reader.user, MODEL_BACKEND)
+            return HttpResponseRedirect(reverse("reader:all"))
+        status = status if status == 429 else 400
+    return render(request, "reader/begin.html", {"form": form}, status=status)
+
+
+def _join(ip: str, **given: Any) -> Reader:
+    """Counts only those who came in. Raises OverLimit."""
+    now = utcnow()
+    limits = [
+        (replace(NEWCOMERS_OF_NETWORK, most=NEWCOMERS_OF_NETWORK.most * times), network)
+        for network, times in networks_of(ip).items()
+    ]
+    with transaction.atomic():
+        drawn = check_values([*limits, (NEWCOMERS, ANYBODY)], now)
+        reader = add_reader(now=now, **given)
+        count_request(drawn)
+    return reader
+
+
+class ReaderResetForm(PasswordResetForm):
+    """Asks for the address that the account has."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
+        self.fields["email"].label = gettext_lazy("Your e-mail address")
+
+
+@method_decorator(reading_page, name="dispatch")
+class ReaderReset(AskForReset):
+    """Where a reader asks for a link to choose another password."""
+
+    form_class = ReaderResetForm
+    template_name = "reader/password_reset.html"
+    success_url = reverse_lazy("reader_password_reset_done")
+    whose = READER
+    too_often = gettext_lazy("That was often, from your connection. Please try again in an hour.")
+
+
+@method_decorator(reading_page, name="dispatch")
+class ReaderResetTold(views.PasswordResetDoneView):
+    """What happens next, whether or not a mail was sent."""
+
+    template_name = "reader/password_reset_told.html"
+
+
+@method_decorator(reading_page, name="dispatch")
+class ReaderNewPassword(views.PasswordResetConfirmView):
+    """Where the link leads."""
+
+    template_name = "reader/password.html"
+    success_url = reverse_lazy("reader_sign_in")

@@ -29,6 +29,8 @@ STAGES = {
     "chat.notify": (10, 10, "Tell Discord servers of trouble with their feeds, and do what they decided."),
     "chat.tidy": (3600, 3600, "Look which Discord servers the bot is still in, and forget what is over."),
     "reader.place": (1, 2, "Put what feeds brought into the channels of those who read here."),
+    "reader.mentions": (2, 5, "Look at what other sites say of the pages of those who read here."),
+    "reader.compose": (1, 2, "Post what those who read here wrote for their own sites."),
     "reader.prune": (3600, 3600, "Forget posts in channels that are older than READER_KEEP_READ_DAYS."),
     "feedletter_site.figures": (300, 300, "Count what the overview shows of large tables."),
     "delivery.bounces": (60, 60, "Read the mail that came back (BOUNCE_URL)."),

@@ -55,6 +55,7 @@ from feeds.parsing.posts import PostReader, read_posts
 
 MAX_PAGE_TAGS = 40_000
 MAX_ROOTS = 4
+MAX_PAGE_ENTRIES = 50
 MAX_PROPERTIES = 6
 
 ROOTS = words("h-feed h-entry h-card h-cite")
@@ -71,17 +72,23 @@ SOCIAL_PROPERTIES = PROPERTIES | words(
     + " p-rsvp u-checkin p-checkin u-syndication dt-start dt-end p-location u-location p-latitude p-longitude"
     " p-geo"
 )
+# Roots and properties.
+Vocabulary = tuple[frozenset[str], frozenset[str]]
+POST_WORDS: Vocabulary = (ROOTS, PROPERTIES)
+SOCIAL_WORDS: Vocabulary = (SOCIAL_ROOTS, SOCIAL_PROPERTIES)
+# What programs say of themselves (https://microformats.org/wiki/h-app).
+APP_WORDS: Vocabulary = (words("h-app h-x-app"), words("p-name u-url u-logo u-photo"))
 _SOCIAL = re.compile("|".join(sorted(map(re.escape, SOCIAL_PROPERTIES - PROPERTIES))))
 MAX_FEED_NAME = 200
 MEDIA = {"photo": "image", "featured": "image", "video": "video", "audio": "audio"}
 _TITLE = re.compile(r"<title[^>]*>([^<]{0,2000})</title", re.IGNORECASE)
 
 
-def microformats(html: str, url: str, *, social: bool = False) -> dict[str, Any]:
+def microformats(html: str, url: str, known: Vocabulary = POST_WORDS) -> dict[str, Any]:
     """What mf2py finds in a page at `url`: its `items` and `rels`, and the page's `lang`.
 
-    With `social` also what posts say of others, and where and when something is. Raises whatever mf2py
-    raises. Nothing is fetched: mf2py fetches only when it is given no document.
+    Only what is `known` is looked for. Raises whatever mf2py raises. Nothing is fetched: mf2py fetches only
+    when it is given no document.
     """
     # Slow to load, and hardly ever needed.
     import mf2py
@@ -89,7 +96,6 @@ def microformats(html: str, url: str, *, social: bool = False) -> dict[str, Any]
     beginning = "<".join(html[:MAX_PAGE].split("<", MAX_PAGE_TAGS)[:MAX_PAGE_TAGS])
     # Balanced, it needs none of the mending that makes html5lib slow (minutes for a megabyte of "<").
     page = BeautifulSoup(balance(beginning), "html.parser")
-    known = (SOCIAL_ROOTS, SOCIAL_PROPERTIES) if social else (ROOTS, PROPERTIES)
     for child in _child_tags(page):
         _prune(child, known, roots=0, properties=0, embedded=False)
     parser = mf2py.Parser(doc=page, url=url)
@@ -99,13 +105,13 @@ def microformats(html: str, url: str, *, social: bool = False) -> dict[str, Any]
 
 def _prune(
     element: Tag,
-    known: tuple[frozenset[str], frozenset[str]],
+    known: Vocabulary,
     *,
     roots: int,
     properties: int,
     embedded: bool,
 ) -> None:
-    """Takes away the classes that are not `known` (roots, properties), also of what is below.
+    """Takes away the classes that are not `known`, also of what is below.
 
     Classic microformats (hentry) go too.
     """
@@ -142,16 +148,10 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
     except Exception as error:
         # Pages break mf2py in as many ways as feeds break feedparser.
         raise ParseError(PAGE_NOT_FEED) from error
-    tongue, place = language(page["lang"]), absolute(url, "")
     feed, entries = _entries(page["items"])
     if feed is None and not any(link_of(entry, url) for entry in entries):
         raise ParseError(PAGE_NOT_FEED)
-    cards = dict(_cards(page["items"], url))
-    names = {address: card.name for address, card in cards.items()}
-    owners = Social(people=cards_of(feed, url, cards) if feed else ())
-    authors = _authors(feed, url, names) if feed else ()
-    shared = Entry("", authors=authors, language=tongue, social=owners)
-    reader = PageReader(url, shared, names, cards)
+    reader = _reader(page, feed, url)
     posts = read_posts(_with_social(entries, html, url), reader, limit=limit)
     name = one_line(text_of(feed, "name")[: 10 * MAX_ENTRY_TITLE]) if feed else ""
     if not name or len(name) > MAX_FEED_NAME:
@@ -161,8 +161,8 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
     photos = (absolute(address_of(value), url) for value in values_of(feed, "photo")) if feed else iter(())
     return ParsedFeed(
         title=name,
-        link=(link_of(feed, url) if feed else "") or place,
-        language=tongue,
+        link=(link_of(feed, url) if feed else "") or absolute(url, ""),
+        language=reader.shared.language,
         guids=posts.guids,
         names=posts.names,
         entries=posts.entries,
@@ -173,6 +173,30 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
             image=next(filter(None, photos), ""),
         ),
     )
+
+
+def read_entries(html: str, url: str) -> tuple[Entry, ...]:
+    """The h-entries of a page at `url`, in its order, whether it is a feed or not; of one that cannot be read
+    none."""
+    try:
+        page = microformats(html, url, SOCIAL_WORDS)
+    except (MemoryError, KeyboardInterrupt, ParseError):
+        raise
+    except Exception:  # noqa: BLE001 - as above
+        return ()
+    posts = list(found_in(page["items"], "h-entry"))[:MAX_PAGE_ENTRIES]
+    reader = _reader(page, next(found_in(page["items"], "h-feed"), None), url)
+    return tuple(reader.entry({**post, "social": post}, "") for post in posts)
+
+
+def _reader(page: Mapping[str, Any], feed: Microformat | None, url: str) -> "PageReader":
+    """How to read the entries of a page; what its h-feed says holds for all."""
+    cards = dict(_cards(page["items"], url))
+    names = {address: card.name for address, card in cards.items()}
+    owners = Social(people=cards_of(feed, url, cards) if feed else ())
+    authors = _authors(feed, url, names) if feed else ()
+    shared = Entry("", authors=authors, language=language(page["lang"]), social=owners)
+    return PageReader(url, shared, names, cards)
 
 
 def _entries(items: list[Any]) -> tuple[Microformat | None, list[Microformat]]:
@@ -188,7 +212,7 @@ def _with_social(entries: list[Microformat], html: str, url: str) -> list[Microf
         return entries
     expense.check_allowance()
     try:
-        _, seen = _entries(microformats(html, url, social=True)["items"])
+        _, seen = _entries(microformats(html, url, SOCIAL_WORDS)["items"])
     except (MemoryError, KeyboardInterrupt, ParseError):
         raise
     except Exception:  # noqa: BLE001 - as in the first look; the posts are there without it

@@ -20,7 +20,7 @@ MAX_CHANNELS = 100
 LONGEST_CHANNEL_NAME = 100
 DELETED_TOGETHER = 5_000
 # What may be said of a channel besides its name.
-SETTINGS = frozenset({"unread_mode", "keep_days"})
+SETTINGS = frozenset({"unread_mode", "keep_days", "is_published"})
 
 
 class DuplicateChannel(Refused):

@@ -120,9 +120,9 @@ def move_follow(*, follow: Follow, to: Channel, now: datetime) -> Follow:
 
 
 def _refuse_too_many(reader: Reader) -> None:
-    if Follow.objects.filter(channel__reader=reader).count() >= settings.READER_MAX_FEEDS:
-        most = f"{settings.READER_MAX_FEEDS:,}"
-        raise Refused(f"You follow {most} feeds, which is the most. Unfollow one first.", "url")
+    most = reader.max_feeds or settings.READER_MAX_FEEDS
+    if Follow.objects.filter(channel__reader=reader).count() >= most:
+        raise Refused(f"You follow {most:,} feeds, which is the most. Unfollow one first.", "url")
 
 
 def _found(url: str, clock: Callable[[], datetime]) -> Feed:

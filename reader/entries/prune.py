@@ -9,11 +9,15 @@ from django.db.models import Exists, OuterRef, Q
 
 from common.passes import TimeBudget
 from feeds.models import Feed
-from reader.models import Channel, Entry, Follow, Place, Star, Unread
+from reader.models import Channel, Composition, Entry, Follow, Mention, Place, Star, Unread
 from reader.rules.retention import ages
 
 PRUNED_TOGETHER = 1_000
 UNWANTED_FOR = timedelta(days=1)
+# Of what is said to speak of a page, and does not: nobody but the log asks for it.
+REFUSED_FOR = timedelta(days=30)
+# Of what people wrote for their own sites, which have it.
+POSTED_FOR = timedelta(days=365)
 # What was removed by hand stays: nothing brings it back.
 FORGETTABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN, Place.Hidden.DUPLICATE)
 SHOWABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN)
@@ -47,6 +51,8 @@ def prune(*, now: datetime, budget: timedelta | None = None) -> int:
             break
         with transaction.atomic():
             whole.filter(pk__in=pks).update(jf2=None, text="")
+    Mention.objects.filter(entry=None, due_at=None, checked_at__lt=now - REFUSED_FOR).delete()
+    Composition.objects.filter(state=Composition.State.POSTED, made_at__lt=now - POSTED_FOR).delete()
     drop_unwanted_feeds(now=now)
     return forgotten
 

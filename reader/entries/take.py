@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from django.db.models import Q
 
 from feeds.models import Feed, Item
+from feeds.parsing.entry import Entry as Post
 from feeds.parsing.entry import Person
 from feeds.parsing.identity import link_hash
 from feeds.polling.audience import Told
@@ -51,11 +52,14 @@ def backfilled(told: Told, ids: Iterable[str]) -> dict[str, tuple[datetime, bool
 
 def columns(feed: Feed, reading: Reading, id_: str, seen_at: datetime) -> dict[str, Any]:
     """What an entry has of its post."""
-    entry = reading.cleaned(id_)
     site = Person(feed.title or feed.host, feed.site_url or feed.url, reading.channel.image)
+    return {"hash": _hash(reading, id_), **said_by(reading.cleaned(id_), site, seen_at)}
+
+
+def said_by(entry: Post, site: Person, seen_at: datetime) -> dict[str, Any]:
+    """What an entry has of a post that is clean; `site` stands for an author who is not named."""
     jf2 = post_jf2(entry, feed=site, seen_at=seen_at)
     return {
-        "hash": _hash(reading, id_),
         "jf2": jf2,
         "text": searched_text(jf2),
         "link_hash": link_hash(entry.link),

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 
 from common.cli.arguments import find
 from reader.channels.channels import NoSuchChannel, channel_of
-from reader.models import Channel, Follow, Place, Reader, Token
+from reader.models import Channel, Follow, Invitation, Place, Reader, Token
 
 
 def found_reader(name: str) -> Reader:
@@ -32,7 +32,22 @@ def reader_row(reader: Reader, *, channels: int, follows: int) -> dict[str, Any]
         "user": reader.user.get_username(),
         "channels": channels,
         "follows": follows,
+        "max_feeds": reader.max_feeds,
         "made_at": reader.made_at,
+        "last_seen_at": reader.last_seen_at,
+        "leaving_at": reader.leaving_at,
+    }
+
+
+def invitation_row(invitation: Invitation) -> dict[str, Any]:
+    return {
+        "id": invitation.pk,
+        "name": invitation.name,
+        "made_at": invitation.made_at,
+        "expires_at": invitation.expires_at,
+        "used_at": invitation.used_at,
+        "reader": invitation.reader.slug if invitation.reader else None,
+        "revoked_at": invitation.revoked_at,
     }
 
 
@@ -40,6 +55,7 @@ def token_row(token: Token) -> dict[str, Any]:
     return {
         "id": token.pk,
         "client": token.client,
+        "client_id": token.client_id,
         "scopes": token.scopes,
         "made_at": token.made_at,
         "last_used_at": token.last_used_at,

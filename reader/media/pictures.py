@@ -16,6 +16,7 @@ from pathlib import Path
 from django.conf import settings
 from django.core.cache import cache
 
+from common.counters import count
 from common.net.client import client
 from common.net.errors import FetchError, host_of
 
@@ -49,9 +50,22 @@ def picture_at(url: str) -> RemotePicture | None:
     """The picture at an address, kept or fetched; None if there is none that may be shown. Raises Busy."""
     key = key_of(url)
     if (kept := _kept(key)) is not None:
+        count("pictures", "kept")
         return kept
     if cache.get(f"media-none-{key}"):
+        count("pictures", "none")
         return None
+    try:
+        picture = _new_picture(url, key)
+    except Busy:
+        count("pictures", "busy")
+        raise
+    count("pictures", "none" if picture is None else "fetched")
+    return picture
+
+
+def _new_picture(url: str, key: str) -> RemotePicture | None:
+    """Fetches it, or waits for the request that does. What came is kept, and that nothing did is noted."""
     if not cache.add(f"media-fetch-{key}", 1, FETCH_SECONDS + TURN_SECONDS):
         return _fetched_by_another(key)
     try:

@@ -5,35 +5,29 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 
 from common.body_limits import takes_body
 from common.clock import utcnow
+from common.rates import is_within
 from common.refused import Refused
 from reader.channels.channels import NoSuchChannel
+from reader.indieauth.endpoints import OPEN_TO_ALL
+from reader.indieauth.foreign import CannotAsk, OfSomebodyElse, foreign_token
 from reader.microsub.actions import Call, answer
 from reader.microsub.errors import ApiError, invalid, not_found, unauthorized
 from reader.microsub.items import Json
 from reader.microsub.parameters import MAX_BODY, BadParameters, Parameters, read_parameters
-from reader.models import Token
-from reader.people.readers import may_read
+from reader.models import Reader, Token
+from reader.people.readers import may_read, note_seen
 from reader.people.tokens import token_of
 
 log = logging.getLogger(__name__)
 
 CALLS_A_MINUTE = 600
 WINDOW_SECONDS = 60
-# Clients in browsers stand at addresses of their own, and no cookie counts here.
-OPEN_TO_ALL = {
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Allow-Headers": "Authorization, Content-Type, Cache-Control, Last-Event-ID",
-    "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
-    "Access-Control-Max-Age": "86400",
-    "Cache-Control": "no-store",
-}
 
 
 @csrf_exempt
@@ -66,6 +60,7 @@ def _answer(request: HttpRequest, slug: str) -> Json:
     given = _parameters(request)
     token = _token(request, slug, given)
     _count_call(token)
+    note_seen(reader=token.reader, now=utcnow())
     return answer(Call(token, given, utcnow()), is_post=request.method == "POST")
 
 
@@ -99,24 +94,35 @@ def _token(request: HttpRequest, slug: str, given: Parameters) -> Token:
     key = in_header or in_body
     if not key:
         raise unauthorized("Show a token: Authorization: Bearer …")
-    token = token_of(key=key, now=utcnow())
+    token = token_of(key=key, now=utcnow()) or _token_of_own_site(slug, key)
     if token is None or not may_read(token.reader):
         raise unauthorized("The token is unknown or was revoked.", "invalid_token")
     if token.reader.slug != slug:
-        raise ApiError(HTTPStatus.FORBIDDEN, "forbidden", "The token is another person's.")
+        raise _of_somebody_else()
     return token
+
+
+def _token_of_own_site(slug: str, key: str) -> Token | None:
+    """What the site of this address's reader gave. Raises ApiError where that cannot be found out."""
+    reader = Reader.objects.select_related("user").filter(slug=slug).first()
+    if reader is None or not may_read(reader):
+        return None
+    try:
+        return foreign_token(reader=reader, key=key, now=utcnow())
+    except OfSomebodyElse as error:
+        raise _of_somebody_else() from error
+    except CannotAsk as error:
+        status, wait = HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": str(error.seconds)}
+        raise ApiError(status, "temporarily_unavailable", str(error), headers=wait) from error
+
+
+def _of_somebody_else() -> ApiError:
+    return ApiError(HTTPStatus.FORBIDDEN, "forbidden", "The token is another person's.")
 
 
 def _count_call(token: Token) -> None:
     """Raises ApiError for a token that asks without end."""
-    key = f"microsub-calls-{token.pk}"
-    cache.add(key, 0, WINDOW_SECONDS)
-    try:
-        calls = cache.incr(key)
-    except ValueError:
-        # It ran out between the two.
-        return
-    if calls > CALLS_A_MINUTE:
+    if not is_within(f"microsub-calls-{token.digest}", CALLS_A_MINUTE, seconds=WINDOW_SECONDS):
         raise ApiError(
             HTTPStatus.TOO_MANY_REQUESTS,
             "too_many_requests",

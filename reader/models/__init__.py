@@ -1,7 +1,26 @@
 from reader.models.channel import Channel, Follow, Mute
+from reader.models.composition import Composition, Photo
 from reader.models.entry import Entry
+from reader.models.invitation import Invitation
 from reader.models.mark import Marking, Star
+from reader.models.mention import Mention
 from reader.models.place import Place, Unread
-from reader.models.reader import Reader, Token
+from reader.models.reader import Code, Reader, Token
 
-__all__ = ["Channel", "Entry", "Follow", "Marking", "Mute", "Place", "Reader", "Star", "Token", "Unread"]
+__all__ = [
+    "Channel",
+    "Code",
+    "Composition",
+    "Entry",
+    "Follow",
+    "Invitation",
+    "Marking",
+    "Mention",
+    "Mute",
+    "Photo",
+    "Place",
+    "Reader",
+    "Star",
+    "Token",
+    "Unread",
+]

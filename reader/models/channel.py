@@ -25,6 +25,8 @@ class Channel(models.Model):
     unread_mode = models.CharField(max_length=5, choices=UnreadMode, default=UnreadMode.COUNT)
     # How many days posts are kept here, read or not; null: as the site's settings say.
     keep_days = models.PositiveIntegerField(null=True, blank=True)
+    # Whether its feeds stand on the reader's page, for everyone.
+    is_published = models.BooleanField(default=False, db_default=False)
     made_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:

@@ -2,7 +2,7 @@
 channels.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -10,20 +10,24 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control
 
+from common.clock import utcnow
 from reader.channels.channels import NoSuchChannel
+from reader.indieauth.addresses import is_trial
 from reader.models import Channel, Reader
-from reader.people.readers import OFF, may_read
+from reader.people.readers import OFF, may_read, note_seen
+from reader.rules.order import LARGEST_KEY
 from reader.timelines.pages import unread_counts
 from reader.timelines.stars import NoSuchEntry
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 # Posts come from anywhere: nothing runs and nothing loads that is not ours.
 POLICY = "; ".join(
@@ -55,12 +59,13 @@ def for_readers(view: View) -> View:
     """A page for a reader who is signed in; the view gets them after the request."""
 
     @wraps(view)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         reader = Reader.objects.select_related("user").filter(user=request.user.pk).first()
         if reader is None:
             return HttpResponseRedirect(reverse("reader:begin"))
         if not may_read(reader):
             return render(request, "reader/not_yet.html", status=403)
+        note_seen(reader=reader, now=utcnow())
         try:
             return view(request, reader, *args, **kwargs)
         except (NoSuchChannel, NoSuchEntry) as error:
@@ -70,23 +75,43 @@ def for_readers(view: View) -> View:
 
 
 def for_users(view: View) -> View:
-    """A page for whoever is signed in, under the policy of these pages."""
+    """A page for whoever is signed in."""
 
     @wraps(view)
-    @cache_control(private=True, no_store=True)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        if settings.READER == OFF:
-            raise Http404("Reading is switched off.")
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
             # (What was a form's address shows nothing when it is opened afterwards.)
             back = request.get_full_path() if request.method in ("GET", "HEAD") else reverse("reader:all")
             return redirect_to_login(back, settings.LOGIN_URL)
+        return view(request, *args, **kwargs)
+
+    return reading_page(wrapped)
+
+
+def reading_page(view: View) -> View:
+    """A page under the policy of these pages; there is none while reading is switched off."""
+
+    @wraps(view)
+    @cache_control(private=True, no_store=True)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if settings.READER == OFF:
+            raise Http404("Reading is switched off.")
         response = view(request, *args, **kwargs)
-        response.headers["Content-Security-Policy"] = POLICY
+        response.setdefault("Content-Security-Policy", POLICY)
         response.headers["X-Robots-Tag"] = "noindex"
         return response
 
     return wrapped
+
+
+def policy_with_form_to(*origins: str) -> str:
+    """The policy of a page whose form may lead there: browsers look at the redirect after a form, too."""
+    return POLICY.replace("form-action 'self'", " ".join(("form-action 'self'", *origins)))
+
+
+def policy_to_own_sites() -> str:
+    """Of a form that leads to an address which nobody knows before it is typed."""
+    return policy_with_form_to("https:", *(("http:",) if is_trial() else ()))
 
 
 def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, Any]:
@@ -110,6 +135,12 @@ def channel_line(channel: Channel, unread: int) -> ChannelLine:
         count=unread if channel.unread_mode == Channel.UnreadMode.COUNT else None,
         has_unread=bool(unread) and channel.unread_mode != Channel.UnreadMode.OFF,
     )
+
+
+def keys_in(texts: Iterable[str]) -> list[int]:
+    """The rows' keys in a form; what is none is passed over, as unknown ones are."""
+    numbers = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 19]
+    return [number for number in numbers if number <= LARGEST_KEY]
 
 
 def back_to(request: HttpRequest, otherwise: str) -> str:

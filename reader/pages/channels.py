@@ -20,6 +20,7 @@ from reader.channels.channels import (
     order_channels,
 )
 from reader.channels.mutes import mute, unmute
+from reader.indieauth.addresses import profile_of
 from reader.models import Channel, Reader
 from reader.pages.access import back_to, channel_line, for_readers, surroundings
 
@@ -58,7 +59,12 @@ def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResp
     channel = channel_of(reader, uid)
     problem, typed = (
         "",
-        {"name": channel.name, "keep": str(channel.keep_days or ""), "unread": channel.unread_mode},
+        {
+            "name": channel.name,
+            "keep": str(channel.keep_days or ""),
+            "unread": channel.unread_mode,
+            "published": "on" if channel.is_published else "",
+        },
     )
     if request.method == "POST":
         typed = {name: request.POST.get(name, "") for name in typed}
@@ -78,6 +84,7 @@ def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResp
             Channel.UnreadMode.OFF: gettext("nothing"),
         },
         "typed": typed,
+        "me": profile_of(reader),
         "problem": problem,
         "longest": LONGEST_CHANNEL_NAME,
         "longest_kept": LONGEST_KEPT,
@@ -124,14 +131,18 @@ def _move(reader: Reader, uid: str, *, by: int) -> None:
         order_channels(reader=reader, uids=uids)
 
 
-def _save(channel: Channel, *, name: str, keep: str, unread: str) -> str:
+def _save(channel: Channel, *, name: str, keep: str, unread: str, published: str) -> str:
     """What is wrong with it; "" once it is saved. Raises Refused."""
     is_days = keep.isascii() and keep.isdigit() and len(keep) <= 4 and 1 <= int(keep) <= LONGEST_KEPT
     if keep and not is_days:
         return gettext("Give a whole number of days, at most %(days)s.") % {"days": LONGEST_KEPT}
     if unread not in Channel.UnreadMode.values:
         return gettext("Choose one of what the page offers.")
-    changes = {"unread_mode": unread, "keep_days": int(keep) if keep else None}
+    changes = {
+        "unread_mode": unread,
+        "keep_days": int(keep) if keep else None,
+        "is_published": bool(published) and not channel.is_notifications,
+    }
     if not channel.is_notifications and name != channel.name:
         changes["name"] = name
     alter_channel(channel=channel, **changes)

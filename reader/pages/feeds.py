@@ -2,7 +2,6 @@
 
 from http import HTTPStatus
 
-from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -12,14 +11,14 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
+from common.rates import is_within
 from common.refused import Refused
 from common.text import one_line
 from feeds.adding.discover import Discovery, discover
 from feeds.addresses import MAX_FEED_URL
-from feeds.models import Feed
-from feeds.parsing.opml import Listed, write_opml
 from reader.channels.channels import NoSuchChannel, add_channel, channel_of
 from reader.channels.follows import follow_address, shared_feed_at, unfollow
+from reader.channels.opml import export_follows
 from reader.models import Follow, Place, Reader
 from reader.pages.access import for_readers, surroundings
 from reader.pages.posts import shown_places
@@ -72,16 +71,8 @@ def feeds(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_safe
 def export(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """What the reader follows as OPML, each feed with the names of its channels; never with credentials."""
-    rows = Follow.objects.filter(channel__reader=reader).select_related("feed", "channel")
-    found: dict[int, tuple[Feed, list[str]]] = {}
-    for row in rows.order_by("channel__position", "channel", "feed__title", "pk"):
-        found.setdefault(row.feed_id, (row.feed, []))[1].append(row.channel.name)
-    listed = (
-        Listed(feed.url, feed.title, feed.site_url, feed.language, tuple(names))
-        for feed, names in found.values()
-    )
-    lines = write_opml(listed, title=f"Feeds of {reader}", created=utcnow())
+    """What the reader follows as OPML."""
+    lines = export_follows(reader, now=utcnow())
     name = f'attachment; filename="{reader.slug}.opml"'
     return HttpResponse("".join(lines), content_type="text/x-opml", headers={"Content-Disposition": name})
 
@@ -175,10 +166,4 @@ def _follows(reader: Reader, pk: int) -> list[Follow]:
 
 
 def _may_look(reader: Reader) -> bool:
-    key = f"reader-looks-{reader.pk}"
-    cache.add(key, 0, 60)
-    try:
-        return cache.incr(key) <= LOOKS_A_MINUTE
-    except ValueError:
-        # It ran out between the two.
-        return True
+    return is_within(f"reader-looks-{reader.pk}", LOOKS_A_MINUTE)

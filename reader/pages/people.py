@@ -1,16 +1,29 @@
-"""Beginning to read."""
+"""Beginning to read: by oneself, or by an invitation."""
 
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth import login
+from django.contrib.auth.hashers import make_password
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.text import slugify
+from django.utils.translation import gettext
+from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
 from common.refused import Refused
 from reader.models import Reader
-from reader.pages.access import for_users
-from reader.people.readers import add_reader, may_begin
+from reader.pages.access import for_users, reading_page
+from reader.pages.forms import NameForm, NewcomerForm
+from reader.people.invitations import InvitationOver, accept, open_invitation
+from reader.people.readers import LONGEST_SLUG, NameTaken, add_reader, may_begin
+
+MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
+# Gets the name and, from a stranger, the address and the password as Django stores it.
+Admission = Callable[..., Reader]
 
 
 @for_users
@@ -22,14 +35,73 @@ def begin(request: HttpRequest) -> HttpResponse:
     if not may_begin(request.user):
         return render(request, "reader/not_yet.html", status=403)
     username = request.user.get_username()
-    name, problem = slugify(username)[:40].strip("-"), ""
-    if request.method == "POST":
-        name = request.POST.get("name", "")
-        try:
-            add_reader(name=name, username=username, now=utcnow())
-        except Refused as error:
-            problem = str(error)
-        else:
-            return HttpResponseRedirect(reverse("reader:follow"))
-    context = {"name": name, "problem": problem}
-    return render(request, "reader/begin.html", context, status=400 if problem else 200)
+    form = NameForm(request.POST or None, initial={"name": offered_name(username)})
+
+    def admit(**given: Any) -> Reader:
+        return add_reader(username=username, now=utcnow(), **given)
+
+    if request.method == "POST" and admitted(form, admit):
+        return HttpResponseRedirect(reverse("reader:all"))
+    return render(request, "reader/begin.html", {"form": form}, status=400 if form.errors else 200)
+
+
+@sensitive_post_parameters("password1", "password2")
+@reading_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def invitation(request: HttpRequest, key: str) -> HttpResponse:
+    """Where an invitation leads: a stranger chooses a name and a password, a user of the site only a name."""
+    response = _answer_to(request, key)
+    # The address is a key. (Not no-referrer: with that browsers send "Origin: null", which the CSRF check
+    # refuses.)
+    response.headers["Referrer-Policy"] = "same-origin"
+    return response
+
+
+def _answer_to(request: HttpRequest, key: str) -> HttpResponse:
+    user, now = request.user, utcnow()
+    if user.is_authenticated and Reader.objects.filter(user=user.pk).exists():
+        return render(request, "reader/reads_already.html", {"user": user})
+    try:
+        invited = open_invitation(key=key, now=now)
+        data = request.POST or None
+        offered = {"name": offered_name(user.get_username() or invited.name)}
+        made = NameForm if user.is_authenticated else NewcomerForm
+        form = made(data, initial=offered)
+
+        def admit(**given: Any) -> Reader:
+            return accept(key=key, username=user.get_username(), now=now, **given)
+
+        if data is not None and (reader := admitted(form, admit)):
+            if not user.is_authenticated:
+                login(request, reader.user, MODEL_BACKEND)
+            return HttpResponseRedirect(reverse("reader:all"))
+    except InvitationOver as error:
+        return render(request, "reader/invitation_over.html", {"reason": error}, status=410)
+    return render(request, "reader/begin.html", {"form": form}, status=400 if form.errors else 200)
+
+
+def admitted(form: NameForm, admit: Admission) -> Reader | None:
+    """The reader that a form makes; None, with what is wrong at its fields. Raises InvitationOver."""
+    if not form.is_valid():
+        return None
+    given = {"name": form.cleaned_data["name"]}
+    if isinstance(form, NewcomerForm):
+        # It takes a quarter of a second, and no lock is held meanwhile.
+        given |= {
+            "password": make_password(form.cleaned_data["password1"]),
+            "email": form.cleaned_data["email"],
+        }
+    try:
+        return admit(**given)
+    except InvitationOver:
+        raise
+    except NameTaken:
+        form.add_error("name", gettext("This name is taken. Choose another one."))
+    except Refused as error:
+        form.add_error(error.field if error.field in form.fields else None, str(error))
+    return None
+
+
+def offered_name(words: str) -> str:
+    """The name that a form begins with."""
+    return slugify(words)[:LONGEST_SLUG].strip("-_")

@@ -13,7 +13,9 @@ from django.utils.translation import gettext_lazy
 from common.html.tags import VALUES, attributes, scheme, written
 from common.text import shortened
 from reader.media.addresses import media_path
-from reader.models import Entry, Place, Reader
+from reader.micropub.compositions import reactions_to
+from reader.models import Composition, Entry, Place, Reader
+from reader.rules import micropub
 from reader.timelines.stars import starred_among
 
 # A longer post is shown with its beginning, and leads to a page of its own.
@@ -29,7 +31,39 @@ RELATIONS = {
     "like-of": gettext_lazy("Likes"),
     "bookmark-of": gettext_lazy("Bookmarks"),
     "quotation-of": gettext_lazy("Quotes"),
+    "mention-of": gettext_lazy("Mentions"),
 }
+
+
+KIND_WORDS = {
+    micropub.NOTE: gettext_lazy("A note"),
+    micropub.ARTICLE: gettext_lazy("An article"),
+    micropub.REPLY: gettext_lazy("A reply"),
+    micropub.RSVP: gettext_lazy("An answer to an invitation"),
+    micropub.LIKE: gettext_lazy("A like"),
+    micropub.REPOST: gettext_lazy("A repost"),
+    micropub.BOOKMARK: gettext_lazy("A bookmark"),
+}
+STATE_WORDS = {
+    Composition.State.KEPT: gettext_lazy("draft"),
+    Composition.State.WAITING: gettext_lazy("on its way"),
+    Composition.State.SENDING: gettext_lazy("on its way"),
+    Composition.State.UNSURE: gettext_lazy("perhaps posted"),
+    Composition.State.POSTED: gettext_lazy("posted"),
+    Composition.State.REFUSED: gettext_lazy("not posted"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """What the reader did with a post on their own site. `location` is there, "" where it is not known."""
+
+    composition: int
+    kind: str
+    words: str
+    state: str
+    location: str
+    is_refused: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +100,17 @@ class ShownPost:
     categories: tuple[str, ...]
     is_unread: bool
     is_starred: bool
+    reactions: tuple[Reaction, ...] = ()
 
     @property
     def is_long(self) -> bool:
         """Whether timelines show its beginning only."""
         return bool(self.beginning)
+
+    @property
+    def done(self) -> frozenset[str]:
+        """The kinds of what the reader did with it."""
+        return frozenset(one.kind for one in self.reactions if not one.is_refused)
 
     @property
     def name(self) -> str:
@@ -81,15 +121,27 @@ class ShownPost:
 def shown_places(reader: Reader, places: Iterable[Place], unread: Collection[int]) -> list[ShownPost]:
     """The posts of a page of a timeline."""
     rows = list(places)
-    starred = starred_among(reader, [row.entry_id for row in rows])
+    entries = [row.entry_id for row in rows]
+    starred, done = starred_among(reader, entries), reactions_to(reader, entries)
     return [
-        shown_post(row.entry, place=row, is_unread=row.pk in unread, is_starred=row.entry_id in starred)
+        shown_post(
+            row.entry,
+            place=row,
+            is_unread=row.pk in unread,
+            is_starred=row.entry_id in starred,
+            reactions=done.get(row.entry_id, ()),
+        )
         for row in rows
     ]
 
 
 def shown_post(
-    entry: Entry, *, place: Place | None = None, is_unread: bool = False, is_starred: bool = False
+    entry: Entry,
+    *,
+    place: Place | None = None,
+    is_unread: bool = False,
+    is_starred: bool = False,
+    reactions: Iterable[Composition] = (),
 ) -> ShownPost:
     jf2: Mapping[str, Any] = entry.jf2 or {}
     content, author = jf2.get("content") or {}, jf2.get("author") or {}
@@ -122,6 +174,7 @@ def shown_post(
         categories=tuple(map(str, jf2.get("category", ())))[:10],
         is_unread=is_unread,
         is_starred=is_starred,
+        reactions=tuple(map(_reaction, reactions)),
     )
 
 
@@ -137,6 +190,18 @@ def shown_html(html: str) -> SafeString:
 def web_address(url: object) -> str:
     """The address if it is one that a page may link to, else ""."""
     return str(url) if url and scheme(str(url)) in ("http", "https") else ""
+
+
+def _reaction(row: Composition) -> Reaction:
+    kind = row.said["kind"]
+    return Reaction(
+        composition=row.pk,
+        kind=kind,
+        words=str(KIND_WORDS[kind]),
+        state=str(STATE_WORDS[Composition.State(row.state)]),
+        location=web_address(row.location),
+        is_refused=row.state == Composition.State.REFUSED,
+    )
 
 
 def _own_picture(match: re.Match[str]) -> str:

@@ -15,8 +15,9 @@ from common.clock import utcnow
 from common.text import one_line
 from reader.channels.channels import channel_of
 from reader.channels.find import LONGEST_QUERY, search_posts
+from reader.micropub.compositions import reactions_to
 from reader.models import Follow, Marking, Place, Reader, Unread
-from reader.pages.access import back_to, for_readers, surroundings
+from reader.pages.access import back_to, for_readers, keys_in, surroundings
 from reader.pages.posts import shown_places, shown_post
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch
 from reader.timelines import marks, stars
@@ -69,7 +70,8 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     place = places.order_by("-at", "-pk").first()
     is_unread = Unread.objects.filter(reader=reader, place__entry=entry).exists()
     is_starred = bool(stars.starred_among(reader, [entry.pk]))
-    shown = shown_post(entry, place=place, is_unread=is_unread, is_starred=is_starred)
+    done = reactions_to(reader, [entry.pk]).get(entry.pk, ())
+    shown = shown_post(entry, place=place, is_unread=is_unread, is_starred=is_starred, reactions=done)
     around = surroundings(reader, place.channel if place else None)
     return render(request, "reader/post.html", {**around, "post": shown})
 
@@ -80,10 +82,13 @@ def starred(request: HttpRequest, reader: Reader) -> HttpResponse:
     """What has a star, the last that got one first."""
     asked = _asked(request)
     page = stars.starred_page(reader, asked)
+    done = reactions_to(reader, [entry.pk for entry in page.entries])
     context = {
         **surroundings(reader),
         "section": "starred",
-        "posts": [shown_post(entry, is_starred=True) for entry in page.entries],
+        "posts": [
+            shown_post(entry, is_starred=True, reactions=done.get(entry.pk, ())) for entry in page.entries
+        ],
         "older": page.paging.after,
         "is_first_page": asked.from_ is None,
     }
@@ -118,7 +123,7 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
         request, reverse("reader:channel", args=[channel.uid]) if channel else reverse("reader:all")
     )
     act = request.POST.get("act", "")
-    places = _keys(request, "place")
+    places = keys_in(request.POST.getlist("place"))
     if act == "read":
         marks.mark_read(timeline, places)
     elif act == "unread":
@@ -189,13 +194,6 @@ def _key(pk: int) -> int:
     if pk > LARGEST_KEY:
         raise Http404("There is no such post.")
     return pk
-
-
-def _keys(request: HttpRequest, name: str) -> list[int]:
-    """The keys in a form; what is none is passed over, as unknown ones are."""
-    texts = request.POST.getlist(name)
-    numbers = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 19]
-    return [number for number in numbers if number <= LARGEST_KEY]
 
 
 def _asked(request: HttpRequest) -> Stretch:

@@ -1,54 +1,67 @@
-"""Who may read here."""
+"""Who may read here: letting people in, and erasing them."""
 
 import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
-from django.db import transaction
+from django.contrib.auth.hashers import make_password
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
 
+from common.passes import TimeBudget
+from common.ports.site_mail import site_mail
 from common.refused import Refused
-from reader.channels.channels import drop_channel, first_channels
-from reader.models import Reader
+from reader.channels.channels import drop_channel, empty_channel, first_channels
+from reader.models import Entry, Reader
 
-OFF, STAFF = "off", "staff"
+OFF, STAFF, OPEN = "off", "staff", "open"
+AN_HOUR = timedelta(hours=1)
+LONGEST_SLUG = 40
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
 
-@transaction.atomic
-def add_reader(*, name: str, now: datetime, username: str = "") -> Reader:
+class NameTaken(Refused):
+    """Somebody has this name already."""
+
+
+def add_reader(
+    *,
+    name: str,
+    now: datetime,
+    username: str = "",
+    password: str = "",
+    email: str = "",
+    max_feeds: int | None = None,
+) -> Reader:
     """A reader, and a user of that name if there is none. Raises Refused.
 
-    `username`: of somebody who is a user already. A new user cannot sign in with a password.
+    `username`: of somebody who is a user already. A new user gets `password`, as Django's `make_password`
+    gives it (which takes too long for a transaction); without one nobody signs in by password.
     """
     slug = name.strip().lower()
     if not _SLUG.fullmatch(slug):
-        raise Refused("Give a name of 1 to 40 small letters, digits and hyphens.", "name")
+        raise Refused(gettext("Give a name of 1 to 40 small letters, digits and hyphens."), "name")
     if settings.READER == OFF:
         raise Refused("Reading is switched off (READER=off).", "name")
     if Reader.objects.filter(slug=slug).exists():
-        raise Refused(f"There is a reader “{slug}” already.", "name")
-    reader = Reader.objects.create(user=_user(username, slug), slug=slug, made_at=now)
-    first_channels(reader)
+        raise NameTaken(f"There is a reader “{slug}” already.", "name")
+    try:
+        with transaction.atomic():
+            user = _known_user(username) if username else _new_user(slug, password, email)
+            reader = Reader.objects.create(user=user, slug=slug, made_at=now, max_feeds=max_feeds)
+            first_channels(reader)
+    except IntegrityError as error:
+        raise NameTaken(f"Somebody took the name “{slug}” this very moment.", "name") from error
     return reader
 
 
-def drop_reader(*, reader: Reader, now: datetime) -> None:
-    """Erases a reader with channels, marks and tokens. Feeds and posts that others follow stay.
-
-    So does the user, who may be an admin.
-    """
-    reader.tokens.all().delete()
-    for channel in reader.channels.filter(is_notifications=False):
-        drop_channel(channel=channel, now=now)
-    reader.delete()
-
-
 def may_read(reader: Reader) -> bool:
-    """Whether the settings let this person in."""
+    """Whether the settings let this person in, and they have not left."""
     user = reader.user
-    if settings.READER == OFF or not user.is_active:
+    if settings.READER == OFF or not user.is_active or reader.leaving_at is not None:
         return False
     return settings.READER != STAFF or user.is_staff
 
@@ -66,15 +79,79 @@ def may_begin(user: Any) -> bool:
             return False
 
 
-def _user(username: str, slug: str) -> Any:
-    users = get_user_model().objects
-    if not username:
-        if users.filter(username=slug).exists():
-            raise Refused(f"There is a user “{slug}”. Name them with --user, or choose another name.", "name")
-        return users.create_user(slug)
-    user = users.filter(username=username).first()
+def note_seen(*, reader: Reader, now: datetime) -> None:
+    """Notes that this person was here, at most once an hour."""
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    if reader.last_seen_at is None or reader.last_seen_at < hour:
+        Reader.objects.filter(pk=reader.pk).update(last_seen_at=hour)
+
+
+def set_max_feeds(*, reader: Reader, max_feeds: int | None) -> None:
+    """How many feeds this person may follow; None: as READER_MAX_FEEDS says. What they follow stays."""
+    reader.max_feeds = max_feeds
+    reader.save(update_fields=["max_feeds"])
+
+
+def leave(*, reader: Reader, now: datetime) -> None:
+    """From now on nothing opens for this person. What is theirs is erased by the next `erase_leavers`.
+
+    It may be a million rows: a page does not wait for that.
+    """
+    with transaction.atomic():
+        Reader.objects.filter(pk=reader.pk, leaving_at=None).update(leaving_at=now)
+        reader.tokens.all().delete()
+        get_user_model().objects.filter(pk=reader.user_id, is_staff=False).update(is_active=False)
+
+
+def erase_leavers(*, now: datetime, budget: timedelta | None = None) -> int:
+    """Erases those who left, and the users that they were. Returns how many.
+
+    An admin, and whoever has ever changed anything in the admin, stays a user.
+    """
+    left, erased = TimeBudget(budget), 0
+    for reader in Reader.objects.exclude(leaving_at=None).select_related("user").order_by("leaving_at", "pk"):
+        if left.is_spent:
+            break
+        user = reader.user
+        drop_reader(reader=reader, now=now)
+        if not user.is_staff and not LogEntry.objects.filter(user=user).exists():
+            with transaction.atomic():
+                user.delete()
+                site_mail().forget(user.email)
+        erased += 1
+    return erased
+
+
+def drop_reader(*, reader: Reader, now: datetime) -> None:
+    """Erases a reader with channels, marks and tokens. Feeds and posts that others follow stay.
+
+    So does the user, who may be an admin.
+    """
+    reader.tokens.all().delete()
+    for channel in reader.channels.all():
+        if channel.is_notifications:
+            empty_channel(channel)
+        else:
+            drop_channel(channel=channel, now=now)
+    # Others never see what was said of these pages.
+    Entry.objects.filter(mention__reader=reader).delete()
+    reader.delete()
+
+
+def _known_user(username: str) -> Any:
+    user = get_user_model().objects.filter(username=username).first()
     if user is None:
         raise Refused(f"There is no user “{username}”.", "username")
     if Reader.objects.filter(user=user).exists():
         raise Refused(f"“{username}” is a reader already.", "username")
     return user
+
+
+def _new_user(slug: str, password: str, email: str) -> Any:
+    users = get_user_model().objects
+    if users.filter(username__iexact=slug).exists():
+        message = f"There is a user “{slug}”. Name them with --user, or choose another name."
+        raise NameTaken(message, "name")
+    return users.create(
+        username=slug, password=password or make_password(None), email=users.normalize_email(email)
+    )

@@ -5,12 +5,17 @@ import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Coalesce
+
 from common.refused import Refused
 from common.text import one_line
 from reader.models import Reader, Token
-from reader.rules.scopes import SCOPES
+from reader.rules.scopes import GRANTABLE, SCOPES, known_scopes
 
 A_MINUTE = timedelta(minutes=1)
+# What was given to a client by IndieAuth ends when it is not used for so long; keys do not end by themselves.
+IDLE = timedelta(days=90)
 LONGEST_CLIENT = 200
 PREFIX = "flr_"
 
@@ -22,19 +27,26 @@ def make_token(
     now: datetime,
     scopes: Iterable[str] = SCOPES,
     source_as_object: bool = False,
+    client_id: str = "",
+    refresh_digest: str = "",
 ) -> tuple[Token, str]:
-    """The token and its key, which is not stored: show it once. Raises Refused."""
+    """The token and its key, which is not stored: show it once. Raises Refused.
+
+    `client_id`: whom IndieAuth gave it to. `refresh_digest`: of the key that brings the next one.
+    """
     client, wanted = one_line(client), set(scopes)
     if not 1 <= len(client) <= LONGEST_CLIENT:
         raise Refused(f"Say what uses it, in at most {LONGEST_CLIENT} characters.", "client")
-    if unknown := wanted - set(SCOPES):
+    if unknown := wanted - set(GRANTABLE):
         raise Refused(f"There is no scope {', '.join(sorted(unknown))}.", "scopes")
-    key = PREFIX + secrets.token_urlsafe(32)
+    key = new_key()
     token = Token.objects.create(
         reader=reader,
         client=client,
-        digest=_digest(key),
-        scopes=[scope for scope in SCOPES if scope in wanted],
+        client_id=client_id,
+        digest=digest_of(key),
+        refresh_digest=refresh_digest,
+        scopes=known_scopes(wanted),
         source_as_object=source_as_object,
         made_at=now,
     )
@@ -42,14 +54,32 @@ def make_token(
 
 
 def token_of(*, key: str, now: datetime) -> Token | None:
-    """The token whose key this is, unless it was revoked. Notes that it was used, at most once a minute."""
-    rows = Token.objects.select_related("reader__user").filter(revoked_at=None)
-    token = rows.filter(digest=_digest(key)).first()
+    """The token that this key opens. That it was used is noted, to the minute."""
+    token = known_token(key=key, now=now)
     if token is None:
         return None
     if token.last_used_at is None or now - token.last_used_at >= A_MINUTE:
         Token.objects.filter(pk=token.pk).update(last_used_at=now)
     return token
+
+
+def live_tokens(reader: Reader, now: datetime) -> QuerySet[Token]:
+    """Those that open something, the newest first."""
+    begun = Coalesce("last_used_at", "made_at")
+    unended = Q(client_id="") | Q(begun__gt=now - IDLE)
+    return reader.tokens.filter(revoked_at=None).alias(begun=begun).filter(unended)
+
+
+def ends_at(token: Token) -> datetime:
+    """When what IndieAuth gave ends, if it is not used before."""
+    return (token.last_used_at or token.made_at) + IDLE
+
+
+def known_token(*, key: str, now: datetime) -> Token | None:
+    """The token whose key this is, unless it was revoked or has ended."""
+    rows = Token.objects.select_related("reader__user").filter(revoked_at=None)
+    token = rows.filter(digest=digest_of(key)).first()
+    return None if token is None or (token.client_id and now >= ends_at(token)) else token
 
 
 def revoke_token(*, token: Token, now: datetime) -> Token:
@@ -59,5 +89,10 @@ def revoke_token(*, token: Token, now: datetime) -> Token:
     return token
 
 
-def _digest(key: str) -> str:
+def new_key() -> str:
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def digest_of(key: str) -> str:
+    """By which a key is stored and found: whoever reads the database cannot use it."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,17 +1,14 @@
 """What this app holds about an address; and all that any app holds as one document, for its owner to keep."""
 
-import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import gettext_lazy as _
 
-from common.ports.personal_data import PersonalDataSource, add_holding, holdings
+from common.ports.personal_data import PersonalDataSource, add_holding, holdings, rows_as_json
 from subscriptions.models import (
     AddressChange,
     Consent,
@@ -27,7 +24,6 @@ from subscriptions.privacy.erase import erase_subscriptions, erase_suppressions
 
 # A QuerySet of mappings.
 Query = Any
-MOST_ROWS = 100_000
 
 
 def install() -> None:
@@ -202,17 +198,5 @@ NOTICES = PersonalDataSource(
 
 
 def held_as_json(destination: Destination, *, now: datetime) -> Iterator[str]:
-    """One JSON document in pieces, with a row a line; of each sort at most 100,000 rows, the newest."""
-    yield "{\n" + f'"address": {_json(destination.label)},\n"as_of": {_json(now)}'
-    for holding in holdings():
-        yield f",\n{_json(holding.key)}: ["
-        for number, row in enumerate(islice(holding.rows(destination), MOST_ROWS)):
-            yield (",\n" if number else "\n") + _json(dict(row))
-        yield "\n]"
-        if (more := holding.count(destination) - MOST_ROWS) > 0:
-            yield f",\n{_json(f'{holding.key}_left_out')}: {more}"
-    yield "\n}\n"
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
+    """One JSON document in pieces, for whoever the address belongs to."""
+    return rows_as_json({"address": destination.label, "as_of": now}, holdings(), destination)

@@ -8,6 +8,8 @@ from reader.people.readers import add_reader
 from tests.factories import NOW
 from tests.feeds.conftest import blog, server
 from tests.reader.client import MicrosubClient
+from tests.servers.feed_server import FeedServer
+from tests.servers.own_site import OwnSite
 
 __all__ = ["blog", "server"]
 
@@ -53,3 +55,9 @@ def web() -> Callable[[Reader], Client]:
         return client
 
     return one
+
+
+@pytest.fixture
+def own_site(server: FeedServer) -> OwnSite:
+    """Ada's own site, which is not connected yet."""
+    return OwnSite(server)

@@ -79,7 +79,8 @@ def test_a_letter_of_each_arrangement_comes_it_goes_on_live_and_begins_afresh(tm
         assert_the_withdrawn_post_is_in_no_letter(first)
         assert_every_letter_carries_the_corrected_text(first)
         timelines = [addresses(said, name)[0] for name in ("Mastodon", "Discord")]
-        for url in (site, f"{site}/s/harbour-notes/", *addresses(said, "Sample blog"), *timelines):
+        pages = (*addresses(said, "Sample blog"), *addresses(said, "Reader"), *timelines)
+        for url in (site, f"{site}/s/harbour-notes/", *pages):
             until(lambda url=url: answers(url), url)  # type: ignore[misc]
         assert_bridges_have_posted(timelines)
         with pytest.raises(CommandError, match="running"):

@@ -151,5 +151,6 @@ def test_only_the_demos_overview_leads_there(
 ) -> None:
     assert attention.demo() == []
     monkeypatch.setenv("FEEDLETTER_DEMO", "/somewhere")
-    [line] = attention.demo()
+    line, reading = attention.demo()
+    assert reading.url == "/reader/"
     assert line.url == f"http://127.0.0.1:{services.server_port}/mastodon/"

@@ -174,6 +174,7 @@ CONTEXT: dict[str, Any] = {
     "sign_in_url": "https://x.example/s/",
     "user_name": "ada",
     "reset_url": "https://x.example/r/",
+    "invitation_url": "https://x.example/i/",
     "page_url": "https://x.example/p/",
     "manage_url": "https://x.example/m/",
     "unsubscribe_url": "https://x.example/u/",

@@ -15,7 +15,7 @@ from feedletter_site.logs import JsonFormatter, without_keys
 from tests.factories import SubscriptionFactory
 
 KEY = "1234-927d0a1b-SECRET"
-PREFIXES = ("confirm", "unsubscribe", "manage", "sign-in", "setup", "websub")
+PREFIXES = ("confirm", "unsubscribe", "manage", "sign-in", "setup", "websub", "reader/invitation")
 
 
 @pytest.mark.django_db

@@ -15,9 +15,8 @@ from enum import Enum
 from typing import Any
 
 import requests
-from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
-from common.net.errors import AddressRefused, exception_chain
+from common.net.errors import AddressRefused, exception_chain, never_left
 from common.text import one_line
 from delivery.channels.base import Ambiguous, Outcome, Permanent, Temporary
 from delivery.channels.http.transport import ApiResponse, Redirected
@@ -31,21 +30,6 @@ TRY_LATER = (408, 421, 425)
 SERVICE_DOWN = (502, 503, 504, *range(520, 531))
 # The message itself is what the service will not take: once more, plainer, may do.
 ABOUT_MESSAGE = (400, 413, 422)
-# Somewhere in the chain of a failure whose request never left: no address, no connection, no trust.
-# Not every SSLError is here: a server that dies while answering ends in one too.
-BEFORE_SENDING = (
-    AddressRefused,
-    NewConnectionError,
-    ConnectTimeoutError,
-    socket.gaierror,
-    ssl.SSLCertVerificationError,
-    requests.exceptions.ConnectTimeout,
-    requests.exceptions.InvalidURL,
-    requests.exceptions.InvalidSchema,
-    requests.exceptions.MissingSchema,
-    requests.exceptions.InvalidHeader,
-)
-
 REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (AddressRefused, "has a private address, which ALLOW_PRIVATE_NETWORKS does not name"),
     (socket.gaierror, "has no address in the DNS"),
@@ -134,7 +118,7 @@ def of_failure(failure: BaseException, host: str, *, posting: bool) -> Outcome:
     if redirect:
         moved = "If it has moved, save its new address."
         return Temporary(f"Nothing was posted: {host} redirects to {redirect}. {moved}", stops_lane=True)
-    if posting and not any(isinstance(link, BEFORE_SENDING) for link in links):
+    if posting and not never_left(failure):
         return Ambiguous(f"The connection to {host} ended before its answer was complete.")
     reasons = (words for types, words in REASONS if any(isinstance(link, types) for link in links))
     return Temporary(f"Nothing was posted: {host} {next(reasons, 'cannot be reached')}.", stops_lane=True)

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
@@ -22,6 +22,7 @@ from feedletter_site.demo.bot import register_bot
 from feedletter_site.demo.bridges import BRIDGED, admin_urls, connect_all, posts_of_bridges, timeline_urls
 from feedletter_site.demo.content.post import ZONE
 from feedletter_site.demo.newsletters import define_all
+from feedletter_site.demo.reader import begin_to_read
 from feedletter_site.demo.replay import WEEKS, Tally, VirtualClock, beginning, replay, steps, weeks
 from feedletter_site.demo.server import BlogServer
 from feedletter_site.demo.services import Elsewhere, ServicesServer, application_here
@@ -32,7 +33,7 @@ from feeds.adding.add import add_feed
 from feeds.models import Feed
 
 ADMIN = "admin"
-PATHS = {"site": "/", "mailbox": "/mailbox/", "admin": "/admin/"}
+PATHS = {"site": "/", "mailbox": "/mailbox/", "admin": "/admin/", "reader": "/reader/"}
 
 
 class Command(FeedletterCommand):
@@ -53,7 +54,7 @@ class Command(FeedletterCommand):
         refuse_taken(*settings.BIND)
         self.say("Creating a database of its own …")
         call_command("migrate", verbosity=0)
-        password = make_admin()
+        admin, password = make_admin()
         now = utcnow()
         clock = VirtualClock(beginning(now))
         blog = Blog(now.astimezone(ZONE).date())
@@ -65,6 +66,7 @@ class Command(FeedletterCommand):
             feed = self.set_up(blog_url, clock.now)
             began = time.monotonic()
             tally = self.replay(steps(now, blog.moments()), clock, now, feed)
+            begin_to_read(admin, feed, blog_url, clock=clock)
             seconds = time.monotonic() - began
             clock.now = utcnow()
             register_bot(now=clock.now)
@@ -141,8 +143,7 @@ class Command(FeedletterCommand):
             self.stdout.flush()
 
 
-def make_admin() -> str:
-    """The demo's superuser. Returns the password, which is kept nowhere."""
+def make_admin() -> tuple[User, str]:
+    """The demo's superuser, and the password, which is kept nowhere."""
     password = secrets.token_urlsafe(9)
-    get_user_model().objects.create_superuser(ADMIN, "admin@example.org", password)
-    return password
+    return User.objects.create_superuser(ADMIN, "admin@example.org", password), password

@@ -28,7 +28,7 @@ WORKER = [
     "-P",
     "threads",
     "-c",
-    "16",
+    "18",
     "--without-gossip",
     "--without-mingle",
     "--without-heartbeat",

@@ -7,6 +7,8 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from common.clock import utcnow
 from delivery.accounts.dkim_keys import make_key
+from reader.people.invitations import invite
+from reader.people.readers import add_reader
 from subscriptions import links
 from subscriptions.models import Notice, Subscribable, Subscription
 from subscriptions.subscribers.address_change import ask_for_change
@@ -103,6 +105,8 @@ def fill() -> None:
     )
     SubscriptionFactory(subscribable=bridge, destination=account)
     make_key(domain="example.org", algorithm="ed25519", now=NOW)
+    add_reader(name="countess-of-the-analytical-engine", email=ADDRESS, now=NOW)
+    invite(name="The Countess of the Analytical Engine", now=NOW)
 
 
 def admin_pages() -> Iterator[tuple[str, str]]:

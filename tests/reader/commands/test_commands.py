@@ -29,12 +29,15 @@ def test_from_nothing_to_a_post(blog: Blog, settings: object) -> None:
     assert row["url"] == blog.feed.url
     (post,) = json_of("list_entries", "ada")
     assert (post["title"], post["channel"]) == ("Post a", "Home")
-    assert json_of("list_readers")[0] | {"made_at": ""} == {
+    assert json_of("list_readers")[0] | {"made_at": "", "last_seen_at": ""} == {
         "name": "ada",
         "user": "ada",
         "channels": 2,
         "follows": 1,
+        "max_feeds": None,
         "made_at": "",
+        "last_seen_at": "",
+        "leaving_at": None,
     }
     assert json_of("unfollow", "ada", str(blog.feed.pk)) == {"channels": 1}
     assert "does not follow" in refused("unfollow", "ada", str(blog.feed.pk))
@@ -87,6 +90,25 @@ def test_erasing_takes_what_is_theirs_and_nothing_of_others(ada: Reader, bob: Re
     assert Token.objects.count() == 0
 
 
+def test_somebody_is_invited_and_the_invitation_taken_back(db: None) -> None:
+    assert printed("list_invitations").startswith("Nobody was invited so far")
+    made = json_of("add_reader", "ada", "--invite", "--days", "2", "--max-feeds", "5")
+    assert made["link"].startswith("http://127.0.0.1:8000/reader/invitation/")
+    assert not Reader.objects.exists()
+    (row,) = json_of("list_invitations")
+    assert "link" not in row
+    assert (row["id"], row["name"], row["revoked_at"]) == (made["id"], "ada", None)
+    assert json_of("revoke_invitation", str(made["id"]))["revoked_at"]
+    assert "taken back already" in refused("revoke_invitation", str(made["id"]))
+
+
+def test_a_limit_is_set_for_one_person(ada: Reader, home: Channel) -> None:
+    assert json_of("alter_reader", "ada", "--max-feeds", "1") == {"name": "ada", "max_feeds": 1}
+    Follow.objects.create(channel=home, feed=FeedFactory())
+    assert "You follow 1 feeds" in refused("follow", "ada", "https://blog.example/")
+    assert json_of("alter_reader", "ada", "--max-feeds", "0")["max_feeds"] is None
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -94,6 +116,11 @@ def test_erasing_takes_what_is_theirs_and_nothing_of_others(ada: Reader, bob: Re
         (["add_reader", "ada"], "There is a reader “ada” already."),
         (["add_reader", "eve", "--user", "nobody"], "There is no user “nobody”."),
         (["add_reader", "eve", "--user", "ada"], "“ada” is a reader already."),
+        (["add_reader", "eve", "--invite", "--user", "ada"], "--user goes not with --invite."),
+        (["add_reader", "eve", "--days", "3"], "--days goes only with --invite."),
+        (["add_reader", "eve", "--invite", "--days", "91"], "Give 1 to 90 days."),
+        (["add_reader", "eve", "--invite", "--mail", "e@e.example"], "No mail goes out from here."),
+        (["revoke_invitation", "7"], "There is no invitation 7."),
         (["list_follows", "eve"], "There is no reader eve."),
         (["list_entries", "ada", "--channel", "Nowhere"], "There are: Notifications, Home."),
         (["follow", "ada", "mailto:x@e.example"], "begins with http"),

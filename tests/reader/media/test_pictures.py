@@ -1,6 +1,7 @@
 """Pictures from elsewhere by our own address: which are shown, and what anybody learns of it."""
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from common import counters
 from reader.media import pictures
 from reader.media.addresses import media_path
 from reader.media.pictures import forget_oldest, key_of, picture_type
@@ -117,6 +119,17 @@ def test_what_is_not_public_is_not_asked(url: str) -> None:
 )
 def test_other_addresses_get_none_of_ours(url: str) -> None:
     assert media_path(url) == ""
+
+
+def test_it_is_counted_what_became_of_each(server: FeedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: Counter[tuple[str, str]] = Counter()
+    monkeypatch.setattr(counters, "_counts", counted)
+    monkeypatch.setattr(pictures, "FETCHES_OF_A_HOST_A_MINUTE", 2)
+    for path in ("/a.png", "/a.png", "/a.png", "/none.png", "/c.png"):
+        url = server.serve(path, PNG, status=404 if "none" in path else 200)
+        Client().get(media_path(url))
+    found = {label: number for (name, label), number in counted.items() if name == "pictures"}
+    assert found == {"fetched": 1, "kept": 2, "none": 1, "busy": 1}
 
 
 def test_a_host_is_not_asked_without_end(server: FeedServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ from django.urls import reverse
 from delivery.customisation import set_theme
 from feedletter_site.models import FirstStep
 from feedletter_site.monitoring.first_steps import STEP_NAMES, note_back_up, open_steps
-from tests.factories import FeedFactory, SubscribableFactory, SubscriptionFactory
+from reader.people.readers import add_reader
+from tests.factories import NOW, FeedFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +30,8 @@ def test_each_step_ticks_when_it_is_done_and_in_the_end_the_list_is_gone(setting
     letter = SubscribableFactory(feeds=[feed])
     set_theme(subscribable=letter, accent="#1a5fb4")
     SubscriptionFactory(subscribable=letter)
-    assert undone() == ["mail", "form", "back_up"]
+    assert undone() == ["mail", "form", "reading", "back_up"]
+    add_reader(name="ada", now=NOW)
     settings.EMAIL_URL = "smtp://mail.example.org"
     letter.embed_hosts = "blog.example.org"
     letter.save()
@@ -51,6 +53,12 @@ def test_a_step_is_put_aside_and_so_is_the_whole_list(admin_client: Client) -> N
     assert not FirstStep.objects.exists()
 
 
+def test_reading_is_offered_unless_it_is_switched_off(settings: Any) -> None:
+    assert "reading" in undone()
+    settings.READER = "off"
+    assert "reading" not in undone()
+
+
 def test_the_links_carry_what_is_known(admin_client: Client) -> None:
     letter = SubscribableFactory()
     steps = {step.name: step.url for step in open_steps(email="ada@example.org")}
@@ -59,7 +67,7 @@ def test_the_links_carry_what_is_known(admin_client: Client) -> None:
     assert "ada@example.org" in form
     assert 'id="put-it-on-your-site"' in admin_client.get(steps["form"]).content.decode()
     for url in steps.values():
-        assert admin_client.get(url).status_code == 200
+        assert admin_client.get(url).status_code == 200, url
 
 
 def test_who_may_not_set_up_sees_no_list(client: Client) -> None:

@@ -57,6 +57,8 @@ BESIDE = {
     "subscriptions.lists": "assign",
     "feeds.pushes": "poll",
     "feeds.audience": "poll",
+    "reader.mentions": "reader",
+    "reader.compose": "reader",
     "reader.prune": "reader",
     "feeds.hubs": "poll",
     "feeds.prune": "poll",

@@ -9,8 +9,8 @@ from django.test import Client
 from django.utils import timezone
 
 from common.formats.dates import day_words
+from common.ports import personal_data
 from subscriptions.models import Consent, Destination, Notice, Subscription, Switch
-from subscriptions.privacy import personal_data
 from subscriptions.subscribers.sign_in import ask_for_link, mail_links
 from tests.factories import (
     NOW,

@@ -13,24 +13,12 @@ from typing import Any
 
 import requests
 from django.conf import settings
-from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
 from common.net.client import SafeSession
-from common.net.errors import AddressRefused, exception_chain
+from common.net.errors import AddressRefused, exception_chain, never_left
 from common.net.transport import CheckedAdapter
 from delivery.channels.email.mail_message import MailMessage
 
-# Somewhere in the chain of a failure whose request never left: no address, no connection, no trust.
-_BEFORE_SENDING = (
-    AddressRefused,
-    NewConnectionError,
-    ConnectTimeoutError,
-    socket.gaierror,
-    ssl.SSLCertVerificationError,
-    requests.exceptions.ConnectTimeout,
-    requests.exceptions.InvalidURL,
-    requests.exceptions.InvalidHeader,
-)
 # What a service writes itself, or takes in fields of its own.
 _THEIRS = frozenset({"from", "to", "reply-to", "subject", "date", "message-id", "mime-version"})
 _DELIVERY = re.compile(r"\.([1-9][0-9]{0,17})@")
@@ -65,7 +53,7 @@ class EspHttp(SafeSession):
 def unfinished(error: BaseException) -> Unsent | Unanswered:
     """What is known of a request that has no answer."""
     links = list(exception_chain(error))
-    if not any(isinstance(link, _BEFORE_SENDING) for link in links):
+    if not never_left(error):
         return Unanswered("the connection ended before it had answered")
     if any(isinstance(link, AddressRefused) for link in links):
         return Unsent("has a private address, which ALLOW_PRIVATE_NETWORKS does not name")

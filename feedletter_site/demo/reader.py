@@ -1,0 +1,36 @@
+"""The demo's admin reads, too: the blog, and two of its tags, in three channels."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
+from feedletter_site.demo.pages import feed_path
+from feeds.models import Feed
+from feeds.polling.poll import poll_due
+from reader.channels.channels import add_channel, channel_of
+from reader.channels.follows import follow_address, follow_feed
+from reader.entries.place import place_due
+from reader.models import Place, Reader
+from reader.people.readers import add_reader
+from reader.timelines.stars import star
+
+READER_NAME = "ada"
+# Channels by the blog's tag that is followed there. The whole blog is in Home.
+CHANNELS = {"boatyard": "Boatyard", "bakery": "Bakery"}
+
+
+def begin_to_read(user: User, feed: Feed, blog_url: str, *, clock: Callable[[], datetime]) -> Reader:
+    """A reader with unread posts, and a star. Asks the blog (network)."""
+    reader = add_reader(name=READER_NAME, username=user.get_username(), now=clock())
+    for tag, name in CHANNELS.items():
+        follow_address(
+            channel=add_channel(reader=reader, name=name), url=f"{blog_url}{feed_path(tag)}", clock=clock
+        )
+    follow_feed(channel=channel_of(reader, "home"), feed=feed, clock=clock)
+    poll_due(clock=clock)
+    place_due(clock=clock)
+    oldest = Place.objects.seen().filter(reader=reader).order_by("at", "pk").first()
+    if oldest is not None:
+        star(reader=reader, entry=oldest.entry, now=clock())
+    return reader

@@ -1,0 +1,93 @@
+"""Signing in with one's own site, which says who one is (IndieAuth)."""
+
+from dataclasses import asdict
+from http import HTTPStatus
+
+from django.contrib.auth import login
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST, require_safe
+
+from common.clock import utcnow
+from common.rates import is_within
+from common.text import one_line
+from reader.indieauth.addresses import site_url
+from reader.indieauth.client import begin, finish
+from reader.indieauth.discovery import NotConfirmed, discover
+from reader.pages.access import policy_to_own_sites, reading_page
+from reader.people.own_sites import connect_site, reader_with_site
+from reader.rules.identity import LONGEST_IDENTITY
+from subscriptions.rules.limits import networks_of
+
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+# Strangers make us ask sites that they name.
+TRIES_A_MINUTE = 6
+TRIES_OF_ALL_A_MINUTE = 120
+# In the session: what was begun and not finished, and where its person was going.
+BEGUN, GOING_TO = "sign_in_site", "sign_in_site_next"
+
+
+@reading_page
+@require_POST
+def begin_sign_in(request: HttpRequest) -> HttpResponse:
+    """Asks the site that somebody typed."""
+    me = one_line(request.POST.get("me", ""))[: LONGEST_IDENTITY + 1]
+    network = next(iter(networks_of(str(request.META.get("REMOTE_ADDR", "")))))
+    if not (
+        is_within(f"sign-in-site-{network}", TRIES_A_MINUTE)
+        and is_within("sign-in-site", TRIES_OF_ALL_A_MINUTE)
+    ):
+        problem = gettext("That was often. Please wait a minute.")
+        return _again(request, me=me, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
+    try:
+        begun = begin(discover(me), redirect_uri=site_url("reader_sign_in_back"), now=utcnow())
+    except NotConfirmed as error:
+        return _again(request, me=me, details=str(error))
+    request.session[BEGUN], request.session[GOING_TO] = begun.kept, request.POST.get("next", "")
+    return HttpResponseRedirect(begun.url)
+
+
+@reading_page
+@require_safe
+def finish_sign_in(request: HttpRequest) -> HttpResponse:
+    """Where the site leads back to: signs in the reader who has connected it."""
+    kept, going_to = request.session.pop(BEGUN, {}), request.session.pop(GOING_TO, "")
+    try:
+        granted = finish(kept, request.GET.dict(), now=utcnow())
+    except NotConfirmed as error:
+        return _again(request, details=str(error))
+    reader = reader_with_site(granted.me)
+    if reader is None:
+        problem = gettext(
+            "Nobody here has connected this site. Sign in with a password, and connect it under “Your site”."
+        )
+        return _again(request, me=granted.me, problem=problem, status=HTTPStatus.FORBIDDEN)
+    if reader.user.is_staff:
+        # Whoever gets hold of a domain would get hold of the admin.
+        problem = gettext("You may use the admin of this site, so sign in with your password.")
+        return _again(request, me=granted.me, problem=problem, status=HTTPStatus.FORBIDDEN)
+    connect_site(reader=reader, me=granted.me, endpoints=asdict(granted.endpoints), now=utcnow())
+    login(request, reader.user, BACKEND)
+    is_ours = url_has_allowed_host_and_scheme(
+        going_to, {request.get_host()}, require_https=request.is_secure()
+    )
+    return HttpResponseRedirect(going_to if is_ours else reverse("reader:all"))
+
+
+def _again(
+    request: HttpRequest,
+    *,
+    me: str = "",
+    problem: str = "",
+    details: str = "",
+    status: int = HTTPStatus.BAD_REQUEST,
+) -> HttpResponse:
+    """The form once more; `details` are for whoever understands English."""
+    problem = problem or gettext("You could not be signed in with this site.")
+    context = {"me": me, "problem": problem, "details": details, "next": request.POST.get("next", "")}
+    response = render(request, "reader/sign_in_site.html", context, status=status)
+    response.headers["Content-Security-Policy"] = policy_to_own_sites()
+    return response

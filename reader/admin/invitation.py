@@ -1,0 +1,159 @@
+"""The pages of invitations: making one, whose link is shown this once, and taking it back."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminIntegerFieldWidget
+
+from common.admin.html import facts, link_to, moment_of, when
+from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList, PageWords
+from common.admin.shown_once import shown_once
+from common.clock import utcnow
+from common.ports.panels import Action, Panel
+from common.ports.site_mail import site_mail
+from common.text import counted
+from reader.models import Invitation
+from reader.people.invitations import MOST_DAYS, USUAL_DAYS, invite, revoke_invitations, why_over
+
+INVITATION_COLOURS = {"open": "success", "used": "info", "over": "danger"}
+
+
+class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Whom it is for, how long it is good, and whether it is mailed."""
+
+    class Meta:
+        model = Invitation
+        fields = ("name", "max_feeds")
+
+    days = forms.IntegerField(
+        label="Good for days",
+        initial=USUAL_DAYS,
+        min_value=1,
+        max_value=MOST_DAYS,
+        widget=UnfoldAdminIntegerFieldWidget,
+    )
+    email = forms.EmailField(
+        label="Mail it to",
+        required=False,
+        max_length=254,
+        widget=UnfoldAdminEmailInputWidget,
+        help_text="Empty: you pass on the link yourself.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not site_mail().is_sent():
+            del self.fields["email"]
+
+
+def about_invitation(invitation: Invitation) -> SafeString:
+    return facts(
+        [
+            ("For", invitation.name),
+            ("Made", when(invitation.made_at)),
+            ("By", invitation.made_by or "a command"),
+            ("Expires", when(invitation.expires_at)),
+            ("Used", when(invitation.used_at, "Not yet.")),
+            ("Let in", link_to(invitation.reader) if invitation.reader else "–"),
+            ("Feeds at most", invitation.max_feeds or "as READER_MAX_FEEDS says"),
+            ("Standing", why_over(invitation, now=utcnow()) or "It is good."),
+        ]
+    )
+
+
+def what_revoking_does(keys: list[int]) -> list[str]:
+    count = Invitation.objects.filter(pk__in=keys, used_at=None, revoked_at=None).count()
+    return [f"{counted(count, 'invitation')} will let nobody in any more. Whom they let in already stays."]
+
+
+def revoke(request: HttpRequest, keys: list[int]) -> str:
+    return f"{counted(revoke_invitations(invitations=keys, now=utcnow()), 'invitation')} taken back."
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ServiceAdmin):
+    list_display = ("name", "standing", "expires", "reader", "made", "made_by")
+    list_select_related = ("made_by", "reader")
+    search_fields = ("name",)
+    empty = EmptyList(
+        "No invitations so far",
+        "An invitation is a link by which one person begins to read here. You copy it, or have it mailed.",
+        "Invite somebody",
+        "admin:reader_invitation_add",
+        "reader.add_invitation",
+    )
+    own_panels = (Panel("About it", about_invitation, order=10),)
+    own_actions = (
+        Action(
+            "revoke",
+            "Take back",
+            revoke,
+            what_revoking_does,
+            fits=lambda row: row.revoked_at is None and row.used_at is None,
+        ),
+    )
+    # Nothing goes with one.
+    has_delete_permission = PageWords.has_delete_permission
+    made, expires = moment_of("made_at", "made"), moment_of("expires_at", "expires")
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form = kwargs if obj is not None else {"form": InvitationForm, **kwargs}
+        return super().get_form(request, obj, change=change, **form)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        mail = ("email",) if site_mail().is_sent() else ()
+        return () if obj is not None else ((None, {"fields": ("name", *mail, "days", "max_feeds")}),)
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        one = {
+            "show_save_and_add_another": False,
+            "show_save_and_continue": False,
+            "title": "Invite somebody",
+        }
+        return super().add_view(request, form_url, {**(extra_context or {}), **one})
+
+    def save_model(self, request: HttpRequest, obj: Invitation, form: Any, change: bool) -> None:
+        typed = form.cleaned_data
+        made, link = invite(
+            name=obj.name,
+            days=typed["days"],
+            email=typed.get("email", ""),
+            max_feeds=obj.max_feeds,
+            made_by=request.user,
+            now=utcnow(),
+        )
+        obj.pk, obj.expires_at = made.pk, made.expires_at
+        request.made_link, request.mailed_to = link, typed.get("email", "")  # type: ignore[attr-defined]
+
+    def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Shows the link in the answer itself: a message would be kept in a cookie or the session."""
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "Invitation",
+            "opts": self.opts,
+            "invitation": obj,
+            "link": request.made_link,  # type: ignore[attr-defined]
+            "mailed_to": request.mailed_to,  # type: ignore[attr-defined]
+            "back": reverse("admin:reader_invitation_changelist"),
+        }
+        return shown_once(TemplateResponse(request, "admin/reader/invited.html", context))
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        # An invitation is never changed: take it back, and make another one.
+        return False
+
+    def has_act_permission(self, request: HttpRequest) -> bool:
+        return self._has(request, "change")
+
+    @display(description="standing", label=INVITATION_COLOURS)
+    def standing(self, invitation: Invitation) -> str:
+        if invitation.used_at:
+            return "used"
+        return "over" if why_over(invitation, now=utcnow()) else "open"

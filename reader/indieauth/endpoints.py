@@ -1,0 +1,195 @@
+"""Where clients and other programs talk to us about tokens: JSON, no cookies, from any origin."""
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import wraps
+from http import HTTPStatus
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+
+from common.clock import utcnow
+from reader.indieauth.addresses import issuer, profile_of, site_url
+from reader.indieauth.grants import Exchange, NotGranted, redeem, redeem_for_name, refresh, revoke
+from reader.models import Reader, Token
+from reader.people.readers import OFF, may_read
+from reader.people.tokens import IDLE, ends_at, known_token, token_of
+from reader.rules.scopes import GRANTABLE, PROFILE
+
+log = logging.getLogger(__name__)
+
+Answer = dict[str, Any]
+CODE, REFRESH = "authorization_code", "refresh_token"
+# Clients in browsers stand at addresses of their own, and no cookie counts at ours.
+OPEN_TO_ALL = {
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Cache-Control, Last-Event-ID",
+    "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
+    "Access-Control-Max-Age": "86400",
+    # RFC 6749 §5.1.
+    "Cache-Control": "no-store",
+    "Pragma": "no-cache",
+}
+
+
+class Unknown(Exception):
+    """401: whoever asks showed no token that opens anything."""
+
+
+def _endpoint(
+    *methods: str,
+) -> Callable[[Callable[[HttpRequest], Answer]], Callable[[HttpRequest], HttpResponse]]:
+    """A function of the request that gives JSON, as a view with the errors of RFC 6749 §5.2."""
+
+    def made(answer: Callable[[HttpRequest], Answer]) -> Callable[[HttpRequest], HttpResponse]:
+        @csrf_exempt
+        @wraps(answer)
+        def view(request: HttpRequest) -> HttpResponse:
+            if request.method == "OPTIONS":
+                return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=OPEN_TO_ALL)
+            if settings.READER == OFF:
+                return _refusal(HTTPStatus.NOT_FOUND, "not_found", "Reading is switched off.")
+            if request.method not in methods and (request.method, "GET") != ("HEAD", methods[0]):
+                words = f"Ask with {' or '.join(methods)}."
+                allowed = {"Allow": ", ".join((*methods, "OPTIONS"))}
+                return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, "invalid_request", words, allowed)
+            try:
+                return JsonResponse(answer(request), headers=OPEN_TO_ALL)
+            except NotGranted as error:
+                return _refusal(HTTPStatus.BAD_REQUEST, error.code, str(error))
+            except Unknown:
+                words = "Show a token that is good here: Authorization: Bearer …"
+                asked = {"WWW-Authenticate": "Bearer"}
+                return _refusal(HTTPStatus.UNAUTHORIZED, "invalid_token", words, asked)
+
+        return view
+
+    return made
+
+
+@_endpoint("GET")
+def metadata(request: HttpRequest) -> Answer:
+    """§4.1.1, and RFC 8414."""
+    return {
+        "issuer": issuer(),
+        "authorization_endpoint": site_url("reader:authorize"),
+        "token_endpoint": site_url("reader:token"),
+        "introspection_endpoint": site_url("reader:introspect"),
+        "introspection_endpoint_auth_methods_supported": ["Bearer"],
+        "revocation_endpoint": site_url("reader:revoke"),
+        "revocation_endpoint_auth_methods_supported": ["none"],
+        "scopes_supported": list(GRANTABLE),
+        "response_types_supported": ["code"],
+        "grant_types_supported": [CODE, REFRESH],
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": True,
+    }
+
+
+@_endpoint("POST")
+def exchange_for_name(request: HttpRequest) -> Answer:
+    """A code for who somebody is (§5.3.1)."""
+    code = redeem_for_name(_shown(request), now=utcnow())
+    return _who(code.reader, code.scopes)
+
+
+@_endpoint("GET", "POST")
+def token(request: HttpRequest) -> Answer:
+    """A token for a code or a refresh token (§5.3.2, §5.5). GET says what a token is, as in older days."""
+    if request.method != "POST":
+        known = _bearer(request)
+        return {"me": profile_of(known.reader), "client_id": known.client_id, "scope": " ".join(known.scopes)}
+    if request.POST.get("action") == "revoke":
+        return _revoke(request)
+    match request.POST.get("grant_type", ""):
+        case "authorization_code":
+            given = redeem(_shown(request), now=utcnow())
+        case "refresh_token":
+            given = refresh(
+                refresh_key=_needed(request, "refresh_token"),
+                client_id=_needed(request, "client_id"),
+                scopes=request.POST.get("scope", "").split(),
+                now=utcnow(),
+            )
+        case _:
+            message = f"The grant_type is {CODE} or {REFRESH}."
+            raise NotGranted(message, "unsupported_grant_type")
+    return {
+        "access_token": given.key,
+        "token_type": "Bearer",
+        "scope": " ".join(given.token.scopes),
+        "expires_in": int(IDLE.total_seconds()),
+        "refresh_token": given.refresh_key,
+        **_who(given.token.reader, given.token.scopes),
+    }
+
+
+@_endpoint("POST")
+def revocation(request: HttpRequest) -> Answer:
+    """RFC 7009: 200, whatever the token was."""
+    return _revoke(request)
+
+
+@_endpoint("POST")
+def introspection(request: HttpRequest) -> Answer:
+    """RFC 7662, for what acts for the same person: a token of theirs has to be shown."""
+    asker = _bearer(request)
+    found = known_token(key=_needed(request, "token"), now=utcnow())
+    if found is None or found.reader_id != asker.reader_id:
+        return {"active": False}
+    about: Answer = {
+        "active": True,
+        "me": profile_of(found.reader),
+        "client_id": found.client_id,
+        "scope": " ".join(found.scopes),
+        "iat": int(found.made_at.timestamp()),
+    }
+    return about | ({"exp": int(ends_at(found).timestamp())} if found.client_id else {})
+
+
+def _shown(request: HttpRequest) -> Exchange:
+    if request.POST.get("grant_type", CODE) != CODE:
+        raise NotGranted(f"The grant_type is {CODE}.", "unsupported_grant_type")
+    return Exchange(
+        *(_needed(request, name) for name in ("code", "client_id", "redirect_uri", "code_verifier"))
+    )
+
+
+def _needed(request: HttpRequest, name: str) -> str:
+    if value := request.POST.get(name, ""):
+        return value
+    raise NotGranted(f"The parameter {name} is missing.", "invalid_request")
+
+
+def _bearer(request: HttpRequest) -> Token:
+    """Raises Unknown."""
+    scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+    found = token_of(key=key.strip(), now=utcnow()) if scheme.lower() == "bearer" else None
+    if found is None or not may_read(found.reader):
+        raise Unknown
+    return found
+
+
+def _revoke(request: HttpRequest) -> Answer:
+    revoke(key=_needed(request, "token"), now=utcnow())
+    return {}
+
+
+def _who(reader: Reader, scopes: list[str]) -> Answer:
+    me = profile_of(reader)
+    profile = {"profile": {"name": name_of(reader), "url": me}} if PROFILE in scopes else {}
+    return {"me": me, **profile}
+
+
+def name_of(reader: Reader) -> str:
+    """What others call a reader."""
+    return reader.user.get_full_name() or reader.slug
+
+
+def _refusal(
+    status: HTTPStatus, code: str, message: str, headers: Mapping[str, str] | None = None
+) -> HttpResponse:
+    about = {"error": code, "error_description": message}
+    return JsonResponse(about, status=status, headers={**OPEN_TO_ALL, **(headers or {})})

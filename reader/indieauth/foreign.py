@@ -1,0 +1,163 @@
+"""Tokens that a reader's own site gave: good here if the server says so that this site named."""
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from threading import BoundedSemaphore
+from typing import Any
+
+from django.core.cache import cache
+
+from common.net.client import Fetched, FetchError, client
+from common.rates import is_within
+from common.text import one_line, shortened
+from reader.indieauth.discovery import MAX_BYTES, SECONDS, Endpoints, endpoints_of, fields_of, json_object
+from reader.models import Reader, Token
+from reader.people.tokens import LONGEST_CLIENT, PREFIX, digest_of
+from reader.rules.identity import LONGEST_IDENTITY, same_profile
+from reader.rules.scopes import SCOPES, known_scopes
+
+log = logging.getLogger(__name__)
+
+GOOD_SECONDS, BAD_SECONDS, DOWN_SECONDS = 300, 60, 30
+# RFC 6750 §2.1.
+_KEY = re.compile(r"[A-Za-z0-9._~+/-]{1,4000}=*", re.ASCII)
+# Anybody may show made-up tokens, and each makes us ask somebody else's server.
+ASKS_A_MINUTE = 30
+AT_A_TIME = BoundedSemaphore(2)
+REFUSED = (400, 401, 403)
+
+
+class CannotAsk(Exception):
+    """Nobody knows whether the token is good. It may be asked again after `seconds`."""
+
+    def __init__(self, message: str, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+class OfSomebodyElse(Exception):
+    """The token is good, for another person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is remembered of a token. `me` is "" where it is not good."""
+
+    me: str = ""
+    client_id: str = ""
+    scopes: tuple[str, ...] = ()
+
+
+def foreign_token(*, reader: Reader, key: str, now: datetime) -> Token | None:
+    """A token, not stored, for one that the reader's own site gave; None where it is not good (network).
+
+    Where to ask is what that site named when it was connected, never what the request says. Raises CannotAsk
+    and OfSomebodyElse.
+    """
+    if (
+        reader.verified_at is None
+        or not reader.endpoints
+        or key.startswith(PREFIX)
+        or not _KEY.fullmatch(key)
+    ):
+        return None
+    endpoints = endpoints_of(reader.endpoints)
+    digest = digest_of(f"{reader.pk} {reader.verified_at.timestamp()} {key}")
+    remembered = f"foreign-token-{digest}"
+    verdict: Verdict | None = cache.get(remembered)
+    if verdict is None:
+        verdict, seconds = _asked(reader, endpoints, key, now)
+        cache.set(remembered, verdict, seconds)
+    if not verdict.me:
+        return None
+    if not same_profile(verdict.me, reader.me):
+        raise OfSomebodyElse
+    return Token(
+        reader=reader,
+        client=shortened(verdict.client_id, LONGEST_CLIENT) or "another site’s client",
+        client_id=verdict.client_id,
+        digest=digest,
+        scopes=list(verdict.scopes),
+    )
+
+
+def _asked(reader: Reader, endpoints: Endpoints, key: str, now: datetime) -> tuple[Verdict, int]:
+    """What the person's server says, and for how many seconds that is believed. Raises CannotAsk."""
+    down = f"foreign-down-{reader.pk}"
+    if cache.get(down):
+        raise CannotAsk("The server that gave this token does not answer.", DOWN_SECONDS)
+    if not is_within(f"foreign-asks-{reader.pk}", ASKS_A_MINUTE):
+        raise CannotAsk("Too many tokens of another site are tried here.", 60)
+    if not AT_A_TIME.acquire(timeout=1):
+        raise CannotAsk("Others are being asked for their tokens.", 1)
+    try:
+        said = _introspected(endpoints, key) if endpoints.introspection else None
+        if said is None:
+            said = _legacy(endpoints, key)
+    except FetchError as error:
+        log.info("the server of a reader's tokens does not answer", extra={"reader": reader.slug})
+        cache.set(down, True, DOWN_SECONDS)
+        raise CannotAsk("The server that gave this token does not answer.", DOWN_SECONDS) from error
+    finally:
+        AT_A_TIME.release()
+    return _verdict(said, now)
+
+
+def _introspected(endpoints: Endpoints, key: str) -> Mapping[str, Any] | None:
+    """RFC 7662. None where the server wants to know who asks, and the token itself is not enough for it."""
+    answer = client().request(
+        "POST",
+        endpoints.introspection,
+        data={"token": key},
+        headers={"Accept": "application/json", "Authorization": f"Bearer {key}"},
+        timeout=SECONDS,
+        max_bytes=MAX_BYTES,
+    )
+    if answer.status in REFUSED:
+        return None
+    said = dict(json_object(_good(answer).body))
+    return said if _is_yes(said.get("active")) else {}
+
+
+def _legacy(endpoints: Endpoints, key: str) -> Mapping[str, Any]:
+    """As before 2022: the token endpoint says what a token is."""
+    if not endpoints.token:
+        return {}
+    headers = {"Accept": "application/json", "Authorization": f"Bearer {key}"}
+    answer = client().get(endpoints.token, headers=headers, timeout=SECONDS, max_bytes=MAX_BYTES)
+    if answer.status in REFUSED:
+        return {}
+    said = fields_of(_good(answer))
+    return said if _is_yes(said.get("active", True)) else {}
+
+
+def _is_yes(active: object) -> bool:
+    """The standard's own examples have texts here, and “false” is one that is not empty."""
+    return active is True or active == "true"
+
+
+def _good(answer: Fetched) -> Fetched:
+    if answer.status != 200:
+        raise FetchError(f"HTTP {answer.status}")
+    return answer
+
+
+def _verdict(said: Mapping[str, Any], now: datetime) -> tuple[Verdict, int]:
+    me, seconds = said.get("me"), GOOD_SECONDS
+    if "exp" in said:
+        end = str(said["exp"])
+        left = int(end[:12]) - now.timestamp() if end.isascii() and end.isdigit() else 0
+        seconds = min(seconds, int(left))
+    if not isinstance(me, str) or not me or seconds <= 0:
+        return Verdict(), BAD_SECONDS
+    scope = said.get("scope")
+    words = scope if isinstance(scope, list) else str(scope or "").split()
+    client_id = shortened(one_line(str(said.get("client_id") or "")), LONGEST_IDENTITY)
+    # Of a name alone nothing opens here.
+    scopes = tuple(
+        one for one in known_scopes(word for word in words if isinstance(word, str)) if one in SCOPES
+    )
+    return Verdict(me, client_id, scopes), seconds

@@ -1,0 +1,171 @@
+"""What readers allow clients: codes, and the tokens that they are exchanged for."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from common.refused import Refused
+from reader.indieauth.clients import ClientPage
+from reader.models import Code, Reader, Token
+from reader.people.readers import may_read
+from reader.people.tokens import digest_of, make_token, new_key, revoke_token
+from reader.rules.identity import proves
+from reader.rules.scopes import known_scopes
+
+CODE_LASTS = timedelta(minutes=5)
+# Used codes are remembered for so long, so that a second use is noticed.
+CODES_KEPT = timedelta(days=7)
+# A client that was not used for longer has to ask its reader again.
+REFRESH_LASTS = timedelta(days=365)
+
+
+class NotGranted(Refused):
+    """RFC 6749 §5.2: `code` is for programs, the message for whoever wrote the client."""
+
+    def __init__(self, message: str, code: str = "invalid_grant") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A token with its keys, which are not stored."""
+
+    token: Token
+    key: str = field(repr=False)
+    refresh_key: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What a client shows for a code (IndieAuth §5.3)."""
+
+    code: str = field(repr=False)
+    client_id: str
+    redirect_uri: str
+    verifier: str = field(repr=False)
+
+
+def make_code(
+    *,
+    reader: Reader,
+    client: ClientPage,
+    redirect_uri: str,
+    challenge: str,
+    scopes: Collection[str],
+    now: datetime,
+) -> str:
+    """The code that goes back to the client."""
+    Code.objects.filter(made_at__lt=now - CODES_KEPT).delete()
+    code = new_key()
+    Code.objects.create(
+        reader=reader,
+        digest=digest_of(code),
+        client=client.label,
+        client_id=client.client_id,
+        redirect_uri=redirect_uri,
+        challenge=challenge,
+        scopes=known_scopes(scopes),
+        made_at=now,
+    )
+    return code
+
+
+def redeem_for_name(shown: Exchange, *, now: datetime) -> Code:
+    """Uses up a code that is to say who somebody is, and gives no token (§5.3.1). Raises NotGranted."""
+    code = _checked(shown, now)
+    if not _use_up(code, now):
+        raise _shown_again(code, now)
+    return code
+
+
+def redeem(shown: Exchange, *, now: datetime) -> Given:
+    """The token for a code. A second time ends what the first one gave. Raises NotGranted."""
+    code = _checked(shown, now)
+    with transaction.atomic():
+        if is_first := _use_up(code, now):
+            if not code.scopes:
+                raise NotGranted("The code was given without any scope, so it gives no token.")
+            refresh_key = new_key()
+            token, key = make_token(
+                reader=code.reader,
+                client=code.client,
+                client_id=code.client_id,
+                scopes=code.scopes,
+                refresh_digest=digest_of(refresh_key),
+                now=now,
+            )
+            Code.objects.filter(pk=code.pk).update(token=token)
+    if not is_first:
+        raise _shown_again(code, now)
+    return Given(token, key, refresh_key)
+
+
+def refresh(*, refresh_key: str, client_id: str, scopes: Collection[str], now: datetime) -> Given:
+    """The next token; the keys before it open nothing any more (RFC 9700 §4.14.2). Raises NotGranted.
+
+    `scopes`: fewer than before, for good; none for the same.
+    """
+    digest = digest_of(refresh_key)
+    live = Token.objects.select_related("reader__user").filter(revoked_at=None)
+    token = live.filter(refresh_digest=digest).first()
+    if token is None:
+        # Two have it: one of them is a thief, and nobody knows which.
+        if spent := live.filter(spent_digest=digest).first():
+            revoke_token(token=spent, now=now)
+        raise NotGranted("The refresh token is unknown, was used, or was revoked.")
+    if token.client_id != client_id:
+        raise NotGranted("The refresh token is another client’s.")
+    if not may_read(token.reader) or now - (token.last_used_at or token.made_at) > REFRESH_LASTS:
+        raise NotGranted("The refresh token has ended. Ask the person again.")
+    if set(scopes) - set(token.scopes):
+        raise NotGranted("More scopes than before have to be asked for anew.", "invalid_scope")
+    key, next_key = new_key(), new_key()
+    changed = {
+        "digest": digest_of(key),
+        "refresh_digest": digest_of(next_key),
+        "spent_digest": digest,
+        "scopes": known_scopes(scopes) or token.scopes,
+        "last_used_at": now,
+    }
+    if not live.filter(pk=token.pk, refresh_digest=digest).update(**changed):
+        raise NotGranted("The refresh token was used this very moment.")
+    token.refresh_from_db()
+    return Given(token, key, next_key)
+
+
+def revoke(*, key: str, now: datetime) -> None:
+    """Ends what a token or its refresh token opens (RFC 7009). Of unknown ones nothing is said."""
+    digest = digest_of(key)
+    for name in ("digest", "refresh_digest"):
+        if token := Token.objects.filter(**{name: digest}).first():
+            revoke_token(token=token, now=now)
+
+
+def _checked(shown: Exchange, now: datetime) -> Code:
+    """The code, if it is this client's. Raises NotGranted. It may be used up."""
+    rows = Code.objects.select_related("reader__user", "token")
+    code = rows.filter(digest=digest_of(shown.code)).first()
+    if code is None or (now >= code.made_at + CODE_LASTS and code.used_at is None):
+        raise NotGranted("The code is unknown, or older than five minutes.")
+    if code.client_id != shown.client_id or code.redirect_uri != shown.redirect_uri:
+        raise NotGranted("The code was given to another client_id, or for another redirect_uri.")
+    if not proves(shown.verifier, code.challenge):
+        raise NotGranted("The code_verifier is not the one of the code_challenge.")
+    if not may_read(code.reader):
+        raise NotGranted("This person does not read here any more.")
+    return code
+
+
+def _use_up(code: Code, now: datetime) -> bool:
+    """Whether it was the first use: of two at once one is."""
+    return bool(Code.objects.filter(pk=code.pk, used_at=None).update(used_at=now))
+
+
+def _shown_again(code: Code, now: datetime) -> NotGranted:
+    """RFC 6749 §4.1.2: whoever has the code may have been a thief, so what it gave ends."""
+    if token := Token.objects.filter(code=code).first():
+        revoke_token(token=token, now=now)
+    return NotGranted("The code was used before. What it gave has ended.")

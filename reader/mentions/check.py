@@ -1,0 +1,134 @@
+"""The mentions stage: looks at the sources of webmentions, and shows what they say among the notifications.
+
+The rows are the queue: a worker that dies leaves its rows under a lease, and another one takes them then.
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urljoin
+
+from django.db import transaction
+
+from common.clock import utcnow
+from common.db.leases import RELEASED, lease
+from common.passes import TimeBudget
+from common.shutdown import stopping
+from feeds.addresses import host_of_url
+from feeds.parsing.entry import Entry as Post
+from feeds.parsing.entry import Person
+from reader.channels.mutes import mutes_in
+from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
+from reader.entries.take import said_by
+from reader.entries.visibility import hide
+from reader.mentions.look import Look, look_at
+from reader.models import Channel, Entry, Mention, Place
+from reader.rules.authors import author_key
+from reader.rules.mentions import next_look
+
+log = logging.getLogger(__name__)
+
+# Longer than any look: five seconds of network, twenty of the processor.
+LOOK_LEASE = timedelta(seconds=60)
+LOOKS_AT_ONCE = 4
+BLOCKED = "The author or the site is blocked."
+UNREADABLE = "Reading it failed in an unforeseen way."
+
+
+def check_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+    """Looks at the sources that are due, a few at a time. Returns how many were looked at."""
+    left, done = TimeBudget(budget), 0
+    if not Mention.objects.due(clock()).exists():
+        return done
+    with ThreadPoolExecutor(LOOKS_AT_ONCE, thread_name_prefix="mentions") as pool:
+        while not left.is_spent and not stopping.is_set():
+            rows = claimed(clock())
+            if not rows:
+                break
+            for row, look in zip(rows, pool.map(_looked, rows), strict=True):
+                record_look(mention=row, look=look, now=clock())
+            done += len(rows)
+    return done
+
+
+@transaction.atomic
+def claimed(now: datetime) -> list[Mention]:
+    """Some that are due, which are the caller's for a minute."""
+    due = Mention.objects.due(now).order_by("due_at", "pk")
+    rows = list(due.select_for_update(skip_locked=True)[:LOOKS_AT_ONCE])
+    held = lease(now, LOOK_LEASE)
+    for row in rows:
+        row.lease_token, row.lease_until = held.token, held.until
+        row.attempts += 1
+        row.save(update_fields=["lease_token", "lease_until", "attempts"])
+    return rows
+
+
+def _looked(row: Mention) -> Look:
+    """In a thread of its own."""
+    try:
+        return look_at(row.source, row.target)
+    except Exception:
+        log.exception("a mention could not be read", extra={"mention": row.pk})
+        return Look(problem=UNREADABLE, is_later=True)
+
+
+@transaction.atomic
+def record_look(*, mention: Mention, look: Look, now: datetime) -> None:
+    """Shows what was found, takes back what is gone, or says when to look again."""
+    place_in_turn()
+    ours = Mention.objects.filter(pk=mention.pk, lease_token=mention.lease_token)
+    row = ours.select_for_update().first()
+    if row is None:
+        # Another worker has it by now, or its reader is gone.
+        return
+    changes: dict[str, Any] = {"problem": look.problem, "checked_at": now, **RELEASED}
+    again = next_look(row.attempts) if look.is_later else None
+    # Named anew while we looked, it has a turn of its own.
+    if row.due_at == mention.due_at:
+        changes["due_at"] = now + again if again else None
+    if again is None:
+        changes["attempts"] = 0
+    if look.entry is not None:
+        changes |= _shown(row, look.entry, look.kind, now)
+    elif look.is_gone and row.entry_id is not None:
+        Entry.objects.filter(pk=row.entry_id, withdrawn_at=None).update(withdrawn_at=now, due_at=now)
+    Mention.objects.filter(pk=row.pk).update(**changes)
+
+
+def _shown(mention: Mention, post: Post, kind: str, now: datetime) -> dict[str, Any]:
+    """Puts what a source says among its reader's notifications; what changes of the mention."""
+    site = Person(host_of_url(mention.source), urljoin(mention.source, "/"))
+    entry = Entry.objects.select_for_update().filter(mention=mention).first()
+    columns = {**said_by(post, site, entry.seen_at if entry else now), "kind": kind}
+    columns["hash"] = hashlib.sha256(repr(columns["jf2"]).encode()).hexdigest()
+    channel = Channel.objects.get(reader=mention.reader_id, is_notifications=True)
+    is_block = mutes_in(channel)
+    # Whoever blocks a site wants to hear of no author there.
+    blocked = any(is_block.get(key) for key in (columns["author_key"], author_key(site.url)))
+    if entry is None:
+        return {"problem": BLOCKED} if blocked else {"entry": _inserted(channel, columns, is_block, now)}
+    places = Place.objects.filter(entry=entry)
+    if blocked or columns["author_key"] in is_block:
+        hide(places, Place.Hidden.REMOVED if blocked else Place.Hidden.MUTED)
+    if entry.jf2 is not None and not blocked:
+        # What was forgotten stays so.
+        Entry.objects.filter(pk=entry.pk).exclude(hash=columns["hash"]).update(**columns)
+    if entry.withdrawn_at is not None:
+        Entry.objects.filter(pk=entry.pk).update(withdrawn_at=None, due_at=now)
+    return {}
+
+
+def _inserted(channel: Channel, columns: dict[str, Any], is_block: dict[str, bool], now: datetime) -> Entry:
+    entry: Entry = Entry.objects.create(seen_at=now, placed_at=now, **columns)
+    hidden = Place.Hidden.SEEN
+    if entry.author_key in is_block:
+        hidden = Place.Hidden.MUTED
+    elif channels_with_a_copy(entry, [channel.pk]):
+        # It speaks of two of the reader's pages.
+        hidden = Place.Hidden.DUPLICATE
+    insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread=True, at=now)])
+    return entry

@@ -1,0 +1,107 @@
+"""Looks at the source of a webmention: network and parsing, no transaction and no database."""
+
+from dataclasses import dataclass, replace
+
+from common.net.client import Fetched, FetchError, Unreached, client
+from common.text import one_line, shortened, without_controls
+from feeds.parsing import expense
+from feeds.parsing.discovery import decoded, read_page
+from feeds.parsing.entry import Entry, ParseError
+from feeds.parsing.h_feed import read_entries
+from feeds.parsing.plain_html import paragraphs
+from feeds.polling.read import clean_entry
+from reader.rules.mentions import (
+    MENTION,
+    comparable,
+    html_links_to,
+    json_links_to,
+    kind_towards,
+    text_links_to,
+)
+
+ACCEPTED = {"Accept": "text/html, application/xhtml+xml, application/json;q=0.8, text/plain;q=0.7, */*;q=0.1"}
+MAX_SOURCE = 1_000_000
+LOOK_SECONDS = 5.0
+GONE = (404, 410)
+LATER = (408, 421, 425, 429)
+LONGEST_QUOTE = 500
+NO_LINK = "The source does not link to the target."
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What came of it: `entry`, clean, and what it does with the target; or why there is none.
+
+    `is_gone`: the source, or its link, is there no more. `is_later`: its server may answer another time.
+    """
+
+    entry: Entry | None = None
+    kind: str = ""
+    problem: str = ""
+    is_gone: bool = False
+    is_later: bool = False
+
+
+def look_at(source: str, target: str) -> Look:
+    """Fetches the source, and reads what it says of the target. Raises nothing that a server can cause."""
+    try:
+        answer = client().get(source, headers=ACCEPTED, timeout=LOOK_SECONDS, max_bytes=MAX_SOURCE)
+    except FetchError as error:
+        return Look(problem=str(error), is_later=isinstance(error, Unreached))
+    if answer.status in GONE:
+        return Look(problem=f"The source is gone (HTTP {answer.status}).", is_gone=True)
+    if not 200 <= answer.status < 300:
+        is_later = answer.status >= 500 or answer.status in LATER
+        return Look(problem=f"The source answers with an error (HTTP {answer.status}).", is_later=is_later)
+    try:
+        with expense.allowance():
+            return _read(answer, source, target)
+    except ParseError as error:
+        return Look(problem=str(error))
+
+
+def _read(answer: Fetched, source: str, target: str) -> Look:
+    """Raises ParseError where it costs too much."""
+    kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
+    text = without_controls(decoded(answer.body, answer.headers.get("content-type", "")))
+    url = without_controls(answer.url)
+    post = Entry("")
+    if "html" in kind:
+        if not html_links_to(text, target, url=url):
+            return Look(problem=NO_LINK, is_gone=True)
+        post = _post(text, target, url)
+    elif kind == "application/json" or kind.endswith("+json"):
+        if not json_links_to(text, target):
+            return Look(problem=NO_LINK, is_gone=True)
+    elif kind == "text/plain":
+        if not text_links_to(text, target):
+            return Look(problem=NO_LINK, is_gone=True)
+        post = replace(post, content=paragraphs(shortened(text.strip(), LONGEST_QUOTE)))
+    else:
+        return Look(
+            problem=f"A source of the type {shortened(one_line(kind), 100)} is not read.", is_gone=True
+        )
+    # What a page says of its own address counts only where it stands there.
+    is_there = _origin(post.link) == _origin(url)
+    post = replace(post, link=post.link if is_there else source)
+    towards = kind_towards(target, post)
+    if towards == MENTION:
+        relations = (*post.social.relations, ("mention-of", target))
+        post = replace(post, social=replace(post.social, relations=relations))
+    return Look(clean_entry(post, url), towards)
+
+
+def _post(html: str, target: str, url: str) -> Entry:
+    """The post on the page that speaks of the target; of a page without posts its title."""
+    posts = read_entries(html, url)
+    for post in posts:
+        if kind_towards(target, post) != MENTION:
+            return post
+    for post in posts:
+        if html_links_to(post.html, target, url=post.base or url):
+            return post
+    return posts[0] if posts else Entry("", title=read_page(html, url).title)
+
+
+def _origin(url: str) -> tuple[str, ...]:
+    return tuple(comparable(url).split("/")[:3])

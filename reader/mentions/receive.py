@@ -1,0 +1,88 @@
+"""Takes a webmention: what can be said at once is said, and the source is looked at later."""
+
+import hashlib
+from datetime import datetime
+
+from django.db import transaction
+
+from common.rates import is_within as may_ask
+from common.refused import Refused
+from common.text import one_line
+from feeds.addresses import MAX_FEED_URL, host_of_url
+from reader.indieauth.addresses import profile_of
+from reader.models import Mention, Reader
+from reader.rules.mentions import LOOK_EVERY, comparable, is_within
+
+MOST_WAITING = 10_000
+OF_AN_ADDRESS_A_MINUTE = 30
+OF_A_HOST_A_MINUTE = 20
+TO_A_TARGET_AN_HOUR = 100
+A_MINUTE, AN_HOUR = 60, 3600
+
+
+class TooMany(Refused):
+    """It may be taken later. `seconds`: after how long to try it again."""
+
+    def __init__(self, message: str, *, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
+def receive(*, reader: Reader, source: str, target: str, asker: str, now: datetime) -> Mention:
+    """Puts the pair into the queue; one that is known is looked at anew. Raises Refused and TooMany.
+
+    `asker` is the address that the request came from.
+    """
+    source, target = source.strip(), target.strip()
+    for name, url in (("source", source), ("target", target)):
+        if not comparable(url) or url != one_line(url) or len(url) > MAX_FEED_URL:
+            raise Refused(f"Give as {name} an address that begins with http:// or https://.", name)
+    if comparable(source) == comparable(target):
+        raise Refused("The source and the target are the same page.", "source")
+    if not is_within(target, own_pages(reader)):
+        raise Refused("The target is none of the pages for which mentions are taken here.", "target")
+    _refuse_floods(source, target, asker)
+    return _queued(reader, source, target, now)
+
+
+def own_pages(reader: Reader) -> list[str]:
+    """The pages of which others may speak; what lies beneath counts, too."""
+    return [profile_of(reader), *([reader.me] if reader.verified_at else [])]
+
+
+def _refuse_floods(source: str, target: str, asker: str) -> None:
+    limits = (
+        (OF_AN_ADDRESS_A_MINUTE, f"mention-of:{asker}", A_MINUTE),
+        (OF_A_HOST_A_MINUTE, f"mention-by:{host_of_url(source)}", A_MINUTE),
+        (TO_A_TARGET_AN_HOUR, f"mention-to:{_digest(comparable(target))}", AN_HOUR),
+    )
+    for most, key, window in limits:
+        if not may_ask(key, most, seconds=window):
+            raise TooMany("These were many in a short time. Send it again later.", seconds=window)
+
+
+@transaction.atomic
+def _queued(reader: Reader, source: str, target: str, now: datetime) -> Mention:
+    pair = _digest(f"{comparable(source)}\n{comparable(target)}")
+    # Two of the same pair at one moment are one row, and of two that are one too many one is refused.
+    Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
+    mention = Mention.objects.select_for_update().filter(reader=reader, pair=pair).first()
+    is_more = mention is None or mention.due_at is None
+    if is_more and Mention.objects.filter(due_at__isnull=False).count() >= MOST_WAITING:
+        raise TooMany("Too many mentions wait to be looked at. Send it again later.", seconds=AN_HOUR)
+    if mention is None:
+        return Mention.objects.create(
+            reader=reader, source=source, target=target, pair=pair, received_at=now, due_at=now
+        )
+    # While one looks at it, it may change: then it is looked at once more.
+    looked = now if mention.lease_token else mention.checked_at
+    turn = max(now, looked + LOOK_EVERY) if looked else now
+    is_waiting = mention.due_at is not None and mention.lease_token is None
+    mention.due_at = min(mention.due_at, turn) if is_waiting and mention.due_at else turn
+    mention.attempts = 0
+    mention.save(update_fields=["due_at", "attempts"])
+    return mention
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

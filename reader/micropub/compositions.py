@@ -1,0 +1,233 @@
+"""What readers write for their own sites: kept, handed over, taken back. Nothing here asks the network."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import BinaryIO
+
+from django.db import transaction
+from django.utils.translation import gettext
+
+from common.db.leases import RELEASED
+from common.pictures.child import resized
+from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
+from common.refused import Refused
+from common.text import one_line, shortened
+from reader.models import Composition, Entry, Photo, Reader
+from reader.rules.micropub import (
+    BOOKMARK,
+    LONGEST_ALT,
+    LONGEST_CONTENT,
+    LONGEST_NAME,
+    MOST_PHOTOS,
+    WORDLESS,
+    Said,
+    cleaned,
+    lacks,
+)
+
+MOST_UNPOSTED = 200
+LONGEST_FORM_KEY = 60
+# As large as a site shows them; of that size a photograph has less.
+MOST_SIDE = 2048
+MOST_PICTURE_BYTES = 3_000_000
+
+RESTORED = "A backup was restored here: it may have been posted before that."
+
+State = Composition.State
+CHANGEABLE = (State.KEPT, State.REFUSED)
+# On the way, and nobody knows better at the moment.
+UNDER_WAY = (State.WAITING, State.SENDING)
+
+
+class NoSuchComposition(Refused):
+    """There is none, or it is another reader's: that is never told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPhoto:
+    """A picture that goes along, with what it shows."""
+
+    picture: CleanPicture
+    alt: str
+
+
+def composition_of(reader: Reader, pk: int) -> Composition:
+    """Raises NoSuchComposition."""
+    found = reader.compositions.filter(pk=pk).first()
+    if found is None:
+        raise NoSuchComposition("You wrote nothing of that number.")
+    return found
+
+
+def clean_photo(file: BinaryIO) -> CleanPicture:
+    """The picture without what cameras write into it, such as where it was taken. Raises BadPicture."""
+    octets = file.read(MOST_BYTES + 1)
+    if len(octets) > MOST_BYTES:
+        raise BadPicture(
+            gettext("A picture may have %(most)s MB.") % {"most": MOST_BYTES // 1024 // 1024}, "photo"
+        )
+    try:
+        return resized(octets, most_side=MOST_SIDE, most_bytes=MOST_PICTURE_BYTES)
+    except BadPicture as error:
+        raise BadPicture(
+            gettext("This is no picture that can be read. Take a JPEG, PNG, WebP or GIF."), "photo"
+        ) from error
+
+
+@transaction.atomic
+def keep(
+    *,
+    reader: Reader,
+    key: str,
+    said: Said,
+    now: datetime,
+    entry: Entry | None = None,
+    photos: Sequence[NewPhoto] = (),
+    removed: Collection[int] = (),
+) -> Composition:
+    """Keeps what was typed, under the form's key. Raises Refused.
+
+    What is under way or was posted stays as it is: that form was sent already. `removed` are keys of photos.
+    """
+    key = one_line(key)
+    if not 1 <= len(key) <= LONGEST_FORM_KEY:
+        raise Refused(gettext("Open the page anew, and write it there."))
+    Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
+    row = Composition.objects.select_for_update().filter(reader=reader, key=key).first()
+    if row is not None and row.state not in CHANGEABLE:
+        return row
+    said = cleaned(said)
+    if len(said.content) > LONGEST_CONTENT:
+        raise Refused(
+            gettext("A text may have %(most)s characters.") % {"most": f"{LONGEST_CONTENT:,}"}, "content"
+        )
+    if row is None:
+        if reader.compositions.exclude(state=State.POSTED).count() >= MOST_UNPOSTED:
+            raise Refused(gettext("You keep very many drafts. Throw some of them away first."))
+        row = Composition(reader=reader, key=key, entry=entry, made_at=now)
+    row.said, row.state, row.problem = said.to_json(), State.KEPT, ""
+    row.save()
+    row.photos.filter(pk__in=removed).delete()
+    _add_photos(row, photos)
+    return row
+
+
+def _add_photos(row: Composition, photos: Iterable[NewPhoto]) -> None:
+    there = list(row.photos.values_list("position", flat=True))
+    room = MOST_PHOTOS - len(there)
+    first = max(there, default=-1) + 1
+    Photo.objects.bulk_create(
+        Photo(
+            composition=row,
+            position=first + number,
+            name=photo.picture.name,
+            media_type=photo.picture.media_type,
+            alt=shortened(one_line(photo.alt), LONGEST_ALT),
+            data=photo.picture.data,
+        )
+        for number, photo in enumerate(list(photos)[:room])
+    )
+
+
+@transaction.atomic
+def hand_over(*, composition: Composition, now: datetime) -> Composition:
+    """Has it posted, unless that was asked for already. Raises Refused with the field that is missing."""
+    row = _locked(composition)
+    if row.state not in CHANGEABLE:
+        return row
+    said = Said.from_json(row.said)
+    if field := lacks(said, photos=row.photos.count()):
+        raise Refused(_missing(field), field)
+    return _waiting(row, now)
+
+
+@transaction.atomic
+def send_again(*, composition: Composition, now: datetime) -> Composition:
+    """By the word of the person that it did not arrive."""
+    row = _locked(composition)
+    if row.state not in (State.UNSURE, State.REFUSED):
+        return row
+    return _waiting(row, now)
+
+
+@transaction.atomic
+def call_posted(*, composition: Composition) -> Composition:
+    """By the word of the person that it did arrive."""
+    row = _locked(composition)
+    if row.state == State.UNSURE:
+        row.become(state=State.POSTED, due_at=None, problem="", **RELEASED)
+        row.photos.update(data=b"")
+    return row
+
+
+@transaction.atomic
+def take_back(*, composition: Composition) -> Composition:
+    """Keeps as a draft what was handed over and not sent yet. Raises Refused where it is too late."""
+    row = _locked(composition)
+    if row.state in UNDER_WAY and row.lease_token is not None:
+        raise Refused(gettext("It is being sent at this very moment."))
+    if row.state == State.WAITING:
+        row.become(state=State.KEPT, due_at=None, problem="")
+    return row
+
+
+@transaction.atomic
+def throw_away(*, composition: Composition) -> None:
+    """Forgets it here; on the site nothing changes. Raises Refused while it is being sent."""
+    row = _locked(composition)
+    if row.state in UNDER_WAY:
+        raise Refused(gettext("It is being sent at this very moment."))
+    row.delete()
+
+
+def doubt_unsent(now: datetime) -> None:
+    """A backup was restored: what it has under way may have been posted since, so the sites are asked."""
+    unsent = Composition.objects.filter(state__in=UNDER_WAY)
+    unsent.update(state=State.UNSURE, due_at=now, attempts=0, problem=RESTORED, **RELEASED)
+
+
+def react(*, reader: Reader, entry: Entry, kind: str, now: datetime) -> Composition:
+    """Likes, reposts or bookmarks a post that stands here: once, however often the button is pressed.
+
+    Raises Refused.
+    """
+    jf2 = entry.jf2 or {}
+    url, name = str(jf2.get("url", "")), str(jf2.get("name", ""))
+    if kind not in WORDLESS or not url:
+        raise Refused(gettext("That cannot be done with this post."))
+    said = Said(kind=kind, url=url, name=shortened(one_line(name), LONGEST_NAME) if kind == BOOKMARK else "")
+    row = keep(reader=reader, key=f"{kind}-{entry.pk}", said=said, entry=entry, now=now)
+    return hand_over(composition=row, now=now)
+
+
+def reactions_to(reader: Reader, entries: Collection[int]) -> dict[int, list[Composition]]:
+    """What the reader did with these posts (their keys), the oldest first, without mere drafts."""
+    rows = Composition.objects.filter(reader=reader, entry__in=list(entries)).exclude(state=State.KEPT)
+    found: dict[int, list[Composition]] = {}
+    for row in rows.order_by("made_at", "pk"):
+        found.setdefault(row.entry_id or 0, []).append(row)
+    return found
+
+
+def _locked(composition: Composition) -> Composition:
+    row = Composition.objects.select_for_update().filter(pk=composition.pk).first()
+    if row is None:
+        raise NoSuchComposition("You wrote nothing of that number.")
+    return row
+
+
+def _waiting(row: Composition, now: datetime) -> Composition:
+    return row.become(state=State.WAITING, due_at=now, attempts=0, problem="", **RELEASED)
+
+
+def _missing(field: str) -> str:
+    match field:
+        case "url":
+            return gettext("Give the address of the post that it is about. It begins with https://.")
+        case "rsvp":
+            return gettext("Say whether you come.")
+        case "name":
+            return gettext("An article needs a title.")
+        case _:
+            return gettext("Write something first.")

@@ -1,0 +1,228 @@
+"""The compose stage: sends what readers wrote to their own sites, once, and looks up what became of it.
+
+The rows are the queue. Pictures go first; that does no harm twice. The post itself goes after its row says
+SENDING: where the answer is lost, or the worker, it is perhaps there. Then the site is asked for its newest
+posts, and if that does not help, the person. Nothing else sends it again.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from common.clock import utcnow
+from common.db.leases import RELEASED, lease
+from common.passes import TimeBudget
+from common.shutdown import stopping
+from reader.indieauth.client import Granted
+from reader.indieauth.discovery import NotConfirmed
+from reader.micropub.compositions import State
+from reader.micropub.config import config_at
+from reader.micropub.connection import keep_token, renewed, site_of
+from reader.micropub.site import Answer, Picture, Site, create, newest_posts, upload
+from reader.models import Composition, Photo, Reader
+from reader.rules.micropub import Said, find_posted, next_look_up, next_try
+
+log = logging.getLogger(__name__)
+
+SENT_AT_ONCE = 4
+LOOKED_THROUGH = 50
+# Longer than all requests for one post together: renewing, asking what it can, four pictures, the post.
+SEND_LEASE = timedelta(minutes=5)
+NOT_CONNECTED = "Your site is not connected. Connect it, and send it again."
+UNFORESEEN = "It failed in an unforeseen way."
+LOST = "The answer of your site was lost."
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A composition that is ours for a while, with all that the network needs to know of it."""
+
+    row: Composition
+    reader: Reader
+    site: Site | None
+    said: Said
+    pictures: tuple[Picture, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What had to be done before the post can go; `refusal` says why it cannot."""
+
+    site: Site | None = None
+    granted: Granted | None = None
+    urls: dict[int, str] = field(default_factory=dict)
+    refusal: Answer | None = None
+
+
+def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+    """Sends, or looks up, what is due, a few at a time. Returns how many."""
+    left, done = TimeBudget(budget), 0
+    if not Composition.objects.due(clock()).exists():
+        return done
+    with ThreadPoolExecutor(SENT_AT_ONCE, thread_name_prefix="compose") as pool:
+        while not left.is_spent and not stopping.is_set():
+            jobs = claimed(clock())
+            if not jobs:
+                break
+            unsure = [job for job in jobs if job.row.state == State.UNSURE]
+            for job, items in zip(unsure, pool.map(_listed, unsure), strict=True):
+                record_look_up(job=job, items=items, now=clock())
+            waiting = [job for job in jobs if job.row.state == State.WAITING]
+            prepared = list(pool.map(lambda job: _prepared(job, clock()), waiting))
+            ready = [
+                one
+                for job, found in zip(waiting, prepared, strict=True)
+                if (one := mark_sending(job=job, prepared=found, now=clock()))
+            ]
+            for job, answer in zip(ready, pool.map(_created, ready), strict=True):
+                record_answer(job=job, answer=answer, now=clock())
+            done += len(jobs)
+    return done
+
+
+@transaction.atomic
+def claimed(now: datetime) -> list[Job]:
+    """Some that are due, which are the caller's for five minutes.
+
+    One of a reader at a time: their posts keep their order, and their token is renewed once.
+    """
+    due = Composition.objects.due(now).order_by("due_at", "pk")
+    wanted = set(due.values_list("reader", flat=True)[:LOOKED_THROUGH])
+    busy = Composition.objects.filter(reader__in=wanted, lease_until__gte=now).values_list(
+        "reader", flat=True
+    )
+    readers = Reader.objects.select_for_update(no_key=True, skip_locked=True).filter(
+        pk__in=wanted - set(busy)
+    )
+    free = set(readers.values_list("pk", flat=True))
+    rows: dict[int, Composition] = {}
+    for row in due.filter(reader__in=free).select_for_update(skip_locked=True)[:LOOKED_THROUGH]:
+        rows.setdefault(row.reader_id, row)
+    held, chosen = lease(now, SEND_LEASE), list(rows.values())[:SENT_AT_ONCE]
+    for row in chosen:
+        row.lease_token, row.lease_until = held.token, held.until
+        if row.state == State.WAITING:
+            row.attempts += 1
+        elif row.state == State.SENDING:
+            # Whoever sent it died before they could say what came of it.
+            row.state, row.problem, row.attempts = State.UNSURE, LOST, 0
+        row.save(update_fields=["lease_token", "lease_until", "state", "problem", "attempts"])
+    return [_job(row) for row in chosen]
+
+
+def _job(row: Composition) -> Job:
+    reader = Reader.objects.get(pk=row.reader_id)
+    pictures = tuple(
+        Picture(one.pk, one.name, one.media_type, one.alt, one.url, bytes(one.data))
+        for one in row.photos.all()
+    )
+    return Job(row, reader, site_of(reader), Said.from_json(row.said), pictures)
+
+
+def _prepared(job: Job, now: datetime) -> Prepared:
+    """In a thread of its own. A token that is good, and the pictures' addresses."""
+    if job.site is None:
+        return Prepared(refusal=Answer("refused", problem=NOT_CONNECTED))
+    try:
+        granted = renewed(job.reader, now=now)
+    except NotConfirmed as error:
+        return Prepared(refusal=Answer("refused", problem=str(error)))
+    site = replace(job.site, token=granted.token) if granted else job.site
+    missing = [picture for picture in job.pictures if not picture.url]
+    media = config_at(site).media if missing else ""
+    urls: dict[int, str] = {}
+    for picture in missing if media else ():
+        answer = upload(site, media, picture)
+        if answer.verdict != "posted":
+            # Nothing was posted yet: a picture that is there twice does no harm.
+            verdict = "refused" if answer.verdict == "refused" else "later"
+            return Prepared(site, granted, urls, replace(answer, verdict=verdict))
+        urls[picture.pk] = answer.location
+    return Prepared(site, granted, urls)
+
+
+def mark_sending(*, job: Job, prepared: Prepared, now: datetime) -> Job | None:
+    """Writes down what was prepared, and that the post itself goes out now. None: it does not."""
+    if prepared.granted is not None:
+        keep_token(reader=job.reader, granted=prepared.granted)
+    with transaction.atomic():
+        row = _ours(job)
+        if row is None:
+            return None
+        for pk, url in prepared.urls.items():
+            Photo.objects.filter(pk=pk).update(url=url)
+        if prepared.refusal is None:
+            row.become(state=State.SENDING, asked_at=now)
+    if prepared.refusal is not None:
+        record_answer(job=job, answer=prepared.refusal, now=now)
+        return None
+    pictures = tuple(replace(one, url=prepared.urls.get(one.pk, one.url)) for one in job.pictures)
+    return replace(job, row=row, site=prepared.site, pictures=pictures)
+
+
+def _created(job: Job) -> Answer:
+    """In a thread of its own."""
+    try:
+        return (
+            create(job.site, job.said, job.pictures) if job.site else Answer("refused", problem=NOT_CONNECTED)
+        )
+    except Exception:
+        log.exception("a post could not be sent", extra={"composition": job.row.pk})
+        return Answer("unsure", problem=UNFORESEEN)
+
+
+@transaction.atomic
+def record_answer(*, job: Job, answer: Answer, now: datetime) -> None:
+    """What became of it. That it was posted counts, however late it is known."""
+    row = Composition.objects.select_for_update().filter(pk=job.row.pk).first()
+    if row is None or (row.lease_token != job.row.lease_token and answer.verdict != "posted"):
+        return
+    said = {"problem": answer.problem, "due_at": None, **RELEASED}
+    match answer.verdict:
+        case "posted":
+            row.become(state=State.POSTED, location=answer.location, **said)
+            row.photos.update(data=b"")
+        case "later" if wait := next_try(row.attempts, wish=answer.wait):
+            row.become(**{**said, "state": State.WAITING, "due_at": now + wait})
+        case "unsure":
+            wait = next_look_up(0)
+            row.become(
+                **{**said, "state": State.UNSURE, "attempts": 0, "due_at": now + wait if wait else None}
+            )
+        case _:
+            row.become(state=State.REFUSED, **said)
+
+
+def _listed(job: Job) -> list[Any] | None:
+    """In a thread of its own. The newest posts of the site; None where it does not say."""
+    try:
+        return newest_posts(job.site) if job.site else None
+    except Exception:
+        log.exception("a site's newest posts could not be read", extra={"composition": job.row.pk})
+        return None
+
+
+@transaction.atomic
+def record_look_up(*, job: Job, items: Sequence[Any] | None, now: datetime) -> None:
+    """It is there, or it is looked up later once more; after that only the person knows."""
+    row = _ours(job)
+    if row is None:
+        return
+    location = find_posted(items or (), job.said, since=row.asked_at or row.made_at)
+    if location is not None:
+        row.become(state=State.POSTED, location=location, problem="", due_at=None, **RELEASED)
+        row.photos.update(data=b"")
+        return
+    row.attempts += 1
+    wait = next_look_up(row.attempts)
+    row.become(attempts=row.attempts, due_at=now + wait if wait else None, **RELEASED)
+
+
+def _ours(job: Job) -> Composition | None:
+    rows = Composition.objects.select_for_update()
+    return rows.filter(pk=job.row.pk, lease_token=job.row.lease_token).first()

@@ -1,0 +1,352 @@
+"""Writing for one's own site, by Micropub: the form, what became of it, and the buttons beneath posts."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any, BinaryIO, cast
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common.body_limits import takes_body
+from common.clock import utcnow
+from common.net.errors import host_of
+from common.rates import is_within
+from common.refused import Refused
+from reader.indieauth.addresses import site_url
+from reader.micropub import compositions as written
+from reader.micropub.config import config_at
+from reader.micropub.connection import ask_site, connect, disconnect, site_of
+from reader.models import Composition, Entry, Reader
+from reader.pages.access import back_to, for_readers, keys_in, policy_to_own_sites, surroundings
+from reader.pages.posts import KIND_WORDS, STATE_WORDS, web_address
+from reader.people.own_sites import TakenSite
+from reader.rules.micropub import (
+    ARTICLE,
+    BOOKMARK,
+    KINDS,
+    LIKE,
+    LONGEST_CONTENT,
+    LONGEST_NAME,
+    LONGEST_POST_URL,
+    MOST_PHOTOS,
+    NOTE,
+    PROPERTY,
+    REPLY,
+    REPOST,
+    Said,
+    categories_of,
+)
+from reader.rules.order import LARGEST_KEY
+from reader.timelines.stars import NoSuchEntry, entry_of
+
+# Four pictures and the text.
+MOST_SENT = 34 * 1024 * 1024
+LISTED = 20
+# Each asks another server a few times.
+CONNECTIONS_A_MINUTE = 10
+KEPT_IN_SESSION = "micropub"
+RSVP_WORDS = {
+    "yes": gettext_lazy("I come"),
+    "no": gettext_lazy("I do not come"),
+    "maybe": gettext_lazy("perhaps"),
+    "interested": gettext_lazy("I am interested"),
+}
+VISIBILITY_WORDS = {
+    "": gettext_lazy("as my site does"),
+    "public": gettext_lazy("everyone, and it is listed"),
+    "unlisted": gettext_lazy("everyone who has the address"),
+    "private": gettext_lazy("only me, and whom my site lets in"),
+}
+# Forms whose post may have pictures.
+WITH_PICTURES = (NOTE, ARTICLE, REPLY)
+# A page that waits looks again after so many seconds.
+LOOKS_AGAIN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something written, in a list."""
+
+    row: Composition
+    said: Said
+
+    @property
+    def kind(self) -> str:
+        return str(KIND_WORDS[self.said.kind])
+
+    @property
+    def state(self) -> str:
+        return str(STATE_WORDS[Composition.State(self.row.state)])
+
+    @property
+    def words(self) -> str:
+        return self.said.name or self.said.content or self.said.url
+
+    @property
+    def location(self) -> str:
+        return web_address(self.row.location)
+
+
+@takes_body(MOST_SENT, files=True, for_users=True)
+@for_readers
+@require_http_methods(["GET", "HEAD", "POST"])
+def compose_page(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """The form, of a new post or (`draft`) of one that was kept; and what was written lately."""
+    if request.method == "POST":
+        return _keep(request, reader)
+    if text := request.GET.get("draft", ""):
+        row = _composition(reader, next(iter(keys_in([text])), 0))
+        if row.state not in written.CHANGEABLE:
+            return HttpResponseRedirect(reverse("reader:composed", args=[row.pk]))
+        return _form(request, reader, Said.from_json(row.said), key=row.key, entry=row.entry)
+    entry = _entry(reader, request.GET.get("entry", ""))
+    about, kind = (entry.jf2 or {}) if entry else request.GET, request.GET.get("kind", NOTE)
+    said = Said(kind=kind if kind in KINDS else NOTE, url=str(about.get("url", ""))[:LONGEST_POST_URL])
+    return _form(request, reader, said, key=secrets.token_urlsafe(12), entry=entry)
+
+
+@for_readers
+@require_http_methods(["GET", "HEAD", "POST"])
+def composed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
+    """What became of something that was written. A POST (`act`) says what to do with it."""
+    row = _composition(reader, min(pk, LARGEST_KEY))
+    problem = ""
+    if request.method == "POST":
+        try:
+            return HttpResponseRedirect(_acted(row, request.POST.get("act", "")))
+        except Refused as error:
+            problem = str(error)
+    if row.state == Composition.State.KEPT:
+        return HttpResponseRedirect(f"{reverse('reader:compose')}?draft={row.pk}")
+    context = {
+        **surroundings(reader),
+        "section": "compose",
+        "line": Line(row, Said.from_json(row.said)),
+        "host": host_of(reader.me),
+        "photos": row.photos.defer("data"),
+        "problem": problem,
+    }
+    response = render(request, "reader/composed.html", context, status=_status(problem))
+    if row.state in written.UNDER_WAY and not row.problem:
+        response.headers["Refresh"] = str(LOOKS_AGAIN)
+    return response
+
+
+@for_readers
+@require_POST
+def reaction(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
+    """Likes, reposts or bookmarks a post on the reader's own site."""
+    entry = entry_of(reader, min(pk, LARGEST_KEY))
+    try:
+        written.react(reader=reader, entry=entry, kind=request.POST.get("act", ""), now=utcnow())
+    except Refused as error:
+        raise Http404(str(error)) from error
+    return HttpResponseRedirect(back_to(request, reverse("reader:post", args=[entry.pk])))
+
+
+@for_readers
+@require_http_methods(["GET", "HEAD", "POST"])
+def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """Leads to the reader's site, where they say yes; or (`act`) forgets its token."""
+    if request.method != "POST":
+        return _unconnected(request, reader, reader.me)
+    if request.POST.get("act") == "disconnect":
+        disconnect(reader=reader)
+        return HttpResponseRedirect(reverse("reader:compose"))
+    me = request.POST.get("me", "")[:LONGEST_POST_URL]
+    if not is_within(f"reader-connects-{reader.pk}", CONNECTIONS_A_MINUTE):
+        problem = gettext("That was often. Please wait a minute.")
+        return _unconnected(request, reader, me, problem, status=HTTPStatus.TOO_MANY_REQUESTS)
+    try:
+        begun = ask_site(me=me, redirect_uri=site_url("reader:connected"), now=utcnow())
+    except Refused as error:
+        return _unconnected(request, reader, me, gettext("This site could not be connected."), str(error))
+    request.session[KEPT_IN_SESSION] = begun.kept
+    return HttpResponseRedirect(begun.url)
+
+
+@for_readers
+@require_safe
+def connected(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """Where the reader's site leads them back to: its answer is worth something once, to who asked."""
+    kept = request.session.pop(KEPT_IN_SESSION, {})
+    try:
+        connect(reader=reader, kept=kept, answer=request.GET.dict(), now=utcnow())
+    except TakenSite:
+        return _unconnected(request, reader, "", gettext("Somebody else here has connected this site."))
+    except Refused as error:
+        return _unconnected(
+            request, reader, reader.me, gettext("This site could not be connected."), str(error)
+        )
+    return HttpResponseRedirect(reverse("reader:compose"))
+
+
+def _keep(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """Keeps what the form has, whatever is wrong with it; then posts it, if that is wanted."""
+    act, key = request.POST.get("act", ""), request.POST.get("key", "")
+    said = _said(request)
+    try:
+        entry = _entry(reader, request.POST.get("entry", ""))
+    except NoSuchEntry:
+        # It went while somebody wrote.
+        entry = None
+    if act.startswith("as-"):
+        said = replace(said, kind=act.removeprefix("as-"))
+    try:
+        photos, problem = _new_photos(request)
+        row = written.keep(
+            reader=reader,
+            key=key,
+            said=said,
+            entry=entry,
+            photos=photos,
+            removed=keys_in(request.POST.getlist("remove")),
+            now=utcnow(),
+        )
+        if problem:
+            raise Refused(problem, "photo")
+        if act == "send":
+            row = written.hand_over(composition=row, now=utcnow())
+    except Refused as error:
+        return _form(request, reader, said, key=key, entry=entry, error=error)
+    if row.state in written.CHANGEABLE:
+        return HttpResponseRedirect(f"{reverse('reader:compose')}?draft={row.pk}")
+    return HttpResponseRedirect(reverse("reader:composed", args=[row.pk]))
+
+
+def _said(request: HttpRequest) -> Said:
+    given = request.POST
+    kind = given.get("kind", NOTE)
+    return Said(
+        kind=kind if kind in KINDS else NOTE,
+        **{name: given.get(name, "") for name in ("url", "name", "content", "rsvp", "visibility")},
+        categories=categories_of(given.get("categories", "")),
+        targets=tuple(given.getlist("target")),
+    )
+
+
+def _new_photos(request: HttpRequest) -> tuple[list[written.NewPhoto], str]:
+    """The pictures that can be read, and what is wrong with another one."""
+    found, problem = [], ""
+    for number in range(MOST_PHOTOS):
+        file = request.FILES.get(f"photo-{number}")
+        if file is None:
+            continue
+        try:
+            picture = written.clean_photo(cast(BinaryIO, file))
+            found.append(written.NewPhoto(picture, request.POST.get(f"alt-{number}", "")))
+        except Refused as error:
+            problem = str(error)
+    return found, problem
+
+
+def _form(
+    request: HttpRequest,
+    reader: Reader,
+    said: Said,
+    *,
+    key: str,
+    entry: Entry | None,
+    error: Refused | None = None,
+) -> HttpResponse:
+    row = reader.compositions.filter(key=key).first()
+    site = site_of(reader)
+    if site is None and row is None and error is None:
+        return _unconnected(request, reader, reader.me)
+    photos = list(row.photos.defer("data")) if row else []
+    targets = config_at(site).targets if site else ()
+    context = {
+        **surroundings(reader),
+        "section": "compose",
+        "said": said,
+        "key": key,
+        "row": row,
+        "entry": entry,
+        "about": str((entry.jf2 or {}).get("name", "")) if entry else "",
+        "kinds": [(kind, KIND_WORDS[kind]) for kind in KINDS],
+        "has": {
+            "url": said.kind in PROPERTY,
+            "name": said.kind in (ARTICLE, BOOKMARK),
+            "content": said.kind not in (LIKE, REPOST),
+            "pictures": said.kind in WITH_PICTURES,
+        },
+        "rsvps": RSVP_WORDS,
+        "visibilities": VISIBILITY_WORDS,
+        "photos": photos,
+        "slots": range(MOST_PHOTOS - len(photos)),
+        "targets": targets,
+        "host": host_of(reader.me),
+        "is_connected": site is not None,
+        "lines": _lines(reader),
+        "problem": str(error) if error else "",
+        "field": error.field if error else "",
+        "longest": {"name": LONGEST_NAME, "content": LONGEST_CONTENT, "url": LONGEST_POST_URL},
+    }
+    return render(request, "reader/compose.html", context, status=_status(context["problem"]))
+
+
+def _unconnected(
+    request: HttpRequest,
+    reader: Reader,
+    me: str,
+    problem: str = "",
+    details: str = "",
+    *,
+    status: HTTPStatus | None = None,
+) -> HttpResponse:
+    """`details` are for whoever understands English."""
+    context = {
+        **surroundings(reader),
+        "section": "compose",
+        "me": me,
+        "problem": problem,
+        "details": details,
+        "lines": _lines(reader),
+    }
+    response = render(request, "reader/connect.html", context, status=status or _status(problem))
+    response.headers["Content-Security-Policy"] = policy_to_own_sites()
+    return response
+
+
+def _acted(row: Composition, act: str) -> str:
+    """Where to go after it was done. Raises Refused."""
+    match act:
+        case "again":
+            written.send_again(composition=row, now=utcnow())
+        case "is-there":
+            written.call_posted(composition=row)
+        case "take-back":
+            written.take_back(composition=row)
+        case "throw-away":
+            written.throw_away(composition=row)
+            return reverse("reader:compose")
+        case _:
+            raise Http404("There is no such mark.")
+    return reverse("reader:composed", args=[row.pk])
+
+
+def _composition(reader: Reader, pk: int) -> Composition:
+    try:
+        return written.composition_of(reader, pk)
+    except written.NoSuchComposition as error:
+        raise Http404(str(error)) from error
+
+
+def _entry(reader: Reader, text: str) -> Entry | None:
+    """The post that it is about; None where none is named. Raises NoSuchEntry where the reader sees none."""
+    numbers = keys_in([text])
+    return entry_of(reader, numbers[0]) if numbers else None
+
+
+def _lines(reader: Reader) -> Sequence[Line]:
+    rows = reader.compositions.order_by("-made_at", "-pk")[:LISTED]
+    return [Line(row, Said.from_json(row.said)) for row in rows]
+
+
+def _status(problem: Any) -> HTTPStatus:
+    return HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK

@@ -1,0 +1,165 @@
+"""A client asks to act for a reader: what it may do, Allow, Do not allow (IndieAuth §5.2)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.encoding import iri_to_uri
+from django.utils.translation import gettext
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
+
+from common.clock import utcnow
+from common.rates import is_within
+from common.refused import Refused
+from reader.indieauth.addresses import issuer, profile_of
+from reader.indieauth.clients import ClientPage, read_client
+from reader.indieauth.endpoints import exchange_for_name
+from reader.indieauth.grants import make_code
+from reader.media.addresses import media_path
+from reader.models import Reader
+from reader.pages.access import for_readers, policy_with_form_to
+from reader.rules import scopes
+from reader.rules.identity import client_id_of, is_challenge, origin_of
+
+PAGES_A_MINUTE = 20
+LONGEST_STATE = 2_000
+
+
+class CannotLeadBack(Refused):
+    """Nobody knows that the answer may go where the request says, so the reader is told instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a client asks for. With a `problem` (RFC 6749 §4.1.2.1) it is sent back at once."""
+
+    client: ClientPage
+    redirect_uri: str
+    state: str
+    challenge: str
+    scopes: tuple[str, ...]
+    problem: str = ""
+
+    def answer(self, said: Mapping[str, str]) -> HttpResponse:
+        """Leads the browser back to the client."""
+        parts = urlsplit(self.redirect_uri)
+        state = {"state": self.state} if self.state else {}
+        # RFC 9207: by `iss` the client knows whose answer it is.
+        query = "&".join(filter(None, (parts.query, urlencode({**said, **state, "iss": issuer()}))))
+        # (Django's own redirect takes no schemes of apps; `may_return_to` has looked at this one.)
+        url = iri_to_uri(urlunsplit(parts._replace(query=query)))
+        return HttpResponse(status=HTTPStatus.FOUND, headers={"Location": url})
+
+
+@csrf_exempt
+def authorize(request: HttpRequest) -> HttpResponse:
+    """The authorization endpoint: a page for people; a POST is a client's, with a code."""
+    return exchange_for_name(request) if request.method in ("POST", "OPTIONS") else ask(request)
+
+
+@for_readers
+@require_safe
+def ask(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """Who asks for what, with a tick box for each scope."""
+    try:
+        asked = _asked(request, reader)
+    except CannotLeadBack as error:
+        return _refused(request, error)
+    if asked.problem:
+        return asked.answer({"error": asked.problem})
+    known = scopes.known_scopes(asked.scopes)
+    words = scope_words()
+    context = {
+        "reader": reader,
+        "me": profile_of(reader),
+        "client": asked.client,
+        "logo": media_path(asked.client.logo) if asked.client.logo else "",
+        "back": urlsplit(asked.redirect_uri).netloc or asked.redirect_uri,
+        "leads_elsewhere": origin_of(asked.redirect_uri) != origin_of(asked.client.client_id),
+        "scopes": [(scope, words[scope]) for scope in known],
+        "others": [scope for scope in asked.scopes if scope not in known],
+        "query": request.META.get("QUERY_STRING", ""),
+    }
+    response = render(request, "reader/consent.html", context)
+    target = origin_of(asked.redirect_uri) or ""
+    # A policy knows no addresses in brackets (CSP 3 §2.3.1): then the scheme has to do.
+    target = f"{urlsplit(target).scheme}:" if "[" in target else target
+    response.headers["Content-Security-Policy"] = policy_with_form_to(target)
+    return response
+
+
+@for_readers
+@require_POST
+def allow(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """What the reader decided. The request stands in the address once more, and is looked at once more."""
+    try:
+        asked = _asked(request, reader)
+    except CannotLeadBack as error:
+        return _refused(request, error)
+    if asked.problem:
+        return asked.answer({"error": asked.problem})
+    if request.POST.get("act") != "allow":
+        return asked.answer({"error": "access_denied"})
+    code = make_code(
+        reader=reader,
+        client=asked.client,
+        redirect_uri=asked.redirect_uri,
+        challenge=asked.challenge,
+        scopes=set(request.POST.getlist("scope")) & set(asked.scopes),
+        now=utcnow(),
+    )
+    return asked.answer({"code": code})
+
+
+def _asked(request: HttpRequest, reader: Reader) -> Asked:
+    """Raises CannotLeadBack: an answer goes only where the client itself says."""
+    given = request.GET
+    try:
+        client_id = client_id_of(given.get("client_id", ""))
+    except Refused as error:
+        raise CannotLeadBack(str(error)) from error
+    if not is_within(f"indieauth-asks-{reader.pk}", PAGES_A_MINUTE):
+        raise CannotLeadBack("That was often. Please wait a minute.")
+    client, redirect_uri = read_client(client_id), given.get("redirect_uri", "")
+    if not client.may_return_to(redirect_uri):
+        why = f" {client.problem}" if client.problem else ""
+        where = redirect_uri[:200] or "nowhere"
+        raise CannotLeadBack(
+            f"{client.host} wants the answer to be sent to {where}, and does not say that this address is its"
+            f" own.{why}"
+        )
+    problem = ""
+    if given.get("response_type") != "code":
+        problem = "unsupported_response_type"
+    elif given.get("code_challenge_method") != "S256" or not is_challenge(given.get("code_challenge", "")):
+        # PKCE (RFC 7636) is required of everybody.
+        problem = "invalid_request"
+    return Asked(
+        client=client,
+        redirect_uri=redirect_uri,
+        state=given.get("state", "")[:LONGEST_STATE],
+        challenge=given.get("code_challenge", ""),
+        scopes=tuple(dict.fromkeys(given.get("scope", "").split()))[:50],
+        problem=problem,
+    )
+
+
+def _refused(request: HttpRequest, error: CannotLeadBack) -> HttpResponse:
+    context = {"details": str(error)}
+    return render(request, "reader/consent_refused.html", context, status=HTTPStatus.BAD_REQUEST)
+
+
+def scope_words() -> dict[str, str]:
+    """What each scope means, for people."""
+    return {
+        scopes.READ: gettext("Read your channels and posts, and mark them as read"),
+        scopes.FOLLOW: gettext("Follow and unfollow feeds"),
+        scopes.CHANNELS: gettext("Add, name, order and delete channels"),
+        scopes.MUTE: gettext("Mute authors"),
+        scopes.BLOCK: gettext("Block authors"),
+        scopes.PROFILE: gettext("Know your name"),
+    }

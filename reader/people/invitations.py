@@ -1,0 +1,121 @@
+"""Invitations: a link that lets one person in, once, until it expires."""
+
+import secrets
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from common.ports.site_mail import MailFacts, site_mail
+from common.refused import Refused
+from common.text import one_line
+from reader.models import Invitation, Reader
+from reader.people.readers import LONGEST_SLUG, OFF, STAFF, add_reader
+from reader.people.tokens import digest_of
+
+USUAL_DAYS, MOST_DAYS = 7, 90
+
+
+class InvitationOver(Refused):
+    """It lets nobody in any more, or never did. The message is for whoever has the link."""
+
+
+def invite(
+    *,
+    name: str,
+    now: datetime,
+    days: int = USUAL_DAYS,
+    email: str = "",
+    max_feeds: int | None = None,
+    made_by: Any = None,
+) -> tuple[Invitation, str]:
+    """An invitation and its link, which is not stored: show it once. Raises Refused.
+
+    With `email` the link is mailed there, too.
+    """
+    name = one_line(name)
+    if not 1 <= len(name) <= LONGEST_SLUG:
+        raise Refused(f"Say whom it is for, in at most {LONGEST_SLUG} characters.", "name")
+    if not 1 <= days <= MOST_DAYS:
+        raise Refused(f"Give 1 to {MOST_DAYS} days.", "days")
+    if settings.READER in (OFF, STAFF):
+        raise Refused(f"With READER={settings.READER} nobody comes in by an invitation.", "name")
+    if email and not site_mail().is_sent():
+        raise Refused("No mail goes out from here. Leave this empty, and pass on the link yourself.", "email")
+    key = secrets.token_urlsafe(32)
+    link = settings.SITE_URL + reverse("reader:invitation", args=[key])
+    with transaction.atomic():
+        invitation = Invitation.objects.create(
+            name=name,
+            digest=digest_of(key),
+            max_feeds=max_feeds,
+            made_by=made_by,
+            made_at=now,
+            expires_at=now + timedelta(days=days),
+        )
+        if email:
+            context: MailFacts = {"invitation_url": link, "days": days}
+            site_mail().send(address=email, template="invitation", context=context, now=now)
+    return invitation, link
+
+
+def open_invitation(*, key: str, now: datetime) -> Invitation:
+    """The invitation whose key this is. Raises InvitationOver, which says to its owner why it is none."""
+    invitation = Invitation.objects.filter(digest=digest_of(key)).first()
+    if invitation is None:
+        raise InvitationOver(gettext("There is no such invitation. Please copy the whole link."))
+    if why := why_over(invitation, now=now):
+        raise InvitationOver(str(why))
+    return invitation
+
+
+def why_over(invitation: Invitation, *, now: datetime) -> str:
+    """Why it lets nobody in any more, for whoever has the link; "" while it does."""
+    if invitation.used_at is not None:
+        return gettext("This invitation was used already.")
+    if invitation.revoked_at is not None:
+        return gettext("This invitation was taken back.")
+    if invitation.expires_at <= now:
+        return gettext("This invitation has expired.")
+    if settings.READER in (OFF, STAFF):
+        return gettext("Nobody is let in at the moment.")
+    return ""
+
+
+def accept(
+    *,
+    key: str,
+    name: str,
+    now: datetime,
+    username: str = "",
+    password: str = "",
+    email: str = "",
+) -> Reader:
+    """The reader that the invitation makes of a stranger, or of the user of that name; it is used up then.
+
+    `password` is as for `add_reader`. Raises InvitationOver and Refused.
+    """
+    with transaction.atomic():
+        # Of two who use it at once, the second finds it used.
+        list(Invitation.objects.filter(digest=digest_of(key)).select_for_update().values_list("pk"))
+        invitation = open_invitation(key=key, now=now)
+        reader = add_reader(
+            name=name,
+            now=now,
+            username=username,
+            password=password,
+            email=email,
+            max_feeds=invitation.max_feeds,
+        )
+        Invitation.objects.filter(pk=invitation.pk).update(used_at=now, reader=reader)
+    return reader
+
+
+def revoke_invitations(*, invitations: Iterable[int], now: datetime) -> int:
+    """Takes those with these keys back that nobody used. Returns how many."""
+    rows = Invitation.objects.filter(pk__in=list(invitations), used_at=None, revoked_at=None)
+    return rows.update(revoked_at=now)

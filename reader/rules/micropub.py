@@ -1,0 +1,242 @@
+"""A post as Micropub has it (www.w3.org/TR/micropub): what it needs, its form, its JSON. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from common.backoff import delay
+from common.html.clean import plain
+from common.text import one_line, shortened, without_controls
+from feeds.parsing.dates import moment_of
+from feeds.parsing.media import absolute
+
+NOTE, ARTICLE, REPLY, LIKE, REPOST, BOOKMARK, RSVP = (
+    "note",
+    "article",
+    "reply",
+    "like",
+    "repost",
+    "bookmark",
+    "rsvp",
+)
+KINDS = (NOTE, ARTICLE, REPLY, RSVP, LIKE, REPOST, BOOKMARK)
+# What needs no words: a button does it.
+WORDLESS = (LIKE, REPOST, BOOKMARK)
+PROPERTY = {
+    REPLY: "in-reply-to",
+    RSVP: "in-reply-to",
+    LIKE: "like-of",
+    REPOST: "repost-of",
+    BOOKMARK: "bookmark-of",
+}
+RSVPS = ("yes", "no", "maybe", "interested")
+VISIBILITIES = ("", "public", "unlisted", "private")
+LONGEST_CONTENT = 50_000
+LONGEST_NAME = 500
+LONGEST_POST_URL = 4_000
+LONGEST_ALT = 2_000
+LONGEST_CATEGORY = 100
+MOST_CATEGORIES = 20
+MOST_TARGETS = 30
+MOST_PHOTOS = 4
+LONGEST_UID = 1_000
+LONGEST_PROBLEM = 400
+
+FIRST_RETRY, LONGEST_RETRY = timedelta(minutes=1), timedelta(hours=1)
+MOST_TRIES = 10
+# A site may need a moment until what it took is in its list.
+LOOKS_UP_AFTER = (timedelta(seconds=20), timedelta(minutes=2), timedelta(minutes=15))
+CLOCKS_DIFFER = timedelta(minutes=10)
+_SPACES = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What is posted. `targets` are uids of `syndicate-to`; "" for `visibility`: as the site does."""
+
+    kind: str = NOTE
+    url: str = ""
+    name: str = ""
+    content: str = ""
+    rsvp: str = ""
+    categories: tuple[str, ...] = ()
+    visibility: str = ""
+    targets: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON-ready dict; `from_json` is its inverse."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Said":
+        lists = {name: tuple(data.get(name) or ()) for name in ("categories", "targets")}
+        return cls(**{**data, **lists})
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Somewhere that the site sends copies to."""
+
+    uid: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What a site says that it can do; what it does not say is empty."""
+
+    media: str = ""
+    targets: tuple[Target, ...] = field(default=())
+
+
+def cleaned(said: Said) -> Said:
+    """The same within its bounds, without what its kind does not have."""
+    kind = said.kind if said.kind in KINDS else NOTE
+    return Said(
+        kind=kind,
+        url=one_line(said.url)[:LONGEST_POST_URL] if kind in PROPERTY else "",
+        name=shortened(one_line(said.name), LONGEST_NAME) if kind in (ARTICLE, BOOKMARK) else "",
+        content=without_controls(said.content.replace("\r\n", "\n")).strip()
+        if kind not in (LIKE, REPOST)
+        else "",
+        rsvp=said.rsvp if kind == RSVP and said.rsvp in RSVPS else "",
+        categories=categories_of(",".join(said.categories)),
+        visibility=said.visibility if said.visibility in VISIBILITIES else "",
+        targets=tuple(dict.fromkeys(uid for uid in said.targets if uid and len(uid) <= LONGEST_UID))[
+            :MOST_TARGETS
+        ],
+    )
+
+
+def categories_of(text: str) -> tuple[str, ...]:
+    """The words between commas, each once, without a # before them."""
+    found = (one_line(part).lstrip("#").strip()[:LONGEST_CATEGORY] for part in text.split(","))
+    return tuple(dict.fromkeys(filter(None, found)))[:MOST_CATEGORIES]
+
+
+def lacks(said: Said, *, photos: int) -> str:
+    """The field without which it cannot be posted; "" for none."""
+    if said.kind in PROPERTY and not absolute(said.url, ""):
+        return "url"
+    if said.kind == RSVP and not said.rsvp:
+        return "rsvp"
+    if said.kind == ARTICLE and not said.name:
+        return "name"
+    needs_words = said.kind in (ARTICLE, REPLY) or (said.kind == NOTE and not photos)
+    return "content" if needs_words and not said.content else ""
+
+
+def as_form(said: Said, photos: Iterable[str] = ()) -> list[tuple[str, str]]:
+    """The fields of a form (§3.3). (`category[0]` is no Micropub.)"""
+    pairs = [("h", "entry")]
+    for name, values in _properties(said).items():
+        is_list = name in ("category", "mp-syndicate-to")
+        pairs += [(f"{name}[]" if is_list else name, value) for value in values]
+    urls = list(photos)
+    return pairs + [("photo[]" if len(urls) > 1 else "photo", url) for url in urls]
+
+
+def as_json(said: Said, photos: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:
+    """As JSON (§3.4), in which pictures can have descriptions."""
+    properties: dict[str, Any] = dict(_properties(said))
+    if pictures := [{"value": url, "alt": alt} if alt else url for url, alt in photos]:
+        properties["photo"] = pictures
+    return {"type": ["h-entry"], "properties": properties}
+
+
+def _properties(said: Said) -> dict[str, list[str]]:
+    found = {
+        "name": [said.name],
+        "content": [said.content],
+        "category": list(said.categories),
+        "rsvp": [said.rsvp],
+        "visibility": [said.visibility],
+        "mp-syndicate-to": list(said.targets),
+    }
+    if said.kind in PROPERTY:
+        found[PROPERTY[said.kind]] = [said.url]
+    return {name: values for name, values in found.items() if any(values)}
+
+
+def config_of(found: Mapping[str, Any], endpoint: str) -> Config:
+    """What is of use in an answer to `q=config`. Nonsense is left out."""
+    media = found.get("media-endpoint")
+    media = absolute(media, endpoint) if isinstance(media, str) else ""
+    # Whoever has the token may post: it goes to the server that gave it, and to no other.
+    return Config(media if same_origin(media, endpoint) else "", targets_of(found))
+
+
+def targets_of(found: Mapping[str, Any]) -> tuple[Target, ...]:
+    """What an answer to `q=config` or `q=syndicate-to` says of `syndicate-to`."""
+    listed = found.get("syndicate-to")
+    targets = {}
+    for one in listed if isinstance(listed, list) else ():
+        uid = one.get("uid") if isinstance(one, dict) else one
+        name = one.get("name") if isinstance(one, dict) else one
+        if isinstance(uid, str) and 1 <= len(uid) <= LONGEST_UID:
+            targets[uid] = Target(uid, shortened(one_line(str(name or uid)), 100))
+    return tuple(targets.values())[:MOST_TARGETS]
+
+
+def same_origin(one: str, other: str) -> bool:
+    """Whether two addresses belong to one server; an address that is none belongs to no other."""
+    here, there = urlsplit(one), urlsplit(other)
+    return bool(here.netloc) and (here.scheme, here.netloc.lower()) == (there.scheme, there.netloc.lower())
+
+
+def find_posted(items: Sequence[object], said: Said, *, since: datetime) -> str | None:
+    """Where a post stands among the newest of a site (`q=source`); None if it is not there.
+
+    "" where it is there, and its address is not said. Older ones that say the same do not count.
+    """
+    for item in items:
+        values = item.get("properties", item) if isinstance(item, dict) else None
+        if not isinstance(values, dict):
+            continue
+        published = moment_of(_text(values, "published"))
+        is_new = published is not None and published >= since - CLOCKS_DIFFER
+        if is_new and _says_same(values, said):
+            return absolute(_text(values, "url"), "")
+    return None
+
+
+def _says_same(values: Mapping[str, Any], said: Said) -> bool:
+    if said.kind in PROPERTY and _text(values, PROPERTY[said.kind]) != said.url:
+        return False
+    if said.kind in WORDLESS or said.kind == RSVP:
+        return said.kind != RSVP or _text(values, "rsvp") == said.rsvp
+    return bool(said.content) and _words(_text(values, "content")) == _words(said.content)
+
+
+def _text(values: Mapping[str, Any], name: str) -> str:
+    """The first value of a property, which may stand alone; of html its text."""
+    value = values.get(name)
+    value = next(iter(value), "") if isinstance(value, list) else value
+    if isinstance(value, dict):
+        value = value.get("value") or value.get("text") or plain(str(value.get("html", "")))
+    return value if isinstance(value, str) else ""
+
+
+def _words(text: str) -> str:
+    return _SPACES.sub(" ", text).strip()
+
+
+def next_try(
+    attempts: int, *, wish: timedelta | None = None, chance: float | None = None
+) -> timedelta | None:
+    """After how long something is sent again of which nothing arrived; None: no more.
+
+    `attempts` counts this one, `wish` is the site's.
+    """
+    if attempts >= MOST_TRIES:
+        return None
+    wait = delay(attempts, first=FIRST_RETRY, limit=LONGEST_RETRY, chance=chance)
+    return max(wait, min(wish, LONGEST_RETRY)) if wish else wait
+
+
+def next_look_up(looks: int) -> timedelta | None:
+    """After how long it is looked up whether a post arrived; None: no more. `looks` were in vain."""
+    return LOOKS_UP_AFTER[looks] if looks < len(LOOKS_UP_AFTER) else None
