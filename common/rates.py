@@ -1,13 +1,30 @@
-"""How often something may be done, counted in the cache: for what costs time, not for what guards rights."""
+"""How often something was done in a while: counted in the cache, whichever process asks.
+
+For what costs time, not for what guards rights: a cache may forget.
+"""
 
 from django.core.cache import cache
 
 
-def is_within(what: str, most: int, *, seconds: int = 60) -> bool:
-    """Counts this time, and says whether it is among the first `most` of a stretch of so many seconds."""
-    cache.add(what, 0, seconds)
+def count_request(key: str, seconds: int) -> int:
+    """Counts one more request; returns how many there were, with it. Forgotten after twice the seconds."""
+    key = f"throttle:{key}"
+    cache.add(key, 0, seconds * 2)
     try:
-        return cache.incr(what) <= most
-    except ValueError:
-        # It ran out between the two.
+        return cache.incr(key)
+    except ValueError:  # forgotten between the two
+        return 1
+
+
+def is_within(key: str, most: int, *, seconds: int = 60) -> bool:
+    """Counts this time, and says whether it is among the first `most` of a stretch of so many seconds."""
+    cache.add(key, 0, seconds)
+    try:
+        return cache.incr(key) <= most
+    except ValueError:  # forgotten between the two
         return True
+
+
+def requests_so_far(key: str) -> int:
+    """How many `count_request` counted; this counts none."""
+    return int(cache.get(f"throttle:{key}", 0))

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 
-from django.http import HttpResponse
-from django.urls import URLPattern, path
+from django.http.response import HttpResponseBase
+from django.urls import URLPattern, path, re_path
 
+from reader.greader.view import greader
 from reader.indieauth import endpoints
 from reader.indieauth.document import client_document
 from reader.mentions.view import webmention
@@ -21,12 +22,13 @@ from reader.pages import (
     profile,
     timelines,
 )
+from reader.pages.app_passwords import app_passwords
 from reader.pages.media import media
 
 app_name = "reader"
 
 
-def both(route: str, view: Callable[..., HttpResponse], name: str) -> tuple[URLPattern, URLPattern]:
+def both(route: str, view: Callable[..., HttpResponseBase], name: str) -> tuple[URLPattern, URLPattern]:
     """An address with and without a slash at its end."""
     return path(route, view, name=name), path(f"{route}/", view, name=f"{name}_slash")
 
@@ -60,6 +62,7 @@ urlpatterns = [
     path("reader/compose/connected/", compose.connected, name="connected"),
     path("reader/compose/<int:pk>/", compose.composed, name="composed"),
     path("reader/post/<int:pk>/react/", compose.reaction, name="react"),
+    path("reader/app-passwords/", app_passwords, name="app_passwords"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
     path("reader/clients/", clients.clients, name="clients"),
     path("reader/clients/<int:pk>/revoke/", clients.revoke_client, name="revoke_client"),
@@ -78,4 +81,7 @@ urlpatterns = [
     *both("indieauth/revoke", endpoints.revocation, "revoke"),
     *both("indieauth/introspect", endpoints.introspection, "introspect"),
     *both("microsub/<slug:slug>", microsub, "microsub"),
+    # Some apps put what FreshRSS has before the rest by themselves.
+    re_path(r"^api/greader\.php(?P<call>/.*|)$", greader, name="greader_php"),
+    re_path(r"^greader(?P<call>/.*|)$", greader, name="greader"),
 ]

@@ -39,12 +39,13 @@ ONE_DATABASE_SERVES = re.compile(
 # `make test` asks PostgreSQL where locks, plain SQL and races are; EVERYWHERE=1 make test asks it all.
 POSTGRESQL_AT_ONCE = re.compile(
     r"tests/(common|delivery/(engine|issues|lanes|privacy)|feeds/(hubs|items|polling|rules)"
-    r"|chat/guilds|reader/(channels|entries|indieauth|mentions|micropub|microsub|people|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
+    r"|chat/guilds|reader/(channels|entries|greader|indieauth|mentions|micropub|microsub|people|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
 )
 # What takes minutes each, a hundred kills or a thousand servers, waits for LONG=1 make test. So do all of
 # Hypothesis's examples.
 LONG = re.compile(
-    r"tests/(chat/test_(many_servers|outage|speed)|load/test_(discord_kill|placing_kills|sms_kill)"
+    r"tests/(chat/test_(many_servers|outage|speed)|site/arrivals/test_killed"
+    r"|load/test_(discord_kill|placing_kills|sms_kill)"
     r"|delivery/(channels/webpush/test_processes|engine/test_(bad_input|every_bridge|killed_edits)))\.py"
 )
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}

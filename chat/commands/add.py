@@ -8,6 +8,7 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from chat.commands.context import Context, ago, chosen_channel, feed_buttons
+from chat.commands.feeds import named
 from chat.discord.messages import (
     MOST_CHOICES,
     Later,
@@ -19,7 +20,7 @@ from chat.discord.messages import (
     shown_title,
 )
 from chat.guilds.account import ensure_account
-from chat.guilds.feeds import add_guild_feed, checked_channel
+from chat.guilds.feeds import add_guild_feed, checked_channel, find_feed, move_feed
 from chat.guilds.servers import bot_settings
 from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
@@ -29,7 +30,7 @@ from feeds.adding.discover import Discovery, DiscoveryBudget, addresses, discove
 from feeds.addresses import host_of_url
 from feeds.credentials import split_address
 
-STYLES = ("card", "compact", "text")
+STYLES = ("card", "compact", "text", "link")
 STARTS = (0, 1, 3)
 # People wait, and a server may drip.
 BUDGET = DiscoveryBudget(requests=20, seconds=10.0)
@@ -46,9 +47,30 @@ class _Wish:
 
 
 def add(context: Context) -> Result:
-    checked_address(context.asked.fields.get("url", ""))
+    if not feed_to_move(context):
+        checked_address(context.asked.fields.get("url", ""))
     chosen_channel(context)
     return Later()
+
+
+def feed_to_move(context: Context) -> GuildFeed | None:
+    """The feed of the server that a number in place of an address names. Raises Refused."""
+    typed = context.asked.fields.get("url", "").strip().removeprefix("#")
+    if not typed.isascii() or not typed.isdecimal():
+        return None
+    one = find_feed(context.guild, typed)
+    if str(one.number) != typed.lstrip("0"):
+        raise Refused(_("This server has no such feed. `/feed list` has them all."))
+    return one
+
+
+def moved(one: GuildFeed, context: Context) -> Message:
+    """Posts it in the channel that was chosen (network). Raises Refused and InvalidDestination."""
+    to = checked_channel(context.guild, chosen_channel(context))
+    move_feed(one, to=to, now=context.now)
+    said = _("%(feed)s posts in %(channel)s from now on.")
+    words = said % {"feed": named(one), "channel": channel_mention(int(to.config["channel_id"]))}
+    return Message(words, [feed_buttons(one)])
 
 
 def checked_address(url: str) -> None:
@@ -66,6 +88,8 @@ def checked_address(url: str) -> None:
 def work_add(context: Context, row: Interaction) -> Message:
     """Looks for the feeds (network); with several of them people choose."""
     asked = context.asked
+    if one := feed_to_move(context):
+        return moved(one, context)
     wish = _wish(context)
     found = discovered(asked.fields.get("url", ""), context)
     posts = [one for one in found.candidates if not one.is_comments] or list(found.candidates)

@@ -51,6 +51,7 @@ def feed_buttons(one: GuildFeed) -> list[Body]:
     return [
         button(_("Post a test"), Pressed("test", one.number)),
         button(_("Resume") if paused else _("Pause"), Pressed("resume" if paused else "pause", one.number)),
+        button(_("Looks"), Pressed("edit", one.number)),
         button(_("Filter"), Pressed("filter", one.number)),
         button(_("Remove"), Pressed("remove", one.number), style=DANGER),
     ]

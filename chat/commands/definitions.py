@@ -32,7 +32,8 @@ def commands() -> list[dict[str, Any]]:
         gettext_noop("How many of the posts that are there now to post first"),
         choices=["0", "1", "3"],
     )
-    style = _option("style", gettext_noop("How a post looks"), choices=["card", "compact", "text"])
+    style = _option("style", gettext_noop("How a post looks"), choices=["card", "compact", "text", "link"])
+    part = _option("part", gettext_noop("What to change"), choices=["looks", "words", "threads"])
     when = _option(
         "when", gettext_noop("Each post, or a digest"), required=True, choices=["each", "daily", "weekly"]
     )
@@ -56,7 +57,7 @@ def commands() -> list[dict[str, Any]]:
         _sub("pause", gettext_noop("Post nothing of a feed until you resume it"), feed),
         _sub("resume", gettext_noop("Post a feed again"), feed),
         _sub("move", gettext_noop("Post a feed in another channel"), feed, to),
-        _sub("edit", gettext_noop("Change the name, the looks and the words of a feed"), feed),
+        _sub("edit", gettext_noop("Change the name, the looks and the words of a feed"), feed, part),
         _sub("filter", gettext_noop("Choose by words what is posted"), feed),
         _sub(
             "digest",

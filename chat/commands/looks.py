@@ -1,133 +1,208 @@
-"""Commands that change how a feed posts, by forms and options: edit, filter, digest."""
+"""`/feed edit`: how a feed's posts look. A panel of menus whose choices count at once, and two forms."""
 
-import re
-from datetime import time
-from typing import Any
-from zoneinfo import ZoneInfo
+from collections.abc import Collection, Mapping
 
 from django.utils.translation import gettext as _
 
-from chat.commands.context import Context, feed_buttons, options_of
-from chat.commands.feeds import named
-from chat.discord.messages import Form, Input, Message, Result, shown_title
-from chat.guilds.filters import set_words, words_of
+from chat.commands.context import Context, options_of
+from chat.commands.feeds import fitting, named
+from chat.discord.messages import (
+    Body,
+    Form,
+    Input,
+    Later,
+    Message,
+    Result,
+    button,
+    menu,
+    role_menu,
+    shown_title,
+)
+from chat.guilds.feeds import refresh_channel
+from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
-from chat.rules.filter_words import typed_words
 from common.refused import Refused
-from subscriptions.models import Subscribable
+from delivery.channels.discord.kind import PICTURE_SIZES, STYLES, THREAD_MINUTES
+from delivery.channels.wording import LONGEST_TEMPLATE
+from delivery.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from subscriptions.newsletters.define import alter_subscribable
 
-EACH, DAILY, WEEKLY = "each", "daily", "weekly"
-_ROLE = re.compile(r"\D*(\d{5,20})\D*", re.ASCII)
+# Of Discord's forms.
+LONGEST_FIELD = 4_000
+# Menus have no empty values.
+USUAL = "usual"
+LOOKS, WORDS, THREADS = "looks", "words", "threads"
+HOURS_OF_THREADS = {str(int(minutes) // 60): minutes for minutes in THREAD_MINUTES if minutes}
+# “Show the author” is on unless the option says otherwise.
+AUTHOR = "author"
 
 
 def edit(context: Context) -> Result:
-    """Asks by a form."""
+    """The panel, or one of its forms at once: whoever may use the command alone cannot open them by
+    buttons."""
+    part = context.asked.fields.get("part", LOOKS)
+    if part == WORDS:
+        return words_form(context)
+    if part == THREADS:
+        return threads_form(context)
+    return panel(context.feed)
+
+
+def panel(one: GuildFeed) -> Message:
+    options, number = one.subscribable.options, one.number
+    role = options.get("role", "")
+    is_on = {name for name in _switches() if options.get(name)} - {AUTHOR}
+    is_on |= set() if options.get(AUTHOR) else {AUTHOR}
+    styles = {
+        "": _("A card"),
+        "compact": _("In brief: title, age and beginning"),
+        "text": _("Text with a preview"),
+        "link": _("The link alone"),
+    }
+    sizes = {"": _("A large picture"), "small": _("A small picture"), "none": _("No picture")}
+    rows = [
+        [_menu(Pressed("style", number), _("Looks"), styles, [options.get("style") or USUAL])],
+        [_menu(Pressed("image", number), _("Picture"), sizes, [options.get("image") or USUAL])],
+        [_menu(Pressed("does", number), _("What it does"), _switches(), is_on, several=True)],
+        [role_menu(Pressed("role", number), _("Role to call: nobody"), role)],
+        [
+            button(_("Words"), Pressed("words", number)),
+            button(_("Threads"), Pressed("threads", number)),
+            button(_("Post a test"), Pressed("test", number)),
+        ],
+    ]
+    return Message(fitting(_said(one)), rows)
+
+
+def _said(one: GuildFeed) -> list[str]:
+    """What the menus do not show."""
+    options = one.subscribable.options
+    lines = [_("How %(feed)s looks. What you choose counts at once.") % {"feed": named(one)}]
+    said = {
+        _("Words"): options.get("template", ""),
+        _("Foot of the card"): options.get("footer", ""),
+        _("Colour"): options.get("colour", ""),
+        _("Words that call the role"): options.get("role_words", ""),
+        _("Name of each thread"): options.get("thread_name", ""),
+        _("Tags in the forum: ids"): options.get("applied_tags", ""),
+    }
+    lines += [f"{label}: {shown_title(value)}" for label, value in said.items() if value]
+    if minutes := options.get("thread_minutes"):
+        lines.append(
+            _("A thread for each post, put away after %(hours)s hours.") % {"hours": int(minutes) // 60}
+        )
+    return lines
+
+
+def chose_style(context: Context) -> Result:
+    return _chosen(context, "style", STYLES)
+
+
+def chose_image(context: Context) -> Result:
+    return _chosen(context, "image", PICTURE_SIZES)
+
+
+def _chosen(context: Context, name: str, known: Mapping[str, str]) -> Message:
+    value = next(iter(context.asked.values), USUAL)
+    value = "" if value == USUAL else value
+    return _changed(context.feed, **({name: value} if value in known else {}))
+
+
+def chose_role(context: Context) -> Result:
+    """Nobody, where the choice was taken back."""
+    return _changed(context.feed, role=next(iter(context.asked.values), ""))
+
+
+def chose_switches(context: Context) -> Result:
+    """What is not chosen is off. The forum's tags are looked up by a worker."""
+    one, chosen = context.feed, set(context.asked.values)
+    wants_tags = "tags_by_category" in chosen and not one.subscribable.options.get("tags_by_category")
+    return Later(in_place=True) if wants_tags else _switched(one, chosen)
+
+
+def work_switches(context: Context, row: Interaction) -> Message:
+    one = context.feed
+    refresh_channel(one, now=context.now)
+    return _switched(one, set(context.asked.values))
+
+
+def _switched(one: GuildFeed, chosen: set[str]) -> Message:
+    wanted = {name: "on" if name in chosen else "" for name in _switches()}
+    return _changed(one, **{**wanted, AUTHOR: "" if AUTHOR in chosen else "off"})
+
+
+def _changed(one: GuildFeed, **changes: str) -> Message:
+    one.subscribable = alter_subscribable(subscribable=one.subscribable, options=options_of(one, **changes))
+    return panel(one)
+
+
+def words_form(context: Context) -> Result:
     one = context.feed
     options = one.subscribable.options
     inputs = (
         Input("name", _("Name"), one.title, longest=200),
-        Input("style", _("Looks"), options.get("style", ""), _("card, compact or text"), longest=10),
-        Input("template", _("Words"), options.get("template", ""), "{title} {link}", many_lines=True),
-        Input("role", _("Role to call: its id"), options.get("role", ""), _("Empty: nobody is called."), 40),
-        Input("silent", _("Without a sound"), "1" if options.get("silent") else "", _("1 for yes"), 3),
+        Input("template", _("Words"), options.get("template", ""), "{title} {link}", LONGEST_TEMPLATE, True),
+        Input("footer", _("Foot of the card"), options.get("footer", ""), _("Its name; - for none"), 200),
+        Input("colour", _("Colour"), options.get("colour", ""), "#f5a623", 7),
+        Input(
+            "role_words",
+            _("Words that call the role"),
+            options.get("role_words", ""),
+            _("Empty: each post calls it"),
+            longest=LONGEST_FIELD,
+        ),
     )
-    return Form(Pressed("edit", one.number), _("Change a feed"), inputs)
+    return Form(Pressed("words", one.number), _("Change a feed"), inputs)
 
 
-def edited(context: Context) -> Result:
+def worded(context: Context) -> Result:
     one, typed = context.feed, context.asked.fields
-    style = typed.get("style", "").strip().lower()
-    if style not in ("", "card", "compact", "text"):
-        raise Refused(_("Looks are card, compact or text."))
-    role = typed.get("role", "").strip()
-    found = _ROLE.fullmatch(role) if role else None
-    if role and found is None:
-        raise Refused(_("A role is named by its id, a number of about 18 digits."))
-    options = options_of(
-        one,
-        style="" if style == "card" else style,
-        template=typed.get("template", ""),
-        role=found[1] if found else "",
-        silent="on" if typed.get("silent", "").strip() else "",
-    )
-    one.subscribable = alter_subscribable(
-        subscribable=one.subscribable, title=typed.get("name", "").strip() or one.title, options=options
-    )
-    return Message(_("%(feed)s was changed.") % {"feed": named(one)}, [feed_buttons(one)])
+    names = ("template", "footer", "colour", "role_words")
+    options = options_of(one, **{name: typed.get(name, "").strip() for name in names})
+    title = typed.get("name", "").strip() or one.title
+    one.subscribable = alter_subscribable(subscribable=one.subscribable, title=title, options=options)
+    return panel(one)
 
 
-def filter_form(context: Context) -> Result:
-    """Asks by a form."""
+def threads_form(context: Context) -> Result:
     one = context.feed
-    words = words_of(one)
-    hint = _('Words, "phrases in quotes", and photo* for all that begins so')
+    options = one.subscribable.options
+    hours = str(int(options.get("thread_minutes") or 0) // 60 or "")
     inputs = (
-        Input(
-            "keep", _("Post only what has one of these"), typed_words(words["keep"]), hint, many_lines=True
-        ),
-        Input(
-            "drop", _("Leave out what has one of these"), typed_words(words["drop"]), hint, many_lines=True
-        ),
+        Input("hours", _("A thread for each post: hours"), hours, _("1, 24, 72 or 168; empty: none"), 3),
+        Input("name", _("Name of each thread"), options.get("thread_name", ""), "{title}", LONGEST_TEMPLATE),
+        Input("tags", _("Tags in the forum: ids"), options.get("applied_tags", ""), longest=120),
     )
-    return Form(Pressed("filter", one.number), _("Filter"), inputs)
+    return Form(Pressed("threads", one.number), _("Threads"), inputs)
 
 
-def filtered(context: Context) -> Result:
+def threaded(context: Context) -> Result:
     one, typed = context.feed, context.asked.fields
-    words = set_words(one, keep=typed.get("keep", ""), drop=typed.get("drop", ""))
-    lines = []
-    if words["keep"]:
-        said = shown_title(typed_words(words["keep"]), 500)
-        lines.append(
-            _("%(feed)s posts only what has one of: %(words)s") % {"feed": named(one), "words": said}
-        )
-    if words["drop"]:
-        said = shown_title(typed_words(words["drop"]), 500)
-        lines.append(
-            _("%(feed)s leaves out what has one of: %(words)s") % {"feed": named(one), "words": said}
-        )
-    return Message(
-        "\n".join(lines) or _("%(feed)s posts everything.") % {"feed": named(one)}, [feed_buttons(one)]
+    hours = typed.get("hours", "").strip()
+    if hours and hours not in HOURS_OF_THREADS:
+        raise Refused(_("A thread is put away after 1, 24, 72 or 168 hours."))
+    return _changed(
+        one,
+        thread_minutes=HOURS_OF_THREADS.get(hours, ""),
+        thread_name=typed.get("name", "").strip(),
+        applied_tags=typed.get("tags", "").strip(),
     )
 
 
-def digest(context: Context) -> Result:
-    """Each post as it comes, or together once a day or a week."""
-    one, typed = context.feed, context.asked.fields
-    when = typed.get("when", EACH)
-    if when == EACH:
-        alter_subscribable(
-            subscribable=one.subscribable,
-            arrangement=Subscribable.Arrangement.EACH,
-            visibility=Subscribable.Visibility.PRIVATE,
-        )
-        return Message(_("%(feed)s posts each post as it comes.") % {"feed": named(one)}, [feed_buttons(one)])
-    hour = typed.get("hour", "8")
-    if not hour.isascii() or not hour.isdecimal() or int(hour) > 23:
-        raise Refused(_("The hour is a number from 0 to 23."))
-    zone = checked_zone(typed.get("zone", "") or context.guild.zone)
-    day: dict[str, Any] = {"weekday": Subscribable.Weekday.MONDAY} if when == WEEKLY else {}
-    # A digest links to its page, where all of its posts are.
-    alter_subscribable(
-        subscribable=one.subscribable,
-        arrangement=WEEKLY if when == WEEKLY else DAILY,
-        at=time(int(hour)),
-        time_zone=zone,
-        visibility=Subscribable.Visibility.UNLISTED,
-        **day,
-    )
-    said = (
-        _("%(feed)s posts a digest each Monday at %(hour)s:00 (%(zone)s).")
-        if when == WEEKLY
-        else _("%(feed)s posts a digest each day at %(hour)s:00 (%(zone)s).")
-    )
-    return Message(said % {"feed": named(one), "hour": int(hour), "zone": zone}, [feed_buttons(one)])
+def _switches() -> dict[str, str]:
+    return {
+        AUTHOR: _("Show the author"),
+        "trim": _("Leave out what all posts say"),
+        "silent": _("Without a sound"),
+        "crosspost": _("Show it to servers that follow the channel"),
+        "tags_by_category": _("Tags of the forum by category"),
+        EDIT_CORRECTED: _("Edit corrected posts"),
+        DELETE_WITHDRAWN: _("Delete withdrawn posts"),
+    }
 
 
-def checked_zone(typed: str) -> str:
-    """Raises Refused."""
-    try:
-        return ZoneInfo(typed.strip()).key
-    except (ValueError, OSError, LookupError):
-        raise Refused(_("There is no such time zone. They are called as Europe/Berlin is.")) from None
+def _menu(
+    act: Pressed, hint: str, words: Mapping[str, str], chosen: Collection[str], *, several: bool = False
+) -> Body:
+    choices = [(value or USUAL, said, "") for value, said in words.items()]
+    return menu(act, hint, choices, chosen=chosen, several=several)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from chat.commands import add, decide, feeds, looks, server, trials
+from chat.commands import add, contents, decide, feeds, looks, server, trials
 from chat.commands.context import Handler, Work
 
 # Everybody may use these.
@@ -17,8 +17,8 @@ COMMANDS: Mapping[str, Mapping[str, Handler]] = {
         "resume": feeds.resume,
         "move": trials.move,
         "edit": looks.edit,
-        "filter": looks.filter_form,
-        "digest": looks.digest,
+        "filter": contents.filter_form,
+        "digest": contents.digest,
         "why": feeds.why,
         "status": feeds.status,
         "settings": server.set_up_server,
@@ -32,7 +32,14 @@ BUTTONS: Mapping[str, Handler] = {
     "test": trials.test,
     "pause": feeds.pause,
     "resume": feeds.resume,
-    "filter": looks.filter_form,
+    "filter": contents.filter_form,
+    "edit": looks.edit,
+    "style": looks.chose_style,
+    "image": looks.chose_image,
+    "does": looks.chose_switches,
+    "role": looks.chose_role,
+    "words": looks.words_form,
+    "threads": looks.threads_form,
     "remove": feeds.remove,
     "gone": feeds.gone,
     "kept": feeds.kept,
@@ -42,8 +49,17 @@ BUTTONS: Mapping[str, Handler] = {
 }
 PUBLIC_BUTTONS = frozenset({"list"})
 # Those that change the message that has them; the others answer beneath it.
-IN_PLACE = frozenset({"list", "pause", "resume", "gone", "kept", "newest", "all", "skip"})
-FORMS: Mapping[str, Handler] = {"edit": looks.edited, "filter": looks.filtered}
+IN_PLACE = frozenset(
+    {"list", "pause", "resume", "gone", "kept", "newest", "all", "skip"}
+    | {"style", "image", "does", "role", "words", "threads"}
+)
+FORMS: Mapping[str, Handler] = {
+    "filter": contents.filtered,
+    "words": looks.worded,
+    "threads": looks.threaded,
+}
+# Forms that a button opens, and the command that opens them, too.
+FORM_COMMANDS: Mapping[str, str] = {"words": "edit part:words", "threads": "edit part:threads"}
 # What a worker does, with all the time that a site or Discord takes.
 WORK: Mapping[str, Work] = {
     "add": add.work_add,
@@ -51,4 +67,5 @@ WORK: Mapping[str, Work] = {
     "preview": trials.work_preview,
     "test": trials.work_test,
     "move": trials.work_move,
+    "does": looks.work_switches,
 }

@@ -6,8 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.utils.translation import gettext as _
 
+from chat.commands.contents import checked_zone
 from chat.commands.context import Context, chosen_channel
-from chat.commands.looks import checked_zone
 from chat.discord.messages import Message, Result, channel_mention
 from chat.models import Guild
 from common.refused import Refused

@@ -2,11 +2,11 @@
 
 from django.utils.translation import gettext as _
 
-from chat.commands.add import checked_address, discovered
-from chat.commands.context import Context, chosen_channel, feed_buttons
+from chat.commands.add import checked_address, discovered, moved
+from chat.commands.context import Context, chosen_channel
 from chat.commands.feeds import fitting, named
 from chat.discord.messages import Later, Message, Result, channel_mention, shown_link, shown_title
-from chat.guilds.feeds import checked_channel, find_feed, move_feed, subscription_of
+from chat.guilds.feeds import find_feed, subscription_of
 from chat.models import GuildFeed, Interaction
 from common.refused import Refused
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
@@ -82,9 +82,4 @@ def move(context: Context) -> Result:
 
 
 def work_move(context: Context, row: Interaction) -> Message:
-    one = context.feed
-    to = checked_channel(context.guild, chosen_channel(context))
-    move_feed(one, to=to, now=context.now)
-    said = _("%(feed)s posts in %(channel)s from now on.")
-    words = said % {"feed": named(one), "channel": channel_mention(int(to.config["channel_id"]))}
-    return Message(words, [feed_buttons(one)])
+    return moved(context.feed, context)

@@ -3,7 +3,7 @@
 https://discord.com/developers/docs/interactions/receiving-and-responding#interaction-response-object
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,14 +107,35 @@ def button(label: str, act: Pressed, *, style: int = SECONDARY) -> Body:
     return {"type": 2, "style": style, "label": fitted(label, LABEL_LIMIT), "custom_id": str(act)}
 
 
-def menu(act: Pressed, hint: str, choices: Sequence[tuple[str, str, str]]) -> Body:
-    """Of at most 25 choices: (value, words, more words)."""
+def menu(
+    act: Pressed,
+    hint: str,
+    choices: Sequence[tuple[str, str, str]],
+    *,
+    chosen: Collection[str] = (),
+    several: bool = False,
+) -> Body:
+    """Of at most 25 choices: (value, words, more words). Of `several` any number may be chosen."""
     options = [
-        {"value": value, "label": fitted(words, CHOICE_LIMIT), "description": fitted(more, CHOICE_LIMIT)}
+        {
+            "value": value,
+            "label": fitted(words, CHOICE_LIMIT),
+            "description": fitted(more, CHOICE_LIMIT),
+            "default": value in chosen,
+        }
         for value, words, more in choices[:MOST_CHOICES]
     ]
     kept = [{name: said for name, said in one.items() if said} for one in options]
-    return {"type": 3, "custom_id": str(act), "placeholder": fitted(hint, CHOICE_LIMIT), "options": kept}
+    bounds = {"min_values": 0, "max_values": len(kept)} if several else {}
+    said = {"placeholder": fitted(hint, CHOICE_LIMIT), "options": kept}
+    return {"type": 3, "custom_id": str(act), **said, **bounds}
+
+
+def role_menu(act: Pressed, hint: str, chosen: str) -> Body:
+    """Of the server's roles, by id: one or none."""
+    default = {"default_values": [{"id": chosen, "type": "role"}]} if chosen else {}
+    body = {"type": 6, "custom_id": str(act), "placeholder": fitted(hint, CHOICE_LIMIT)}
+    return {**body, "min_values": 0, "max_values": 1, **default}
 
 
 def fitted(text: str, limit: int) -> str:

@@ -73,39 +73,65 @@ def add_guild_feed(
         if limits.denies(host_of_url(url)):
             raise Refused(_("The operator of this bot does not let it read that site."))
         feed, is_new = _feed_at(url, title, now)
-        channel_id = int(to.config["channel_id"])
-        there = GuildFeed.objects.present().filter(guild=guild, feed=feed, channel_id=channel_id).first()
-        if there is not None:
+        if there := feed_in_channel(guild, feed, int(to.config["channel_id"])):
             raise Refused(
                 _("That feed is in this channel already, with the number %(number)s.")
                 % {"number": there.number}
             )
         if is_new and BotFeed.objects.filter(unused_since=None).count() > limits.feeds_in_all:
             raise Refused(_("This bot reads as many feeds as it can. Its operator may raise the limit."))
-        bridge = define_subscribable(
-            name=f"discord-{guild.pk}-{guild.next_number}",
-            feeds=[feed],
-            channel=KIND,
-            title=title[:200],
-            options=dict(options),
-            visibility=Subscribable.Visibility.PRIVATE,
-            sign_up=Subscribable.SignUp.CLOSED,
-            time_zone=guild.zone,
-            language=language,
-        )
-        subscribe_checked(subscribable=bridge, parsed=to, now=now)
-        made = GuildFeed.objects.create(
+        return post_feed(
             guild=guild,
             number=guild.next_number,
-            subscribable=bridge,
             feed=feed,
-            channel_id=channel_id,
+            title=title,
+            to=to,
+            options=options,
+            language=language,
+            now=now,
             added_by=by,
             added_at=now,
             interaction_id=interaction,
             first_posts=first_posts,
         )
-        Guild.objects.filter(pk=guild.pk).update(next_number=guild.next_number + 1)
+
+
+def feed_in_channel(guild: Guild, feed: Feed, channel_id: int) -> GuildFeed | None:
+    """The feed of the server that posts it there already."""
+    return GuildFeed.objects.present().filter(guild=guild, feed=feed, channel_id=channel_id).first()
+
+
+def post_feed(
+    *,
+    guild: Guild,
+    number: int,
+    feed: Feed,
+    title: str,
+    to: ParsedDestination,
+    options: Mapping[str, str],
+    language: str,
+    now: datetime,
+    **facts: Any,
+) -> GuildFeed:
+    """The rows by which a channel gets a feed; `facts` are GuildFeed's. In the caller's transaction, which
+    has locked the server and looked whether it may. Raises InvalidDestination and ValidationError."""
+    bridge = define_subscribable(
+        name=f"discord-{guild.pk}-{number}",
+        feeds=[feed],
+        channel=KIND,
+        title=title[:200],
+        options=dict(options),
+        visibility=Subscribable.Visibility.PRIVATE,
+        sign_up=Subscribable.SignUp.CLOSED,
+        time_zone=guild.zone,
+        language=language,
+    )
+    subscribe_checked(subscribable=bridge, parsed=to, now=now)
+    channel_id = int(to.config["channel_id"])
+    made = GuildFeed.objects.create(
+        guild=guild, number=number, subscribable=bridge, feed=feed, channel_id=channel_id, **facts
+    )
+    Guild.objects.filter(pk=guild.pk).update(next_number=max(guild.next_number, number + 1))
     return made
 
 
@@ -124,7 +150,16 @@ def _refuse_more(guild: Guild, limits: BotSettings) -> None:
 
 
 def _feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
-    """The row that servers share for this address, and whether it is new.
+    """The row that servers share for this address, and whether it is new."""
+    if there := shared_feed(url):
+        return there, False
+    feed = add_feed(url=url, now=now, title=title, **TIMING)
+    BotFeed.objects.create(feed=feed)
+    return feed, True
+
+
+def shared_feed(url: str) -> Feed | None:
+    """The row that servers share for this address.
 
     An operator's own feed is never it, unless it has no credentials and they said so: its delays and pauses
     are theirs.
@@ -136,10 +171,8 @@ def _feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
     wanted = same_address(url)
     for row in rows.select_related("feed").order_by("pk"):
         if same_address(row.feed.url) == wanted:
-            return row.feed, False
-    feed = add_feed(url=url, now=now, title=title, **TIMING)
-    BotFeed.objects.create(feed=feed)
-    return feed, True
+            return row.feed
+    return None
 
 
 def subscription_of(one: GuildFeed) -> Subscription | None:
@@ -188,6 +221,13 @@ def move_feed(one: GuildFeed, *, to: ParsedDestination, now: datetime) -> None:
     if before is not None and before.destination.core != to.core:
         leave(subscription=before, now=now)
     GuildFeed.objects.filter(pk=one.pk).update(channel_id=channel_id)
+
+
+def refresh_channel(one: GuildFeed, *, now: datetime) -> None:
+    """Learns anew what Discord knows of its channel, such as a forum's tags (network). Raises Refused and
+    InvalidDestination."""
+    to = checked_channel(one.guild, one.channel_id)
+    subscribe_checked(subscribable=one.subscribable, parsed=to, now=now)
 
 
 def find_feed(guild: Guild, typed: str) -> GuildFeed:

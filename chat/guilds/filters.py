@@ -4,10 +4,17 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from chat.models import GuildFeed
-from chat.rules.filter_words import LONGEST_WORD, MOST_WORDS, InvalidWords, read_words, word_of, word_test
 from common.refused import Refused
 from subscriptions.collections.post_rules import change_rules
 from subscriptions.models import PostRule
+from subscriptions.rules.filter_words import (
+    LONGEST_WORD,
+    MOST_WORDS,
+    InvalidWords,
+    read_words,
+    word_of,
+    word_test,
+)
 
 ACTIONS = {"keep": PostRule.Action.KEEP, "drop": PostRule.Action.DROP}
 

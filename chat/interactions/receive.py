@@ -84,7 +84,7 @@ def _once(asked: Asked, payload: Mapping[str, Any], now: datetime) -> Body:
         if isinstance(result, Later):
             return _later(row, asked, payload, result)
     if isinstance(result, Message):
-        return result.answer(in_place=asked.kind == COMPONENT and asked.act in IN_PLACE)
+        return result.answer(in_place=asked.is_on_message and asked.act in IN_PLACE)
     return result.answer()
 
 

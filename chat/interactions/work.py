@@ -16,7 +16,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from chat.commands.context import Context, words_of
-from chat.commands.registry import PUBLIC_BUTTONS, WORK
+from chat.commands.registry import FORM_COMMANDS, PUBLIC_BUTTONS, WORK
 from chat.discord.api import ACKNOWLEDGED, UNKNOWN_INTERACTION, UNKNOWN_WEBHOOK, ApiRefused, answer_later
 from chat.discord.messages import Body, Message, body_of
 from chat.guilds.grants import is_granted
@@ -135,7 +135,8 @@ def _said(context: Context, row: Interaction) -> Message:
         if isinstance(result, Message):
             return result
         if asked.act not in WORK:
-            raise Refused(_("Use the command for that: `/feed %(act)s`.") % {"act": asked.act})
+            command = FORM_COMMANDS.get(asked.act, asked.act)
+            raise Refused(_("Use the command for that: `/feed %(act)s`.") % {"act": command})
     return WORK[asked.act](context, row)
 
 

@@ -39,6 +39,8 @@ class Asked:
     pressed: Pressed | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     focused: str = ""
+    # A button or menu of a message was used, or a form that one of these had opened.
+    is_on_message: bool = False
     values: tuple[str, ...] = ()
     # The channels that options name: (type, our permissions there or None).
     channels: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
@@ -81,6 +83,7 @@ def read(payload: Any) -> Asked:
         pressed=name,
         fields=fields,
         focused=focused,
+        is_on_message=kind in (COMPONENT, MODAL) and bool(_object(payload.get("message"))),
         values=tuple(_text(value) for value in _list(values)),
         channels=_channels(_object(data.get("resolved")).get("channels")),
     )

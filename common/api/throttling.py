@@ -4,10 +4,11 @@
 import time
 from typing import Any
 
-from django.core.cache import cache
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
+
+from common.rates import count_request
 
 PERIOD_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
@@ -42,13 +43,3 @@ def asker(request: Request) -> tuple[str, str]:
     if request.user.is_authenticated:
         return "api", f"user-{request.user.pk}"
     return "api_anonymous", str(request.META.get("REMOTE_ADDR", ""))
-
-
-def count_request(key: str, seconds: int) -> int:
-    """Counts one more request; returns how many there were, with it."""
-    key = f"throttle:{key}"
-    cache.add(key, 0, seconds * 2)
-    try:
-        return cache.incr(key)
-    except ValueError:  # forgotten between the two
-        return 1

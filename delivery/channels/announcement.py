@@ -16,6 +16,7 @@ from common.truncation import cut_at_word, plain_line
 from delivery.channels.http.links import postable
 from delivery.letter import Letter
 from feeds.parsing.entry import Entry
+from feeds.rules.boilerplate import Boilerplate, summary_of, without_boilerplate
 
 # Names are whole in nearly every post; a hostile one must not leave the title without room.
 NAME_LIMIT = 80
@@ -67,6 +68,11 @@ class Announcement:
     at: datetime
     authors: str = ""
     summary: str = ""
+    # The summary without what all posts of its feed say.
+    own_summary: str = ""
+    # When the post came out, where its feed says so.
+    dated: datetime | None = None
+    categories: tuple[str, ...] = ()
     hashtags: tuple[str, ...] = ()
     images: tuple[PostImage, ...] = ()
     languages: tuple[str, ...] = ()
@@ -114,12 +120,17 @@ def announcement_of(letter: Letter) -> Announcement:
         return replace(common, lines=lines, images=images[:MOST_IMAGES], hashtags=())
     # An issue without html has its text from the newsletter's own code (delivery.issues.contents).
     is_own = letter.kind == "issue" and not letter.html
+    own_summary = without_boilerplate(summary_of(entry), Boilerplate(*entry.boilerplate))
     return replace(
         common,
         title=_bounded(entry.title, TITLE_LIMIT),
         link=postable(entry.link),
         authors=_name(", ".join(entry.authors)),
         summary=_bounded(without_tags((entry.summary or entry.content)[:MOST_HTML]), SUMMARY_LIMIT),
+        own_summary=_bounded(own_summary, SUMMARY_LIMIT),
+        # An older date is from a clock that was never set.
+        dated=entry.published if entry.published and entry.published > EPOCH else None,
+        categories=tuple(plain_line(category) for category in entry.categories),
         hashtags=hashtags_of(entry),
         images=images_of(entry),
         is_digest=False,

@@ -32,5 +32,5 @@ def begin_to_read(user: User, feed: Feed, blog_url: str, *, clock: Callable[[], 
     place_due(clock=clock)
     oldest = Place.objects.seen().filter(reader=reader).order_by("at", "pk").first()
     if oldest is not None:
-        star(reader=reader, entry=oldest.entry, now=clock())
+        star(reader=reader, entries=[oldest.entry_id], now=clock())
     return reader

@@ -9,12 +9,16 @@ from common.clock import utcnow
 from common.text import counted
 from feeds.items.held import exclude_held, release
 from feeds.models import Feed, Item
-from feeds.rules.finality import MORE_THAN, RESTORED
+from feeds.rules.finality import MORE_THAN, RESTORED, SENT_ELSEWHERE
 
 HELD_SHOWN = 10
 WHY_RESTORED = (
     "A backup was restored: what came between the backup and the restore may have been sent already. So none "
     "of these is sent until you say so."
+)
+WHY_ELSEWHERE_IS_HELD = (
+    "Another program read this feed before, and may have sent these already: their dates do not say that "
+    "they came later. So none of these is sent until you say so."
 )
 WHY_FLOODS_ARE_HELD = (
     f"One reading of this feed brought more than {MORE_THAN} new posts, and more new ones than old. That is "
@@ -35,11 +39,13 @@ def held(feed: Feed) -> SafeString | str:
     said = f"{counted(count, 'post')} {are} held since {when(feed.held_since)}."
     shown = items.defer("entry").order_by("-published_at", "-pk")[:HELD_SHOWN]
     rows = ((link_to(item), when(item.published_at)) for item in shown)
+    whys = {RESTORED: WHY_RESTORED, SENT_ELSEWHERE: WHY_ELSEWHERE_IS_HELD}
+    reason = items.filter(reason__in=whys).values_list("reason", flat=True).first() or ""
     decide = f"See all {count:,}, and decide on each" if count > HELD_SHOWN else "Decide on each"
     return format_html(
         '<p class="fl-sentence"><strong>{}</strong> {}</p>{}<p>{}</p>',
         said,
-        WHY_RESTORED if items.filter(reason=RESTORED).exists() else WHY_FLOODS_ARE_HELD,
+        whys.get(reason, WHY_FLOODS_ARE_HELD),
         html_table(("post", "published"), rows),
         list_link(Item, decide, feed__id__exact=feed.pk, held="yes"),
     )

@@ -11,7 +11,7 @@ from feeds.models import Feed, Item
 from feeds.models.item import ItemQuerySet
 from feeds.polling.known_items import chunks
 from feeds.polling.store import DROPPED
-from feeds.rules.finality import FLOOD, NOT_AFTER_RESTORE, RESTORED
+from feeds.rules.finality import FLOOD, NOT_AFTER_MOVE, NOT_AFTER_RESTORE, RESTORED, SENT_ELSEWHERE
 
 
 def release(
@@ -28,7 +28,11 @@ def exclude_held(
     *, now: datetime, feed_ids: Iterable[int] | None = None, item_ids: Iterable[int] | None = None
 ) -> int:
     """Excludes held items: of these feeds, or these items. Each can be taken back. Returns how many."""
-    why = Case(When(reason=RESTORED, then=Value(NOT_AFTER_RESTORE)), default=Value(FLOOD))
+    why = Case(
+        When(reason=RESTORED, then=Value(NOT_AFTER_RESTORE)),
+        When(reason=SENT_ELSEWHERE, then=Value(NOT_AFTER_MOVE)),
+        default=Value(FLOOD),
+    )
     return _decide(_held(feed_ids, item_ids), {**DROPPED, "reason": why})
 
 

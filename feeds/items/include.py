@@ -1,5 +1,6 @@
 """An excluded item is taken back, with the content that the last document has of it."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
@@ -23,12 +24,13 @@ def include_item(*, item_id: int, now: datetime) -> str:
     entry = kept_entry(item, document) if document else None
     if document is None or entry is None:
         return f"“{item}” is no longer in the feed, so there is nothing to send."
-    cleaned, hash_ = clean_entry(entry, document.headers.get("url", "")), content_hash(entry)
+    hash_ = content_hash(entry)
     with transaction.atomic():
         # The feed first, as polls do: none may read the feed anew between our look and our writing.
-        Feed.objects.select_for_update().get(pk=item.feed_id)
+        feed = Feed.objects.select_for_update().get(pk=item.feed_id)
         if not FeedDocument.objects.filter(feed=item.feed_id, sha256=document.sha256).exists():
             return f"The feed of “{item}” was read this very moment. Try it once more."
+        cleaned = _entry_of(feed, entry, document.headers.get("url", ""))
         item = Item.objects.select_for_update().get(pk=item.pk)
         if item.state != Item.State.EXCLUDED:
             return f"“{item}” is not excluded."
@@ -55,4 +57,9 @@ def present_entries(feed: Feed, count: int) -> list[Entry]:
         return []
     parsed = kept_feed(document)
     url = document.headers.get("url", feed.url)
-    return [clean_entry(entry, url) for entry in parsed.entries[:count]] if parsed else []
+    return [_entry_of(feed, entry, url) for entry in parsed.entries[:count]] if parsed else []
+
+
+def _entry_of(feed: Feed, entry: Entry, url: str) -> Entry:
+    """Cleaned, and with what all summaries of the feed say."""
+    return replace(clean_entry(entry, url), boilerplate=(feed.boilerplate_start, feed.boilerplate_end))

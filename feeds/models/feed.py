@@ -77,6 +77,9 @@ class Feed(models.Model):
     # In its own words; new newsletters begin with it.
     description = models.TextField(blank=True, default="", db_default="", editable=False)
     language = models.CharField(max_length=35, blank=True, default="")
+    # What nearly all of its summaries begin and end with (feeds.rules.boilerplate).
+    boilerplate_start = models.TextField(blank=True, default="", db_default="", editable=False)
+    boilerplate_end = models.TextField(blank=True, default="", db_default="", editable=False)
     tags = models.ManyToManyField(Tag, blank=True, related_name="feeds")
     # {"user", "password"} for basic authentication, or {"header", "value"}.
     credentials = SecretsField()
@@ -103,6 +106,8 @@ class Feed(models.Model):
     )
     # After a restore from a backup: what the next reading brings may have been sent already.
     hold_next = models.BooleanField(default=False, editable=False)
+    # Another program read it before us: what the next reading brings and that one may have sent is held.
+    read_elsewhere_until = models.DateTimeField(null=True, blank=True, editable=False)
     hold_floods = models.BooleanField(
         "hold floods",
         default=True,

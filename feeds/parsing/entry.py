@@ -88,6 +88,8 @@ class Entry:
     announce: str = ""
     # What its relative links are relative to (xml:base, or the page it stands on); "" for its link.
     base: str = ""
+    # What nearly all summaries of its feed began and ended with when it was read; ("", "") for nothing.
+    boilerplate: tuple[str, str] = field(default=("", ""), compare=False)
     # How much later than `published` it may have come out (see dates.slack_of). Not kept.
     slack: timedelta = field(default=timedelta(0), compare=False)
     # Not kept either: a worker of the release before would stumble over it, and letters have no use for it.
@@ -104,6 +106,8 @@ class Entry:
         data["media"] = tuple(map(asdict, self.media))
         for key in ("published", "updated"):
             data[key] = data[key].isoformat() if data[key] else None
+        if not any(self.boilerplate):
+            del data["boilerplate"]
         return data
 
     @classmethod
@@ -120,6 +124,7 @@ class Entry:
                 "authors": tuple(data["authors"]),
                 "categories": tuple(data["categories"]),
                 "media": tuple(Media(**medium) for medium in data["media"]),
+                "boilerplate": tuple(data.get("boilerplate") or ("", "")),
                 "published": moment(data["published"]),
                 "updated": moment(data["updated"]),
             }

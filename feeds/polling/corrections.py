@@ -54,7 +54,7 @@ def keep_news(changed: Iterable[TrackedPost], reading: Reading, moment: datetime
             "news": post.news,
         }
         if post.seen_since == moment:
-            columns["entry"] = reading.cleaned(post.id).to_json()
+            columns["entry"] = reading.kept(post.id)
         TrackedItem.objects.filter(pk=post.pk).update(**columns)
 
 

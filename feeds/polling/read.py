@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from http import HTTPStatus
+from itertools import islice
+from typing import Any
 
 from common.html.clean import clean
 from common.net.client import Fetched, FetchError, SafeClient, Unreached
@@ -20,6 +22,7 @@ from feeds.parsing.document import parse
 from feeds.parsing.entry import Channel, Entry, ParsedFeed, ParseError
 from feeds.parsing.identity import content_hash, link_hash
 from feeds.parsing.likeness import likeness
+from feeds.rules.boilerplate import POSTS_COMPARED, Boilerplate, boilerplate_of, summary_of
 from feeds.rules.outage import wants_all
 from feeds.rules.plan import Document, Seen
 
@@ -137,6 +140,8 @@ class Reading:
     kept_holders: Mapping[str, str] | None = None
     holders: Mapping[str, str] | None = None
     before: Mapping[str, tuple[str, Entry | None]] = field(default_factory=dict)
+    # What the feed's summaries have in common: this document's, or a push's what was known before.
+    common: Boilerplate = field(default_factory=Boilerplate)
     _cleaned: dict[str, Entry] = field(default_factory=dict)
 
     @property
@@ -172,6 +177,12 @@ class Reading:
         return Document(order=tuple(self.guids), entries=entries)
 
     @cached_property
+    def boilerplate(self) -> Boilerplate:
+        """What the summaries of this document have in common."""
+        newest = (self.entries[id_] for id_ in self.document.newest_first() if id_ in self.entries)
+        return boilerplate_of([summary_of(entry) for entry in islice(newest, POSTS_COMPARED)])
+
+    @cached_property
     def compressed(self) -> bytes:
         return zlib.compress(self.body, 5)
 
@@ -180,6 +191,11 @@ class Reading:
         if id_ not in self._cleaned:
             self._cleaned[id_] = clean_entry(self.entries[id_], self.url)
         return self._cleaned[id_]
+
+    def kept(self, id_: str) -> dict[str, Any]:
+        """The entry as a row has it, with what all summaries of its feed say."""
+        common = (self.common.start, self.common.end)
+        return replace(self.cleaned(id_), boilerplate=common).to_json()
 
 
 def clean_entry(entry: Entry, url: str) -> Entry:

@@ -52,6 +52,7 @@ READ_FIELDS = (
     "last_polled_at",
     "fetched_through",
     "hold_next",
+    "read_elsewhere_until",
     "failures",
     "failing_since",
     "last_error",
@@ -219,7 +220,7 @@ def _read(
     feed.first_polled_at = feed.first_polled_at or moment
     feed.last_polled_at = feed.fetched_through = moment
     # All that is in the document is known now: what comes later is new.
-    feed.hold_next = False
+    feed.hold_next, feed.read_elsewhere_until = False, None
     if feed.failures:
         log.info("a feed can be read again: %s", feed.host, extra={"feed": feed.pk})
     feed.failures, feed.failing_since, feed.last_error = 0, None, ""

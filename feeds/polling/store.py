@@ -16,6 +16,7 @@ from feeds.polling.describe import describe, keep_answer, keep_document, keep_or
 from feeds.polling.known_items import Recorded, chunks, known, previous_order, recorded, shorts
 from feeds.polling.namesakes import leave_before, tell_apart
 from feeds.polling.read import Reading, ReadingFailed
+from feeds.rules.boilerplate import Boilerplate
 from feeds.rules.facts import Adding, PollPlan
 from feeds.rules.finality import LEFT_WHILE_HELD
 from feeds.rules.only_read import only_read
@@ -78,7 +79,7 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
     except ParseError as error:
         raise ReadingFailed(str(error), fetched=reading.fetched) from error
     if not reading.partial:
-        _ = reading.compressed
+        _ = reading.compressed, reading.boilerplate
     return rows
 
 
@@ -98,6 +99,11 @@ def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None 
     if reading.partial and feed.first_polled_at is None:
         return PollCounts()
     rows = rows or look_up(feed, reading)
+    if reading.partial:
+        reading.common = Boilerplate(feed.boilerplate_start, feed.boilerplate_end)
+    else:
+        reading.common = reading.boilerplate
+        feed.boilerplate_start, feed.boilerplate_end = reading.common.start, reading.common.end
     plan = plan_of(feed, reading, rows, moment, lock=True)
     counts = apply(feed, plan, reading, moment)
     if feed.is_tracked(moment):
@@ -144,6 +150,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
         join=feed.join_reposts,
         hold_floods=feed.hold_floods and feed.for_letters,
         hold_new=feed.hold_next and feed.for_letters,
+        elsewhere_until=feed.read_elsewhere_until if feed.for_letters else None,
         partial=reading.partial,
     )
     return plan if feed.for_letters else only_read(plan)
@@ -270,7 +277,7 @@ def _columns(reading: Reading, id_: str, *, excluded: str = "") -> dict[str, Any
         entry = reading.cleaned(id_)
         columns = {
             "content_hash": reading.document.entries[id_].content_hash,
-            "entry": entry.to_json(),
+            "entry": reading.kept(id_),
         }
     if entry is not None:
         columns |= {

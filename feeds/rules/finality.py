@@ -23,6 +23,11 @@ LEFT_WHILE_HELD = "left the feed while it was held"
 RESTORED = "held because a backup was restored"
 # The reason of such an item when it is excluded.
 NOT_AFTER_RESTORE = "was held after a restore and not to be sent"
+# The same for posts that another program, which read the feed before us, may have sent.
+SENT_ELSEWHERE = "held because another program may have sent it"
+NOT_AFTER_MOVE = "was held after the move from another program and not to be sent"
+# So long before that program's last look a post may be dated that it had not shown yet.
+SHOWN_LATE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)

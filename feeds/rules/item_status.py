@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from feeds.rules.finality import FLOOD, LEFT_WHILE_HELD, MINUTE, NOT_AFTER_RESTORE, RESTORED, Timing
+from feeds.rules.finality import (
+    FLOOD,
+    LEFT_WHILE_HELD,
+    MINUTE,
+    NOT_AFTER_MOVE,
+    NOT_AFTER_RESTORE,
+    RESTORED,
+    SENT_ELSEWHERE,
+    Timing,
+)
 from feeds.rules.only_read import LETTERS_ENDED, ONLY_READ
 from feeds.rules.plan import BEYOND, NAMESAKE, OLDER, THERE_BEFORE
 from feeds.rules.reposts import REPOST
@@ -19,6 +28,7 @@ WHY_EXCLUDED = {
     REPOST: "it is the same post as one that was there before, under another id",
     FLOOD: "it came with many others at once, and they were not to be sent",
     NOT_AFTER_RESTORE: "it was held after a backup was restored, and was not to be sent",
+    NOT_AFTER_MOVE: "it was held after the move from another program, and was not to be sent",
     ONLY_READ: "it came while no newsletter took its feed, which people read here",
     LETTERS_ENDED: "its feed is no longer sent; people still read it here",
     LEFT_WHILE_HELD: "it left the feed while it was held with more posts than can be kept",
@@ -62,6 +72,11 @@ def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
         return (
             "Held for you: a backup was restored, and it may have been sent before that. Send it, or say "
             "that it is not to be sent."
+        )
+    if item.held and item.reason == SENT_ELSEWHERE:
+        return (
+            "Held for you: another program read this feed before, and may have sent it. Send it, or say that "
+            "it is not to be sent."
         )
     if item.held:
         return "Held for you: it came with many others at once. Send it, or say that it is not to be sent."

@@ -6,7 +6,17 @@ from datetime import datetime, timedelta
 
 from feeds.rules.age import at_the_new_end, is_newer, is_older
 from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen, newest_ids
-from feeds.rules.finality import HELD_AT_MOST, MINUTE, RESTORED, Timing, follows_on, is_final, is_flood
+from feeds.rules.finality import (
+    HELD_AT_MOST,
+    MINUTE,
+    RESTORED,
+    SENT_ELSEWHERE,
+    SHOWN_LATE,
+    Timing,
+    follows_on,
+    is_final,
+    is_flood,
+)
 from feeds.rules.reposts import REPOST, Former, habitual, outdated, reposted, returning
 
 __all__ = ["Adding", "Document", "Insert", "KnownItem", "PollPlan", "Seen", "plan_document", "plan_unchanged"]
@@ -38,6 +48,7 @@ def plan_document(
     join: bool = True,
     hold_floods: bool = False,
     hold_new: bool = False,
+    elsewhere_until: datetime | None = None,
     partial: bool = False,
 ) -> PollPlan:
     """The plan for a document that was requested at `moment`.
@@ -49,7 +60,8 @@ def plan_document(
     far its server's clock is behind ours. `adding` is given at the first document only; `added_at` is then
     when the feed was asked for. A `partial` document was pushed by a hub and may hold only what is new: a
     post that is not in it is not missing. `hold_new`: a backup was restored, and what looks new may have been
-    sent already.
+    sent already. `elsewhere_until`: another program read the feed until then, and we know what it had sent
+    but in part.
     """
     plan = PollPlan()
     rows = {row.id: row for row in known}
@@ -86,13 +98,19 @@ def plan_document(
         and adding is None
         and not follows_on(document, formers, shown_before=len(previous), read_at=read_at)
     )
-    new = sum(insert.excluded != REPOST for insert in plan.insert)
+    # What another program left out or forgot, and we leave out, is no flood.
+    counted = [insert for insert in plan.insert if elsewhere_until is None or not insert.excluded]
+    new = sum(insert.excluded != REPOST for insert in counted)
     floods = hold_floods and adding is None and (plan.stranger or is_flood(new, len(document.order)))
-    if hold_new or floods:
+    doubtful = _doubtful(document, elsewhere_until, behind) if elsewhere_until else set()
+    if hold_new or floods or doubtful:
         plan.insert = [
-            insert if insert.excluded else replace(insert, held=True, final=False) for insert in plan.insert
+            replace(insert, held=True, final=False)
+            if not insert.excluded and (hold_new or floods or insert.id in doubtful)
+            else insert
+            for insert in plan.insert
         ]
-        plan.held_for = RESTORED if hold_new else ""
+        plan.held_for = RESTORED if hold_new else SENT_ELSEWHERE if doubtful else ""
     if partial:
         plan.calm.clear()
     else:
@@ -195,6 +213,16 @@ def _unwanted(
         in_full = [id_ for id_ in document.order if id_ in document.entries]
         wanted |= newest_ids(in_full, dates, adding.count)
     return {id_: THERE_BEFORE for id_ in document.order if id_ not in wanted}
+
+
+def _doubtful(document: Document, elsewhere_until: datetime, behind: timedelta) -> set[str]:
+    """Posts that the other program may have seen, for all that their dates say."""
+    dates, until = document.published, elsewhere_until - SHOWN_LATE
+    return {
+        id_
+        for id_, entry in document.entries.items()
+        if dates[id_] is None or is_older(dates[id_], entry.slack, added_at=until, behind=behind)
+    }
 
 
 def _long_out(document: Document, timing: Timing, moment: datetime) -> set[str]:

@@ -13,7 +13,7 @@ from common.text import one_line
 from reader.channels.followers import count_followers
 from reader.models import Channel, Follow, Place, Reader, Unread
 
-NOTIFICATIONS = "notifications"
+NOTIFICATIONS, HOME = "notifications", "home"
 # Stands for all channels where a client names one.
 ALL_CHANNELS = "global"
 MAX_CHANNELS = 100
@@ -39,10 +39,22 @@ def channel_of(reader: Reader, uid: str) -> Channel:
     return channel
 
 
+def channel_named(reader: Reader, name: str) -> Channel:
+    """The channel of that name, which is made if there is none. Raises Refused."""
+    return reader.channels.filter(name=one_line(name)).first() or add_channel(reader=reader, name=name)
+
+
+def default_channel(reader: Reader, *, but: Channel | None = None) -> Channel:
+    """Where a feed goes of which nobody says where: Home, or the first; not `but`. Made if there is none."""
+    channels = reader.channels.filter(is_notifications=False).order_by("position", "pk")
+    left = channels.exclude(pk=but.pk) if but else channels
+    return left.filter(uid=HOME).first() or left.first() or channel_named(reader, "Home")
+
+
 def first_channels(reader: Reader) -> None:
     """The two that everyone begins with."""
     Channel.objects.create(reader=reader, uid=NOTIFICATIONS, name="Notifications", is_notifications=True)
-    Channel.objects.create(reader=reader, uid="home", name="Home")
+    Channel.objects.create(reader=reader, uid=HOME, name="Home")
 
 
 @transaction.atomic

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists, OuterRef
 
 from common.clock import utcnow
 from common.refused import Refused
@@ -14,13 +15,16 @@ from feeds.adding.discover import discover
 from feeds.credentials import split_address
 from feeds.models import Feed
 from feeds.polling.audience import is_still_kept, kept_reading, told_of_all
+from feeds.polling.known_items import chunks
 from feeds.polling.read import Reading
-from reader.channels.channels import NoSuchChannel
+from reader.channels.channels import NoSuchChannel, drop_channel
 from reader.channels.followers import count_followers
 from reader.channels.mutes import mutes_in
 from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
 from reader.entries.take import backfilled, columns, newest_of
-from reader.models import Channel, Entry, Follow, Place, Reader
+from reader.entries.visibility import hide
+from reader.models import Channel, Entry, Follow, Place, Reader, Unread
+from reader.models.place import PlaceQuerySet
 from reader.rules.retention import BACKFILLED
 
 # A feed may be read anew between our look at its document and our locking it.
@@ -105,10 +109,16 @@ def unfollow(*, channel: Channel, feed: Feed, now: datetime) -> bool:
 
 
 @transaction.atomic
-def move_follow(*, follow: Follow, to: Channel, now: datetime) -> Follow:
-    """Follows the feed in another channel of the same reader from now on."""
+def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool = False) -> Follow:
+    """Follows the feed in another channel of the same reader from now on. Raises Refused.
+
+    What came before stays where it is, or (`with_posts`) goes along, as read as it is.
+    """
     if to.is_notifications:
         raise Refused("Nothing is followed in the notifications. Choose another channel.", "channel")
+    if with_posts and to != follow.channel:
+        place_in_turn()
+        _move_places(Place.objects.filter(channel=follow.channel, feed=follow.feed_id), to)
     there = Follow.objects.filter(channel=to, feed=follow.feed_id).first()
     if there is not None and there.pk != follow.pk:
         follow.delete()
@@ -117,6 +127,34 @@ def move_follow(*, follow: Follow, to: Channel, now: datetime) -> Follow:
     follow.channel = to
     follow.save(update_fields=["channel"])
     return follow
+
+
+def dissolve_channel(*, channel: Channel, into: Channel, now: datetime) -> None:
+    """Deletes a channel; its feeds and posts go into another one of the same reader. Raises Refused."""
+    with transaction.atomic():
+        for follow in channel.follows.select_related("feed").order_by("pk"):
+            move_follow(follow=follow, to=into, now=now, with_posts=True)
+        place_in_turn()
+        _move_places(Place.objects.filter(channel=channel), into)
+    drop_channel(channel=channel, now=now)
+
+
+def _move_places(places: PlaceQuerySet, to: Channel) -> None:
+    """Where the other channel has, or had, the same post, that one stays as it is, and this one goes."""
+    there = Exists(Place.objects.filter(channel=to, entry=OuterRef("entry")))
+    unwanted = mutes_in(to)
+    # Muted ones stay behind: only their own channel shows them again.
+    moved = places.filter(~there).exclude(hidden=Place.Hidden.MUTED).order_by("pk").select_for_update()
+    for pks in chunks(list(moved.values_list("pk", flat=True))):
+        rows = Place.objects.filter(pk__in=pks)
+        rows.update(channel=to)
+        Unread.objects.filter(place__in=pks).update(channel=to)
+        for key, is_block in unwanted.items():
+            reason = Place.Hidden.REMOVED if is_block else Place.Hidden.MUTED
+            hide(rows.filter(entry__author_key=key), reason)
+    for pks in chunks(list(places.filter(there).order_by("pk").values_list("pk", flat=True))):
+        Unread.objects.filter(place__in=pks).delete()
+        Place.objects.filter(pk__in=pks).delete()
 
 
 def _refuse_too_many(reader: Reader) -> None:
@@ -176,4 +214,4 @@ def _backfill(channel: Channel, feed: Feed, reading: Reading, now: datetime) -> 
             hidden = Place.Hidden.MUTED
         elif channels_with_a_copy(entry, [channel.pk]):
             hidden = Place.Hidden.DUPLICATE
-        insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at)])
+        insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at=now)])

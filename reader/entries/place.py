@@ -29,13 +29,14 @@ PLACING = 7_301_201
 
 @dataclass(frozen=True, slots=True)
 class PlaceIn:
-    """A channel that an entry goes into, and how it is there."""
+    """A channel that an entry goes into, and how it is there. `came_at`: if that is not `at`."""
 
     channel: int
     reader: int
     hidden: Place.Hidden
     is_unread: bool
     at: datetime
+    came_at: datetime | None = None
 
 
 def place_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
@@ -104,6 +105,7 @@ def insert_places(entry: Entry, places: Iterable[PlaceIn]) -> None:
                 entry=entry,
                 feed_id=entry.feed_id,
                 at=one.at,
+                came_at=one.came_at or one.at,
                 hidden=one.hidden,
                 was_unread=one.is_unread and one.hidden != Place.Hidden.SEEN,
             )
@@ -138,7 +140,8 @@ def _insert_for_all(entry: Entry, now: datetime) -> None:
             hidden = Place.Hidden.DUPLICATE if channel in copies else Place.Hidden.SEEN
             if False in blocks:
                 hidden = Place.Hidden.MUTED
-            found.append(PlaceIn(channel, reader, hidden, not entry.starts_read, entry.sort_at or now))
+            is_unread = not entry.starts_read
+            found.append(PlaceIn(channel, reader, hidden, is_unread, at=entry.sort_at or now, came_at=now))
         insert_places(entry, found)
 
 

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 
 from common.cli.arguments import find
 from reader.channels.channels import NoSuchChannel, channel_of
-from reader.models import Channel, Follow, Invitation, Place, Reader, Token
+from reader.models import AppPassword, Channel, Follow, Invitation, Place, Reader, Token
 
 
 def found_reader(name: str) -> Reader:
@@ -60,6 +60,16 @@ def token_row(token: Token) -> dict[str, Any]:
         "made_at": token.made_at,
         "last_used_at": token.last_used_at,
         "revoked_at": token.revoked_at,
+    }
+
+
+def app_password_row(password: AppPassword) -> dict[str, Any]:
+    return {
+        "id": password.pk,
+        "app": password.app,
+        "made_at": password.made_at,
+        "last_used_at": password.last_used_at,
+        "revoked_at": password.revoked_at,
     }
 
 

@@ -22,11 +22,11 @@ from reader.channels.follows import follow_address, move_follow, shared_feed_at,
 from reader.channels.mutes import mute, muted, unmute
 from reader.microsub.errors import insufficient_scope, invalid, not_found
 from reader.microsub.items import Json, channel_json, feed_source, page_json
-from reader.microsub.parameters import Parameters
 from reader.models import Channel, Follow, Place, Reader, Token, Unread
 from reader.rules import scopes
 from reader.rules.jf2 import without_nothing
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch, limit_of
+from reader.rules.parameters import Parameters
 from reader.timelines import marks
 from reader.timelines.pages import Timeline, page_of, unread_counts
 

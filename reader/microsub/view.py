@@ -19,10 +19,10 @@ from reader.indieauth.foreign import CannotAsk, OfSomebodyElse, foreign_token
 from reader.microsub.actions import Call, answer
 from reader.microsub.errors import ApiError, invalid, not_found, unauthorized
 from reader.microsub.items import Json
-from reader.microsub.parameters import MAX_BODY, BadParameters, Parameters, read_parameters
 from reader.models import Reader, Token
 from reader.people.readers import may_read, note_seen
 from reader.people.tokens import token_of
+from reader.rules.parameters import MAX_BODY, BadParameters, Parameters, read_parameters
 
 log = logging.getLogger(__name__)
 

@@ -1,3 +1,4 @@
+from reader.models.app_password import AppPassword
 from reader.models.channel import Channel, Follow, Mute
 from reader.models.composition import Composition, Photo
 from reader.models.entry import Entry
@@ -8,6 +9,7 @@ from reader.models.place import Place, Unread
 from reader.models.reader import Code, Reader, Token
 
 __all__ = [
+    "AppPassword",
     "Channel",
     "Code",
     "Composition",

@@ -4,6 +4,7 @@ from typing import Self
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from feeds.models import Feed
 from reader.models.channel import Channel
@@ -37,8 +38,10 @@ class Place(models.Model):
     feed = models.ForeignKey(
         Feed, on_delete=models.SET_NULL, null=True, related_name="places", db_constraint=False
     )
-    # When it came into the channel.
+    # Where it stands in the channel: when it came, or for what was there before, when it was published.
     at = models.DateTimeField()
+    # When it came into the channel, whatever its date: clients of Google Reader ask for what came since.
+    came_at = models.DateTimeField(db_default=Now())
     hidden = models.PositiveSmallIntegerField(choices=Hidden, default=Hidden.SEEN)
     # While hidden: whether it is unread again once it is seen.
     was_unread = models.BooleanField(default=False)
@@ -53,6 +56,9 @@ class Place(models.Model):
                 name="place_of_feed", fields=["channel", "feed", "-at", "-id"], condition=Q(hidden=0)
             ),
             models.Index(name="place_of_reader", fields=["reader", "-at", "-id"], condition=Q(hidden=0)),
+            models.Index(
+                name="place_as_it_came", fields=["reader", "-came_at", "-id"], condition=Q(hidden=0)
+            ),
         )
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.utils.encoding import iri_to_uri
 from django.utils.translation import gettext
@@ -56,7 +57,7 @@ class Asked:
 
 
 @csrf_exempt
-def authorize(request: HttpRequest) -> HttpResponse:
+def authorize(request: HttpRequest) -> HttpResponseBase:
     """The authorization endpoint: a page for people; a POST is a client's, with a code."""
     return exchange_for_name(request) if request.method in ("POST", "OPTIONS") else ask(request)
 

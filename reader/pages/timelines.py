@@ -160,9 +160,9 @@ def change_star(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     """Gives a post a star, or takes it away."""
     entry = stars.entry_of(reader, _key(pk))
     if request.POST.get("act") == "unstar":
-        stars.unstar(reader=reader, entry=entry)
+        stars.unstar(reader=reader, entries=[entry.pk])
     else:
-        stars.star(reader=reader, entry=entry, now=utcnow())
+        stars.star(reader=reader, entries=[entry.pk], now=utcnow())
     if request.headers.get("Accept") == "application/json":
         return JsonResponse(_counts(reader))
     return HttpResponseRedirect(back_to(request, reverse("reader:starred")))

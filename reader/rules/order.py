@@ -61,11 +61,11 @@ class Paging:
     after: str = ""
 
 
-def limit_of(text: str) -> int:
-    """From 1 to 100, whatever was asked for."""
+def limit_of(text: str, most: int = MAX_LIMIT) -> int:
+    """From 1 to `most`, whatever was asked for."""
     if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
-        return MAX_LIMIT if re.fullmatch(r"\d+", text, re.ASCII) else DEFAULT_LIMIT
-    return min(max(int(text), 1), MAX_LIMIT)
+        return most if re.fullmatch(r"\d+", text, re.ASCII) else DEFAULT_LIMIT
+    return min(max(int(text), 1), most)
 
 
 def paging_of(asked: Stretch, keys: Sequence[Key]) -> Paging:

@@ -12,7 +12,7 @@ from common.refused import Refused
 from feeds.polling.known_items import chunks
 from reader.entries.place import PlaceIn, insert_places, place_in_turn
 from reader.entries.visibility import delete_unread, hide, insert_unread, show
-from reader.models import Channel, Entry, Place, Unread
+from reader.models import Channel, Entry, Place, Reader, Unread
 from reader.models.place import PlaceQuerySet
 from reader.rules.order import Key
 from reader.timelines.pages import Timeline, from_here_down
@@ -20,6 +20,12 @@ from reader.timelines.pages import Timeline, from_here_down
 
 class NoSuchPost(Refused):
     """The post that the others are counted from is not in the timeline."""
+
+
+def places_of(reader: Reader, entries: Collection[int]) -> list[int]:
+    """The keys of the places in which the reader sees these posts."""
+    rows = Place.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
+    return list(rows.values_list("pk", flat=True))
 
 
 def mark_read(timeline: Timeline, places: Collection[int]) -> int:
@@ -86,7 +92,7 @@ def move(timeline: Timeline, places: Collection[int], *, to: Channel, now: datet
                 [PlaceIn(to.pk, to.reader_id, Place.Hidden.SEEN, row.pk in unread, now)],
             )
         elif known.hidden != Place.Hidden.SEEN:
-            Place.objects.filter(pk=known.pk).update(at=now, was_unread=row.pk in unread)
+            Place.objects.filter(pk=known.pk).update(at=now, came_at=now, was_unread=row.pk in unread)
             show(Place.objects.filter(pk=known.pk))
         there[row.entry_id] = row
     return moved

@@ -57,14 +57,14 @@ def with_entries(pks: Sequence[int]) -> tuple[tuple[Place, ...], frozenset[int]]
     return places, frozenset(place.pk for place in places if getattr(place, "is_unread", False))
 
 
-def from_here_down(key: Key, place: str = "pk") -> Q:
+def from_here_down(key: Key, place: str = "pk", at: str = "at") -> Q:
     """At or below the key. (As a plain OR the database would read everything above it, too.)"""
-    return Q(at__lte=key.at) & (Q(at__lt=key.at) | Q(**{f"{place}__lte": key.place}))
+    return Q(**{f"{at}__lte": key.at}) & (Q(**{f"{at}__lt": key.at}) | Q(**{f"{place}__lte": key.place}))
 
 
-def from_here_up(key: Key, place: str = "pk") -> Q:
+def from_here_up(key: Key, place: str = "pk", at: str = "at") -> Q:
     """At or above the key."""
-    return Q(at__gte=key.at) & (Q(at__gt=key.at) | Q(**{f"{place}__gte": key.place}))
+    return Q(**{f"{at}__gte": key.at}) & (Q(**{f"{at}__gt": key.at}) | Q(**{f"{place}__gte": key.place}))
 
 
 def unread_counts(channels: Sequence[int]) -> dict[int, int]:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from common.refused import Refused
 from reader.models import Entry, Place, Reader, Star
@@ -35,20 +35,21 @@ def entry_of(reader: Reader, pk: int) -> Entry:
     return entry
 
 
-def star(*, reader: Reader, entry: Entry, now: datetime) -> bool:
-    """False: it had one."""
-    return Star.objects.get_or_create(reader=reader, entry=entry, defaults={"at": now})[1]
+def star(*, reader: Reader, entries: Collection[int], now: datetime) -> None:
+    """Stars these entries (their keys); those that the reader does not see are passed over."""
+    places = Place.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
+    seen = sorted(set(places.values_list("entry_id", flat=True)))
+    rows = (Star(reader=reader, entry_id=pk, at=now) for pk in seen)
+    Star.objects.bulk_create(rows, batch_size=1_000, ignore_conflicts=True)
 
 
-def unstar(*, reader: Reader, entry: Entry) -> bool:
-    """False: it had none."""
-    return bool(Star.objects.filter(reader=reader, entry=entry).delete()[0])
+def unstar(*, reader: Reader, entries: Collection[int]) -> None:
+    _stars_among(reader, entries).delete()
 
 
 def starred_among(reader: Reader, entries: Collection[int]) -> frozenset[int]:
     """Those of the entries (their keys) that have a star."""
-    rows = Star.objects.filter(reader=reader, entry__in=list(entries))
-    return frozenset(rows.values_list("entry_id", flat=True))
+    return frozenset(_stars_among(reader, entries).values_list("entry_id", flat=True))
 
 
 def starred_page(reader: Reader, asked: Stretch) -> StarredPage:
@@ -60,3 +61,7 @@ def starred_page(reader: Reader, asked: Stretch) -> StarredPage:
     found = list(rows[: asked.limit + 1])
     keys = [Key(row.at, row.pk) for row in found]
     return StarredPage(tuple(row.entry for row in found[: asked.limit]), paging_of(asked, keys))
+
+
+def _stars_among(reader: Reader, entries: Collection[int]) -> "QuerySet[Star]":
+    return Star.objects.filter(reader=reader, entry__pk__any_of=frozenset(entries))

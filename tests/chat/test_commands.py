@@ -16,7 +16,7 @@ from tests.chat.sites import serve_feed, serve_page
 from tests.delivery.ledger import Clock
 from tests.factories import FeedFactory
 from tests.servers.feed_server import FeedServer
-from tests.servers.services.discord import CHANNEL, GUILD
+from tests.servers.services.discord import CHANNEL, FORUM, GUILD
 from tests.servers.services.discord_client import APPLICATION, DiscordClient, DiscordService
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -206,17 +206,116 @@ def test_buttons_of_old_messages_fail_kindly(custom_id: str, ada: DiscordClient)
     assert ada.press_id(custom_id)["type"] == 4
 
 
-def test_a_form_changes_how_a_feed_posts(ada: DiscordClient) -> None:
+def options() -> dict[str, str]:
+    return dict(Subscribable.objects.get().options)
+
+
+def test_what_is_chosen_in_a_panel_counts_at_once(ada: DiscordClient) -> None:
     some_feeds(1)
     ada.command("feed edit", feed="1")
-    ada.fill_in(name="Queens", style="compact", role="<@&123456789>", template="{title} {link}")
+    for menu, values in {
+        "style": ("compact",),
+        "image": ("small",),
+        "does": ("silent", "crosspost", "edit_corrected", "trim"),
+        "role": ("123456789",),
+    }.items():
+        assert ada.choose(*values, menu=menu)["type"] == 7
+    assert options() == {
+        "style": "compact",
+        "image": "small",
+        "author": "off",
+        "silent": "on",
+        "crosspost": "on",
+        "edit_corrected": "on",
+        "trim": "on",
+        "role": "123456789",
+    }
+    ada.choose("usual", menu="style")
+    ada.choose("usual", menu="image")
+    ada.choose("author", menu="does")
+    ada.choose(menu="role")
+    assert options() == {}
+
+
+def test_a_panel_shows_what_was_chosen(ada: DiscordClient) -> None:
+    some_feeds(1)
+    Subscribable.objects.update(options={"style": "link", "silent": "on", "role": "123456789"})
+    ada.command("feed edit", feed="1")
+    parts = [part for row in ada.shown["components"] for part in row["components"]]
+    chosen = [one["value"] for part in parts for one in part.get("options", ()) if one.get("default")]
+    assert chosen == ["link", "usual", "author", "silent"]
+    (role,) = (part["default_values"] for part in parts if part["type"] == 6)
+    assert role == [{"id": "123456789", "type": "role"}]
+
+
+def test_a_form_changes_name_and_words(ada: DiscordClient) -> None:
+    some_feeds(1)
+    ada.command("feed edit", feed="1")
+    assert ada.press("Words")["type"] == 9
+    given = {"template": "{title} {link}", "footer": "Our bees", "colour": "#F5A623"}
+    assert ada.fill_in(name="Queens", role_words='bee* "queen bee"', **given)["type"] == 7
     one = Subscribable.objects.get()
     assert one.title == "Queens"
-    assert one.options == {"style": "compact", "role": "123456789", "template": "{title} {link}"}
-    ada.command("feed edit", feed="1")
-    ada.fill_in(template="{nonsense}")
+    assert one.options == {**given, "colour": "#f5a623", "role_words": 'bee* "queen bee"'}
+    assert "Our bees" in ada.said
+    ada.command("feed edit", feed="1", part="words")
+    assert ada.fill_in(template="{nonsense}")["type"] == 4
     assert "there is no {nonsense}" in ada.said.replace("\\", "")
-    assert Subscribable.objects.get().options["template"] == "{title} {link}"
+    assert options()["template"] == "{title} {link}"
+    for name, typed, said in (("colour", "honey", "six digits"), ("role_words", "*", "words")):
+        ada.command("feed edit", feed="1", part="words")
+        ada.fill_in(**{name: typed})
+        assert said in ada.said
+
+
+def test_a_form_gives_each_post_a_thread(ada: DiscordClient) -> None:
+    some_feeds(1)
+    ada.command("feed edit", feed="1")
+    ada.press("Threads")
+    ada.fill_in(hours="24", name="On {title}", tags="100000, 100001")
+    wanted = {"thread_minutes": "1440", "thread_name": "On {title}", "applied_tags": "100000 100001"}
+    assert options() == wanted
+    assert "after 24 hours" in ada.said
+    ada.command("feed edit", feed="1", part="threads")
+    assert next(row["components"][0]["value"] for row in ada.last["data"]["components"]) == "24"
+    ada.fill_in(hours="25")
+    assert "1, 24, 72 or 168" in ada.said
+    assert options() == wanted
+
+
+def test_tags_by_category_are_looked_up_in_the_forum(
+    service: DiscordService, ada: DiscordClient, site: FeedServer
+) -> None:
+    service.channel_type, service.tags = FORUM, [{"id": "10001", "name": "Honey"}]
+    add(ada, serve_feed(site))
+    ada.command("feed edit", feed="1")
+    service.tags.append({"id": "10002", "name": "Wax"})
+    assert ada.choose("tags_by_category", "author", menu="does")["type"] == 6
+    answer_due()
+    assert "counts at once" in ada.said
+    assert options() == {"tags_by_category": "on"}
+    to = GuildFeed.objects.get().subscribable.subscriptions.get().destination
+    assert to.config["tags"] == "10001 Honey\n10002 Wax"
+
+
+def test_who_may_use_the_command_alone_is_told_how_to_open_a_form(
+    service: DiscordService, ada: DiscordClient
+) -> None:
+    some_feeds(1)
+    place = f"/applications/{APPLICATION}/commands"
+    service.portal.known.commands[place] = [{"name": "feed", "id": "80"}]
+        {"name": "feed", "id": "80"}
+    ]
+    service.portal.known.grants = [{"id": "80", "permissions": [{"id": "5", "type": 1, "permission": True}]}]
+    helper = DiscordClient(service, person="77", permissions="0", roles=("5",))
+    helper.command("feed edit", feed="1")
+    helper.press("Words")
+    answer_due()
+    assert "`/feed edit part:words`" in helper.said
+    assert helper.command("feed edit", feed="1", part="words")["type"] == 9
+    helper.fill_in(name="Queens")
+    answer_due()
+    assert Subscribable.objects.get().title == "Queens"
 
 
 @pytest.mark.parametrize(
@@ -289,6 +388,17 @@ def test_a_feed_moves_with_its_settings(
     assert one.subscribable.options == {"style": "compact"}
     active = one.subscribable.subscriptions.filter(status="confirmed")
     assert [row.destination.core for row in active] == ["discord/1200000000000000007"]
+
+
+def test_a_number_in_place_of_an_address_moves_that_feed(
+    service: DiscordService, ada: DiscordClient, site: FeedServer
+) -> None:
+    service.channels["1200000000000000007"] = GUILD
+    add(ada, serve_feed(site))
+    assert "<#1200000000000000007> from now on" in add(ada, "1", channel="1200000000000000007")
+    assert GuildFeed.objects.get().channel_id == 1200000000000000007
+    ada.command("feed add", url="#12")
+    assert "no such feed" in ada.said
 
 
 def test_in_a_conversation_there_is_no_server(ada: DiscordClient) -> None:

@@ -15,7 +15,19 @@ ROOM = {
     "Name": 45,
     "Looks": 45,
     "Words": 45,
-    "Role to call: its id": 45,
+    "Foot of the card": 45,
+    "Colour": 45,
+    "Words that call the role": 45,
+    "Threads": 45,
+    "A thread for each post: hours": 45,
+    "Name of each thread": 45,
+    "Tags in the forum: ids": 45,
+    "Its name; - for none": 100,
+    "Empty: each post calls it": 100,
+    "1, 24, 72 or 168; empty: none": 100,
+    "Role to call: nobody": 100,
+    "In brief: title, age and beginning": 100,
+    "Show it to servers that follow the channel": 100,
     "Without a sound": 45,
     "Change a feed": 45,
     "Filter": 45,
@@ -52,7 +64,8 @@ def test_forms_of_all_languages_fit(ada: DiscordClient) -> None:
     Guild.objects.update(log_channel=int(CHANNEL))
     for locale in ("de", "es-ES", "fr", "pt-BR"):
         ada.locale = locale
-        ada.command("feed edit", feed="1")
+        for part in ("looks", "words", "threads"):
+            ada.command("feed edit", feed="1", part=part)
         ada.command("feed filter", feed="1")
         ada.command("feed settings")
 

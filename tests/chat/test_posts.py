@@ -81,7 +81,7 @@ def test_a_role_is_called_once_and_never_by_an_edit_or_by_words_of_the_feed(
     service: DiscordService, ada: DiscordClient, site: FeedServer, rounds: Rounds
 ) -> None:
     ada.command("feed edit", feed="1")
-    ada.fill_in(role=ROLE)
+    ada.choose(ROLE, menu="role")
     bridge = Subscribable.objects.get()
     Subscribable.objects.update(options={**bridge.options, "edit_corrected": "on"})
     began = rounds.now

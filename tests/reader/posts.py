@@ -31,10 +31,18 @@ def an_entry(*, author: str = "", link_hash: str = "", **fields: object) -> Entr
     return entry
 
 
-def put(channel: Channel, entry: Entry | None = None, *, at: datetime = NOW, is_unread: bool = True) -> Place:
-    """A post where it stands."""
+def put(
+    channel: Channel,
+    entry: Entry | None = None,
+    *,
+    at: datetime = NOW,
+    is_unread: bool = True,
+    came_at: datetime | None = None,
+) -> Place:
+    """A post where it stands; `came_at` is when it came, if not then."""
     entry = entry or an_entry()
-    insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, Place.Hidden.SEEN, is_unread, at)])
+    hidden = Place.Hidden.SEEN
+    insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at)])
     return entry.places.get(channel=channel)
 
 

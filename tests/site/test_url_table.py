@@ -74,6 +74,8 @@ PUBLIC = {
     "reader:revoke_slash": "its authority is a token",
     "reader:introspect": "its authority is a token",
     "reader:introspect_slash": "its authority is a token",
+    "reader:greader": "its authority is a key in a header; it is 401, 404 or OK in text for others",
+    "reader:greader_php": "its authority is a key in a header; it is 401, 404 or OK in text for others",
     "reader:media": "its authority is a stamp of ours in the address",
     "delivery:device": "a reader's device, which proves by its secret that it is the one",
     "delivery:push_renewed": "its authority is the old secret of a device",

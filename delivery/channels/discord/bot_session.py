@@ -1,7 +1,7 @@
 """Posts messages with a bot's token, and finds those whose answer was lost."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -9,19 +9,30 @@ import requests
 
 from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.discord.compose import Message
-from delivery.channels.discord.service import BOT, agent, nonce_of, sent, snowflake
+from delivery.channels.discord.service import (
+    ALREADY_CROSSPOSTED,
+    BOT,
+    HAS_A_THREAD,
+    agent,
+    code_of,
+    nonce_of,
+    sent,
+    snowflake,
+)
 from delivery.channels.discord.session import DiscordSession
 from delivery.channels.http.client import ApiClient, Failed, UnreadableAnswer
 from delivery.channels.http.links import normalised
 from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 
 T = TypeVar("T")
-ANNOUNCEMENT, FORUMS = "5", ("15", "16")
+ANNOUNCEMENT, FORUMS, THREADS_BENEATH = "5", ("15", "16"), ("0", "5")
 # As many as Discord gives at once.
 MESSAGES_LOOKED_AT = 100
 CLOCKS_DIFFER = timedelta(minutes=10)
 DISCORD_EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
-CROSSPOST_LATER = timedelta(minutes=10)
+REST_LATER = timedelta(minutes=10)
+# Its followers have it, or it has a thread.
+DONE_ALREADY = (ALREADY_CROSSPOSTED, HAS_A_THREAD)
 UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
 
 
@@ -50,19 +61,18 @@ class BotSession(DiscordSession):
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
         """Posts once: an unfinished earlier attempt is looked for first. `progress` names a message that was
-        posted and is to be shown to the followers of an announcement channel yet."""
+        posted, and what was done with it since."""
         if message.refusal:
             return Permanent(message.refusal)
         if not self._token:
             return Temporary(UNUSABLE, stops_account=True)
         client = self.api(message, now)
-        outcome: Outcome | None = Sent(**progress) if progress else None
+        outcome: Outcome | None = Sent(progress["remote_id"], url=progress["url"]) if progress else None
         if outcome is None and begun_at is not None:
             outcome = self._looked_up(client, message, begun_at)
         if outcome is None:
             outcome = self.post(client, message, key)
-        wants = message.wants_crosspost and message.config.get("channel_type") == ANNOUNCEMENT
-        return self._crossposted(client, message, outcome, now) if wants else outcome
+        return self._followed_up(client, message, outcome, progress, now)
 
     def api(self, message: Message, now: datetime) -> ApiClient:
         return self.client(self._base, BOT, now, secrets=(self._token,))
@@ -84,8 +94,11 @@ class BotSession(DiscordSession):
         new: dict[str, Any] = {**body, "nonce": nonce_of(key), "enforce_nonce": True}
         if in_thread:
             new = {"name": message.thread_name, "message": dict(body)}
-            if message.applied_tags:
-                new["applied_tags"] = list(message.applied_tags)
+            tags = message.chosen_tags if body is message.plain else message.applied_tags
+            if tags:
+                new["applied_tags"] = list(tags)
+            if message.thread_minutes:
+                new["auto_archive_duration"] = int(message.thread_minutes)
 
         def read(answer: ApiResponse) -> Sent:
             path = ("message",) if in_thread else ()
@@ -136,21 +149,64 @@ class BotSession(DiscordSession):
     def _ask(self, client: ApiClient, url: str, read: Callable[[ApiResponse], T]) -> T:
         return client.call("GET", url, headers=self.headers(), read=read)
 
-    def _crossposted(self, client: ApiClient, message: Message, outcome: Outcome, now: datetime) -> Outcome:
-        """Shows what was posted to the channel's followers; their servers get ten such messages an hour."""
+    def _followed_up(
+        self,
+        client: ApiClient,
+        message: Message,
+        outcome: Outcome,
+        progress: Mapping[str, Any],
+        now: datetime,
+    ) -> Outcome:
+        """Does with a message that stands what is to be done with it besides, each thing once. What Discord
+        refuses is a remark; what has to wait, such as the eleventh message of an hour for followers, is done
+        later."""
         if not isinstance(outcome, Sent):
             return outcome
         url, _ = self.place(message, outcome.remote_id)
-        try:
-            client.call("POST", f"{url}/crosspost", headers=self.headers(), read=lambda answer: None)
-        except Failed as failed:
-            why = failed.outcome
-            if isinstance(why, Temporary | Ambiguous):
-                again = why.retry_at if isinstance(why, Temporary) else None
-                done = {"remote_id": outcome.remote_id, "url": outcome.url}
-                text = f"Posted, but not shown to the channel's followers yet. {why.text}"
-                return Temporary(text, retry_at=again or now + CROSSPOST_LATER, waits=True, progress=done)
-        return outcome
+        done, remarks = list(progress.get("done", ())), list(progress.get("remarks", ()))
+        for name, step in _steps(message).items():
+            if name in done:
+                continue
+            try:
+                client.call(
+                    "POST",
+                    f"{url}/{name}",
+                    headers=self.headers(),
+                    read=lambda answer: None,
+                    json=step.body,
+                )
+            except Failed as failed:
+                why, answer = failed.outcome, client.transport.answer
+                if isinstance(why, Temporary | Ambiguous):
+                    again = why.retry_at if isinstance(why, Temporary) else None
+                    place = {"remote_id": outcome.remote_id, "url": outcome.url}
+                    kept = {**place, "done": done, "remarks": remarks}
+                    text = f"Posted, but {step.lacks} yet. {why.text}"
+                    return Temporary(text, retry_at=again or now + REST_LATER, waits=True, progress=kept)
+                was_done = answer is not None and code_of(answer) in DONE_ALREADY
+                if isinstance(why, Permanent) and not was_done:
+                    remarks.append(f"Posted, but {step.lacks}. {why.text}")
+            done.append(name)
+        return replace(outcome, remark=" ".join(remarks))
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What is done with a message: a request beneath its address. `lacks` is what it is without."""
+
+    lacks: str
+    body: Mapping[str, Any] | None = None
+
+
+def _steps(message: Message) -> dict[str, _Step]:
+    kind, steps = message.config.get("channel_type"), {}
+    if message.wants_crosspost and kind == ANNOUNCEMENT:
+        steps["crosspost"] = _Step("not shown to the channel's followers")
+    if message.thread_minutes and kind in THREADS_BENEATH and not message.thread_id:
+        minutes = int(message.thread_minutes)
+        body = {"name": message.thread_name, "auto_archive_duration": minutes}
+        steps["threads"] = _Step("without a thread", body)
+    return steps
 
 
 def _messages(answer: ApiResponse) -> list[Mapping[str, Any]]:

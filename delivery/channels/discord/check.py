@@ -19,6 +19,8 @@ from delivery.channels.http.transport import ApiResponse
 T = TypeVar("T")
 # Of webhooks that post for us; others belong to an application, or follow another channel.
 INCOMING = 1
+# https://discord.com/developers/docs/resources/channel#forum-tag-object
+MOST_FORUM_TAGS, MOST_OF_A_TAG = 20, 50
 # A category and a directory hold channels, not messages.
 HOLD_CHANNELS = (4, 14)
 
@@ -51,17 +53,19 @@ def check_channel(
     """The destination with what Discord says of it. Raises InvalidDestination."""
     config = destination.config
 
-    def read(answer: ApiResponse) -> tuple[str, int, str]:
+    def read(answer: ApiResponse) -> tuple[str, int, str, str]:
         snowflake(answer.at("id"))
         # A conversation with one person has no server.
         guild = answer.at("guild_id")
-        return _name(answer), int(answer.at("type")), snowflake(guild) if guild else ""
+        return _name(answer), int(answer.at("type")), snowflake(guild) if guild else "", _tags(answer)
 
     url = f"{settings.DISCORD_API_URL}/channels/{config['channel_id']}"
-    name, kind, guild = _asked(url, token, read, asking or ApiSession(), blamed="account", place="channel_id")
+    name, kind, guild, tags = _asked(
+        url, token, read, asking or ApiSession(), blamed="account", place="channel_id"
+    )
     if kind in HOLD_CHANNELS or not guild:
         raise InvalidDestination("channel_id: nobody can post there. Give the id of a server's channel.")
-    known = {"channel_type": str(kind), "guild_id": guild}
+    known = {"channel_type": str(kind), "guild_id": guild, **({"tags": tags} if tags else {})}
     return replace(destination, label=f"#{name}, by {config['account']}", config={**config, **known})
 
 
@@ -95,3 +99,14 @@ def _asked(
 
 def _name(answer: ApiResponse, of: str = "name") -> str:
     return plain_line(answer.text_at(of))[:100]
+
+
+def _tags(answer: ApiResponse) -> str:
+    """A forum's tags, each on a line: its id, a space and its name."""
+    said = answer.at("available_tags")
+    found = [
+        (tag.get("id"), plain_line(str(tag.get("name") or ""))[:MOST_OF_A_TAG])
+        for tag in (said if isinstance(said, list) else [])[:MOST_FORUM_TAGS]
+        if isinstance(tag, Mapping)
+    ]
+    return "\n".join(f"{snowflake(number)} {name}" for number, name in found if name)

@@ -8,19 +8,34 @@ from urllib.parse import urlsplit
 from common.ports.channels import Field, ParsedDestination
 from common.truncation import plain_line
 from delivery.channels.bridge import BridgeKind, account_field, account_values
-from delivery.channels.discord.compose import MOST_TAGS, THREAD_NAME_LIMIT
-from delivery.channels.fields import SILENT, secret_word, switch
+from delivery.channels.discord.compose import MOST_TAGS, NO_FOOTER, THREAD_NAME_LIMIT
+from delivery.channels.fields import SILENT, choice, line, secret_word, switch
 from delivery.channels.http.links import postable
 from delivery.channels.wording import checked_template
+from subscriptions.rules.filter_words import (
+    LONGEST_WORD,
+    MOST_WORDS,
+    InvalidWords,
+    read_words,
+    typed_words,
+)
 
 if TYPE_CHECKING:
     from delivery.channels.oauth import OAuth
 
-SENDER_LIMIT = 80
+SENDER_LIMIT, FOOTER_LIMIT = 80, 200
+THREAD_MINUTES = {
+    "": "None",
+    "60": "An hour",
+    "1440": "A day",
+    "4320": "Three days",
+    "10080": "A week",
+}
 WEBHOOK_EXAMPLE = "https://discord.com/api/webhooks/…"
 _HOSTS = re.compile(r"(?:(?:ptb|canary)\.)?discord(?:app)?\.com")
 _WEBHOOK = re.compile(r"/api(?:/v\d+)?/webhooks/(\d{5,20})/([\w-]{20,200})/?")
 _CHANNEL = re.compile(r"/channels/(?:\d{5,20}/)*(\d{5,20})/?")
+_COLOUR = re.compile(r"#?([0-9a-fA-F]{6})", re.ASCII)
 _TAKEN_NAMES = ("discord", "clyde")
 
 
@@ -71,25 +86,71 @@ def picture(typed: str) -> str:
     return link
 
 
-_STYLE = Field(
-    "style",
-    "Looks",
-    "A card has the title, the beginning of the post and its picture.",
-    choices=lambda: [("", "A card"), ("compact", "One line with a link"), ("text", "Text with a preview")],
-)
+def colour(typed: str) -> str:
+    """Six hexadecimal digits after a #. Raises ValueError."""
+    found = _COLOUR.fullmatch(typed)
+    if found is None:
+        raise ValueError("give six digits from 0 to 9 and a to f, such as #f5a623.")
+    return f"#{found[1].lower()}"
+
+
+def words(typed: str) -> str:
+    """Words, phrases in quotes, and * for any letters. Raises ValueError."""
+    try:
+        return typed_words(read_words(typed))
+    except InvalidWords:
+        raise ValueError(
+            f"give at most {MOST_WORDS} words of {LONGEST_WORD} letters each: phrases stand between two"
+            " quotation marks, and a star beside letters."
+        ) from None
+
+
+STYLES = {
+    "": "A card",
+    "compact": "In brief, with a link",
+    "text": "Text with a preview",
+    "link": "The link alone",
+}
+PICTURE_SIZES = {"": "Large", "small": "Small", "none": "None"}
+_STYLE = choice("style", "Looks", "A card has the title, the beginning of the post and its picture.", STYLES)
 _COMMON = (
     _STYLE,
+    choice(
+        "image",
+        "Picture",
+        "Of the post, on its card. In brief it stands where there are few words.",
+        PICTURE_SIZES,
+    ),
+    Field("colour", "Colour", "Of the card's edge, such as #f5a623.", clean=colour),
+    choice("author", "Author", "On the card.", {"": "Shown", "off": "Not shown"}),
+    line(
+        "footer",
+        "Foot",
+        f"Of the card. Empty: the newsletter's title; {NO_FOOTER} for none.",
+        most=FOOTER_LIMIT,
+    ),
+    switch(
+        "trim",
+        "Leave out what all posts say",
+        "What nearly all summaries of a feed begin or end with. In brief it is always left out.",
+    ),
     Field(
         "role",
         "Role to call",
         "The id of a role that each post calls; empty: nobody.",
         clean=an_id_of_discord,
     ),
+    Field(
+        "role_words",
+        "Words that call it",
+        'Only posts with one of them call the role, such as: release "new version" bee*. Empty: each post.',
+        clean=words,
+    ),
     SILENT,
     Field(
         "thread_name",
         "Name of each new thread",
-        f"In forums, where each post begins a thread: such as “{{title}}”, which is usual. At most"
+        f"Where each post begins a thread: such as “{{title}}”, which is usual. At most"
         f" {THREAD_NAME_LIMIT} characters count.",
         clean=checked_template,
     ),
@@ -180,6 +241,19 @@ class DiscordBotKind(BridgeKind):
     )
     own_options = (
         *_COMMON,
+        choice(
+            "thread_minutes",
+            "A thread for each post",
+            "Beneath its message, put away after so long without a word. In forums there is one anyhow. The"
+            " bot has to be allowed to create public threads.",
+            THREAD_MINUTES,
+        ),
+        switch(
+            "tags_by_category",
+            "Tags by category",
+            "In forums: those that are called as the post's categories are. Save the bridge again when the"
+            " forum gets new ones.",
+        ),
         switch(
             "crosspost",
             "Show it to followers",

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from common.truncation import FittingPart
 
@@ -13,8 +14,16 @@ _EVERYBODY = re.compile(r"@(?=everyone|here|\Z)", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
 # As they are written here: [words](<address>), or <address> alone.
 _LINK = re.compile(r"\[((?:[^\]\\]|\\.)*)\]\(<[^<>\s]*>\)|(?<!\\)<(https?://[^<>\s]*)>")
+# Of a post in brief: what is bold, the quotation, and the age.
+_FRAME = re.compile(r"(?<!\\)\*\*|^> ", re.MULTILINE)
+_AGO = re.compile(r"<t:(\d{1,12}):R>")
 # Where a link without brackets stands, Discord leaves these out at its end.
 _LEFT_OUT = re.compile(r"[.,:;\"'\])]+$")
+
+
+def ago(moment: datetime) -> str:
+    """How long ago it was, which Discord goes on counting in everybody's own language."""
+    return f"<t:{int(moment.timestamp())}:R>"
 
 
 def unaddressed(text: str) -> str:
@@ -54,7 +63,9 @@ def apart(parts: Sequence[FittingPart]) -> list[FittingPart]:
 
 def shown(text: str) -> str:
     """What people see of a text in markup that was written here; of a link its words."""
-    return _ESCAPED.sub(r"\1", _LINK.sub(lambda match: match[1] or match[2], text))
+    text = _AGO.sub(lambda match: f"{datetime.fromtimestamp(int(match[1]), UTC):%Y-%m-%d}", text)
+    text = _FRAME.sub("", _LINK.sub(lambda match: match[1] or match[2], text))
+    return _ESCAPED.sub(r"\1", text)
 
 
 def _url(link: str) -> str:

@@ -14,7 +14,7 @@ from delivery.channels.http.outcomes import ApiService, Verdict
 from delivery.channels.http.transport import ApiResponse
 from delivery.rules.breakers import Breaker
 
-UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED = 10008, 40033
+UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED, HAS_A_THREAD = 10008, 40033, 160004
 # A forum takes no message outside a thread.
 NEEDS_THREAD = 220001
 NONCE_LENGTH = 25
@@ -22,7 +22,19 @@ NONCE_LENGTH = 25
 _VERDICTS: Mapping[Any, Verdict] = {
     **dict.fromkeys((10003, 10004, 10015, 50001, 50013, 50027, 40012, 160005), Verdict.DESTINATION),
     **dict.fromkeys(
-        (UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED, 50035, 50006, 40005, 200000, 200001, 240000, 40067, 40058),
+        (
+            UNKNOWN_MESSAGE,
+            ALREADY_CROSSPOSTED,
+            HAS_A_THREAD,
+            50035,
+            50006,
+            40005,
+            200000,
+            200001,
+            240000,
+            40067,
+            40058,
+        ),
         Verdict.MESSAGE,
     ),
     NEEDS_THREAD: Verdict.MESSAGE,

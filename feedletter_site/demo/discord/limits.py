@@ -14,7 +14,8 @@ ANSWERS: Mapping[int, tuple[int, ...]] = {
     AUTOCOMPLETE: (CHOICES,),
     MODAL: (MESSAGE, LATER, LATER_UPDATE, UPDATE),
 }
-ROW, BUTTON, MENU, INPUT = 1, 2, 3, 4
+ROW, BUTTON, MENU, INPUT, ROLE_MENU = 1, 2, 3, 4, 6
+MENUS = (MENU, ROLE_MENU)
 CONTENT = 2_000
 # Of a message in a channel: no previews, and silent.
 FLAGS = 4 | 4_096
@@ -64,6 +65,12 @@ def _refuse_part(part: Mapping[str, Any]) -> None:
     if part["type"] == BUTTON:
         _need(0 < len(part["label"]) <= 80 and part["style"] in (1, 2, 3, 4), "a button")
         return
+    if part["type"] == ROLE_MENU:
+        _need(len(part.get("default_values", [])) <= part["max_values"], "a menu's chosen roles")
+        return
+    chosen = [option for option in part["options"] if option.get("default")]
+    most = part.get("max_values", 1)
+    _need(len(chosen) <= most <= len(part["options"]), "so many options of a menu")
     _need(part["type"] == MENU and 0 < len(part["options"]) <= 25, "a menu of no or more than 25 options")
     _need(len(part.get("placeholder", "")) <= 150, "a menu's placeholder")
     for option in part["options"]:

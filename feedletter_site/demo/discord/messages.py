@@ -10,9 +10,9 @@ from django.utils.safestring import SafeString, mark_safe
 from feedletter_site.demo.content.post import ZONE
 from feedletter_site.demo.discord import payloads
 from feedletter_site.demo.discord.interactions import TOKEN_LIVES, Exchange
-from feedletter_site.demo.discord.limits import COMMAND, LATER_UPDATE, MENU, UPDATE
+from feedletter_site.demo.discord.limits import COMMAND, LATER_UPDATE, MENUS, ROLE_MENU, UPDATE
 from feedletter_site.demo.discord.markup import drawn
-from feedletter_site.demo.discord.places import ADA, ADA_NAME, BOT_NAME, CHANNELS
+from feedletter_site.demo.discord.places import ADA, ADA_NAME, BOT_NAME, CHANNELS, ROLES
 from feedletter_site.demo.timeline import TimelinePost
 
 # The type of the message by which somebody joins.
@@ -130,14 +130,20 @@ def _card(card: Mapping[str, Any], now: datetime) -> dict[str, Any]:
 def _rows(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for row in body.get("components") or ():
         first = row["components"][0]
-        if first["type"] == MENU:
-            yield {"menu": first}
+        if first["type"] in MENUS:
+            roles = {one["id"] for one in first.get("default_values", ())}
+            of_roles = [
+                {"value": role, "label": f"@{name}", "default": role in roles} for role, name in ROLES.items()
+            ]
+            is_open = first.get("min_values", 1) == first.get("max_values", 1) == 1
+            options = of_roles if first["type"] == ROLE_MENU else first["options"]
+            yield {"menu": first, "options": options, "is_open": is_open}
         else:
             yield {"buttons": [(STYLES.get(part["style"], ""), part) for part in row["components"]]}
 
 
 def _marked(text: Any, now: datetime) -> SafeString:
-    people = {ADA: ADA_NAME}
+    people = {ADA: ADA_NAME, **ROLES}
     return mark_safe(drawn(str(text or ""), channels=CHANNELS, people=people, now=now))  # noqa: S308 - escaped there
 
 

@@ -13,7 +13,7 @@ from feedletter_site.demo.answer import ApiRequest, PageAnswer
 from feedletter_site.demo.discord import payloads, typed
 from feedletter_site.demo.discord.api import DiscordApi
 from feedletter_site.demo.discord.interactions import Exchange, NoAnswer
-from feedletter_site.demo.discord.limits import AUTOCOMPLETE, COMMAND, COMPONENT, MENU, MODAL
+from feedletter_site.demo.discord.limits import AUTOCOMPLETE, COMMAND, COMPONENT, MENUS, MODAL
 from feedletter_site.demo.discord.messages import JOINED, shown_messages
 from feedletter_site.demo.discord.places import (
     ADA,
@@ -69,9 +69,10 @@ class DiscordPages:
         if request.method != "POST":
             form = self.interactions.exchanges.get(request.query.get("form", ""))
             return self._shown(channel, line=request.query.get("line", ""), asking=form)
-        fields = dict(parse_qsl(request.body.decode(errors="replace"), keep_blank_values=True))
+        pairs = parse_qsl(request.body.decode(errors="replace"), keep_blank_values=True)
+        fields, values = dict(pairs), [value for name, value in pairs if name == "value" and value]
         try:
-            exchange = self._done(channel, fields)
+            exchange = self._done(channel, fields, values)
         except typed.BadLine as error:
             return self._shown(channel, line=fields.get("line", ""), wrong=str(error))
         except NoAnswer:
@@ -79,8 +80,8 @@ class DiscordPages:
         asks = {"form": exchange.token} if exchange and exchange.form else {}
         return _leads_to(f"{path_of(channel)}{'?' if asks else ''}{urlencode(asks)}")
 
-    def _done(self, channel: str, fields: Mapping[str, str]) -> Exchange | None:
-        """What somebody did on the page. Raises BadLine and NoAnswer."""
+    def _done(self, channel: str, fields: Mapping[str, str], values: list[str]) -> Exchange | None:
+        """What somebody did on the page; `values` were chosen in a menu. Raises BadLine and NoAnswer."""
         if dismissed := fields.get("dismiss"):
             self.interactions.exchanges.pop(dismissed, None)
             return None
@@ -94,8 +95,8 @@ class DiscordPages:
             part = next((one for one in payloads.parts_of(message) if one["custom_id"] == custom_id), None)
             if part is None:
                 raise typed.BadLine("That button is not there any more.")
-            if part["type"] == MENU:
-                data = payloads.menu_data(custom_id, fields.get("value", ""))
+            if part["type"] in MENUS:
+                data = payloads.menu_data(custom_id, *values, kind=part["type"])
                 return self._sent(COMPONENT, data, channel, edit)
             return self._sent(COMPONENT, payloads.button_data(custom_id), channel, edit)
         line = typed.read_line(fields.get("line", ""), self._commands(), CHANNELS)
@@ -107,7 +108,9 @@ class DiscordPages:
         )
 
     def _sent(self, kind: int, data: dict[str, Any], channel: str, edit: Edit | None = None) -> Exchange:
-        payload = payloads.payload(kind, data, member=MEMBER, place=_place(channel))
+        payload = payloads.payload(
+            kind, data, member=MEMBER, place=_place(channel), is_on_message=edit is not None
+        )
         return self.interactions.send(payload, edit=edit)
 
     def _commands(self) -> Sequence[Mapping[str, Any]]:

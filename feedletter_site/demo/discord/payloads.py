@@ -34,7 +34,7 @@ class Member:
     locale: str = "en-US"
 
 
-def payload(kind: int, data: Body, *, member: Member, place: Place) -> Body:
+def payload(kind: int, data: Body, *, member: Member, place: Place, is_on_message: bool = False) -> Body:
     """Without the ids, which each interaction has of its own."""
     return {
         "type": kind,
@@ -50,6 +50,7 @@ def payload(kind: int, data: Body, *, member: Member, place: Place) -> Body:
         "locale": member.locale,
         "guild_locale": "en-US",
         "data": data,
+        **({"message": {"id": "1"}} if is_on_message else {}),
     }
 
 
@@ -100,8 +101,8 @@ def button_data(custom_id: str) -> Body:
     return {"custom_id": custom_id, "component_type": BUTTON}
 
 
-def menu_data(custom_id: str, *values: str) -> Body:
-    return {"custom_id": custom_id, "component_type": MENU, "values": list(values)}
+def menu_data(custom_id: str, *values: str, kind: int = MENU) -> Body:
+    return {"custom_id": custom_id, "component_type": kind, "values": list(values)}
 
 
 def form_data(form: Mapping[str, Any], typed: Mapping[str, str]) -> Body:

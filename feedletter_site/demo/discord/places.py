@@ -13,4 +13,5 @@ CHANNELS: Mapping[str, str] = {
     "1000000000000000004": "bot-log",
 }
 ADA, ADA_NAME = "1000000000000000042", "Ada"
+ROLES: Mapping[str, str] = {"1000000000000000051": "Early risers", "1000000000000000052": "Ferry crew"}
 BOT_NAME = "Feedletter"

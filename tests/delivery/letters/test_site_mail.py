@@ -16,7 +16,7 @@ ADA = "ada@example.org"
 
 
 def send(address: str = ADA) -> Delivery:
-    context = {"invitation_url": LINK, "days": 7}
+    context: dict[str, str | int] = {"invitation_url": LINK, "days": 7}
     site_mail().send(address=address, template="invitation", context=context, now=NOW)
     return Delivery.objects.latest("pk")
 

@@ -133,11 +133,23 @@ def test_a_reader_reads(page: Any, site: str, ada: Reader) -> None:
         ("channels", "channels/"),
         ("settings", "c/news/settings/"),
         ("muted", "muted/"),
+        ("apps-nothing", "app-passwords/"),
         ("post", f"post/{Star.objects.get().entry_id}/"),
     ):
         page.goto(f"{site}/reader/{address}")
         look_at(page, f"reader-{name}")
     assert unread() == before - 1
+
+
+def test_an_app_gets_a_password(page: Any, site: str, ada: Reader) -> None:
+    sign_in(page, site)
+    page.goto(f"{site}/reader/app-passwords/")
+    page.get_by_label("Which app needs a password?").fill("NetNewsWire on my phone")
+    page.get_by_role("button", name="Make a password").click()
+    page.get_by_role("heading", name="The password for NetNewsWire on my phone").wait_for()
+    look_at(page, "reader-app-password")
+    page.get_by_role("button", name="Revoke the password for NetNewsWire on my phone").click()
+    page.get_by_text("There is none yet.").wait_for()
 
 
 def test_the_list_of_channels_opens_on_a_phone(page: Any, site: str, ada: Reader) -> None:

@@ -185,3 +185,40 @@ def test_what_came_out_long_before_the_adding_is_settled_then(hours: float, is_s
     ]
     later = plan(document("a", published=dates), previous=("b",))
     assert not any(insert.final for insert in later.insert)
+
+
+def elsewhere(doc: Document, *, done: tuple[str, ...] = ()) -> PollPlan:
+    """The first reading of a feed that another program had read until an hour ago."""
+    return plan_document(
+        doc,
+        (),
+        done=done,
+        previous=(),
+        timing=DEFAULT,
+        added_at=NOW - timedelta(days=30),
+        adding=None,
+        moment=NOW,
+        hold_floods=True,
+        elsewhere_until=NOW - timedelta(hours=1),
+    )
+
+
+def test_what_another_program_may_have_sent_is_held_and_what_came_since_is_not() -> None:
+    dates = {"new": NOW, "late": NOW - timedelta(hours=20), "odd": NOW - timedelta(days=3)}
+    dates["old"] = NOW - timedelta(days=60)
+    doc = document("new", "late", "odd", "undated", "known", "old", published=dates)
+    rows = {insert.id: insert for insert in elsewhere(doc, done=("known",)).insert}
+    assert {id_ for id_, row in rows.items() if row.held} == {"odd", "undated"}
+    assert {id_ for id_, row in rows.items() if row.excluded} == {"old"}
+    assert "known" not in rows
+
+
+def test_what_another_program_forgot_is_no_flood() -> None:
+    dates = {"new": NOW} | {f"old-{day}": NOW - timedelta(days=40 + day) for day in range(20)}
+    result = elsewhere(document(*dates, published=dates))
+    assert [insert.id for insert in result.insert if not insert.excluded and not insert.held] == ["new"]
+
+
+def test_a_flood_after_another_program_is_held_all_the_same() -> None:
+    dates = {f"new-{minute}": NOW - timedelta(minutes=minute) for minute in range(20)}
+    assert all(insert.held for insert in elsewhere(document(*dates, published=dates)).insert)

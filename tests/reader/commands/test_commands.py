@@ -2,8 +2,10 @@
 
 import pytest
 
+from common.clock import utcnow
 from feeds.models import Feed
-from reader.models import Channel, Entry, Follow, Place, Reader, Token
+from reader.models import AppPassword, Channel, Entry, Follow, Place, Reader, Token
+from reader.people.app_passwords import sign_in
 from tests.console import json_of, printed, refused
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog
@@ -64,6 +66,20 @@ def test_keys_are_made_listed_and_revoked(ada: Reader) -> None:
     assert "key" not in listed
     assert json_of("reader_token", "ada", "--revoke", str(made["id"]))["revoked_at"]
     assert api.get("channels")[0] == 401
+
+
+def test_app_passwords_are_made_listed_and_revoked(ada: Reader) -> None:
+    assert printed("app_password", "ada", "--list").startswith("There is none yet")
+    made = json_of("app_password", "ada", "--app", "phone")
+    assert (made["address"], made["user"]) == ("http://127.0.0.1:8000/api/greader.php", "ada")
+    opened = sign_in(name="ada", password=made["password"], network="", now=utcnow())
+    assert opened == AppPassword.objects.get()
+    (listed,) = json_of("app_password", "ada", "--list")
+    assert (listed["app"], "password" in listed) == ("phone", False)
+    assert json_of("app_password", "ada", "--revoke", str(made["id"]))["revoked_at"]
+    assert sign_in(name="ada", password=made["password"], network="", now=utcnow()) is None
+    assert "There is no password 999." in refused("app_password", "ada", "--revoke", "999")
+    assert "at most 100 characters" in refused("app_password", "ada", "--app", " ")
 
 
 def test_a_channel_is_altered(ada: Reader, home: Channel) -> None:

@@ -222,7 +222,7 @@ def test_what_is_starred_stays_when_it_is_taken_back(
 ) -> None:
     send(source, page)
     looked()
-    star(reader=ada, entry=Entry.objects.get(), now=utcnow())
+    star(reader=ada, entries=[Entry.objects.get().pk], now=utcnow())
     server.serve("/reply", "", status=410)
     send(source, page)
     looked(timedelta(minutes=2))

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reader.entries.place import place_due
-from reader.microsub.parameters import BadParameters, read_parameters
 from reader.models import Reader
+from reader.rules.parameters import BadParameters, read_parameters
 from tests.feeds.watched import Blog
 from tests.reader.client import MicrosubClient
 

@@ -10,7 +10,7 @@ from reader.models import Channel, Entry, Place, Reader
 from reader.rules.order import Key, Stretch
 from reader.timelines.stars import star, starred_page, unstar
 from tests.factories import NOW
-from tests.reader.posts import an_entry, put
+from tests.reader.posts import put
 
 pytestmark = pytest.mark.django_db
 
@@ -20,18 +20,18 @@ def test_it_is_not_forgotten_by_its_age_until_the_star_is_gone(
 ) -> None:
     kept, old = put(home, is_unread=False), put(home, is_unread=False)
     his = put(bob.channels.get(uid="home"), kept.entry, is_unread=False)
-    star(reader=ada, entry=kept.entry, now=NOW)
+    star(reader=ada, entries=[kept.entry_id], now=NOW)
     later = NOW + timedelta(days=400)
     prune(now=later)
     assert set(Place.objects.values_list("pk", flat=True)) == {kept.pk}, (old.pk, his.pk)
-    unstar(reader=ada, entry=kept.entry)
+    unstar(reader=ada, entries=[kept.entry_id])
     prune(now=later)
     assert not Place.objects.exists()
 
 
 def test_its_text_outlives_its_channel(ada: Reader, home: Channel) -> None:
     place = put(home)
-    star(reader=ada, entry=place.entry, now=NOW)
+    star(reader=ada, entries=[place.entry_id], now=NOW)
     place.delete()
     prune(now=NOW + timedelta(days=400))
     (entry,) = starred_page(ada, Stretch()).entries
@@ -43,7 +43,7 @@ def test_one_that_its_feed_takes_back_stays_for_whoever_starred_it(
 ) -> None:
     hers = put(home)
     his = put(bob.channels.get(uid="home"), hers.entry)
-    star(reader=ada, entry=hers.entry, now=NOW)
+    star(reader=ada, entries=[hers.entry_id], now=NOW)
     Entry.objects.update(withdrawn_at=NOW, due_at=NOW)
     place_due(clock=lambda: NOW)
     assert set(Place.objects.seen().values_list("pk", flat=True)) == {hers.pk}
@@ -51,9 +51,9 @@ def test_one_that_its_feed_takes_back_stays_for_whoever_starred_it(
 
 
 def test_pages_of_stars_have_each_once(ada: Reader, home: Channel) -> None:
-    entries = [an_entry() for _ in range(5)]
+    entries = [put(home).entry for _ in range(5)]
     for entry in entries:
-        star(reader=ada, entry=entry, now=NOW)
+        star(reader=ada, entries=[entry.pk], now=NOW)
     found, asked = [], Stretch(limit=2)
     for _ in range(3):
         page = starred_page(ada, asked)

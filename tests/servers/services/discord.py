@@ -19,12 +19,14 @@ TEXT, NEWS, FORUM = 0, 5, 15
 LIMITS = {"title": 256, "description": 4096}
 _MARKUP = re.compile(r"[*_~|>\[\]()#<:`\\]|@everyone|@here", re.IGNORECASE)
 _OURS = re.compile(r"\[((?:[^\]\\\[]|\\.)*)\]\(<(https?://[^\s<>]+)>\)|<(https?://[^\s<>]+)>")
+# What we put around a post in brief ourselves: its newsletter bold, its age, a quotation.
+_FRAME = re.compile(r"^\*\*(?=.*\*\* · )|(?<!\\)\*\*(?= · )|(?<= · )<t:\d+:R>$|^> ", re.MULTILINE)
 _BARE = re.compile(r"https?://[^\s<]+[^<.,:;\"'\]\s]")
 
 
 def without_links(text: str, *, bare: bool = False) -> str:
     """The text with its links taken out, as Discord finds them; the words of a link stay."""
-    text = _OURS.sub(lambda match: match[1] or "", text)
+    text = _FRAME.sub("", _OURS.sub(lambda match: match[1] or "", text))
     return _BARE.sub("", text) if bare else text
 
 
@@ -58,6 +60,9 @@ class Discord(ApiServer):
         # Those that the bot sees, each with its server.
         self.channels = {CHANNEL: GUILD, FORUM_THREAD: GUILD}
         self.followers_got: list[str] = []
+        # Threads beneath messages: (message, name, minutes).
+        self.threads: list[tuple[str, str, int]] = []
+        self.tags: list[dict[str, str]] = []
         # The reply to who wants a message shown to followers; None: the usual one.
         self.crossposts: Reply | None = None
         self._nonces: dict[str, dict[str, Any]] = {}
@@ -80,7 +85,9 @@ class Discord(ApiServer):
         return Reply(body={**token, "webhook": {**about, "application_id": APP.client_id, "url": url}})
 
     def posts(self, request: Request) -> bool:
-        return request.method == "POST" and not request.place.endswith("/crosspost")
+        return request.method == "POST" and not re.search(
+            r"/messages/\d+/(crosspost|threads)$", request.place
+        )
 
     def usual(self, request: Request) -> Reply:
         if request.place == "/oauth2/authorize":
@@ -144,7 +151,7 @@ class Discord(ApiServer):
                 "name": "news",
                 "guild_id": self.channels[channel],
             }
-            return Reply(body={**about, "last_message_id": last})
+            return Reply(body={**about, "last_message_id": last, "available_tags": self.tags})
         if (request.method, rest) == ("GET", "messages"):
             most = int(request.query.get("limit", "50"))
             assert most <= 100
@@ -166,7 +173,19 @@ class Discord(ApiServer):
                 return _error(400, 50068, "Invalid message type")
             self.followers_got.append(rest.split("/")[1])
             return Reply(body={"id": rest.split("/")[1]})
+        if (request.method, rest.rpartition("/")[2]) == ("POST", "threads"):
+            return self._thread_beneath(rest.split("/")[1], request.json)
         return self._change(request, channel)
+
+    def _thread_beneath(self, message: str, body: dict[str, Any]) -> Reply:
+        if self.channel_type not in (TEXT, NEWS) or not 0 < len(body["name"]) <= 100:
+            return _error(400, 50035, "Invalid Form Body")
+        if body["auto_archive_duration"] not in (60, 1440, 4320, 10080):
+            return _error(400, 50035, "Invalid Form Body")
+        if any(message == beneath for beneath, _name, _minutes in self.threads):
+            return _error(400, 160004, "A thread has already been created for this message")
+        self.threads.append((message, body["name"], body["auto_archive_duration"]))
+        return Reply(201, {"id": message, "name": body["name"]})
 
     def _bots_message(self, body: dict[str, Any], channel: str) -> Reply:
         nonce = body.get("nonce", "")
@@ -205,6 +224,9 @@ class Discord(ApiServer):
 
     def _threads_refusal(self, body: dict[str, Any], name: str | None) -> Reply | None:
         if name and len(name) > 100:
+            return _error(400, 50035, "Invalid Form Body")
+        known = {tag["id"] for tag in self.tags}
+        if known and set(body.get("applied_tags", ())) - known:
             return _error(400, 50035, "Invalid Form Body")
         if name and self.needs_tag and not body.get("applied_tags"):
             return _error(400, 40067, "A tag is required to create a forum post in this channel")

@@ -20,7 +20,7 @@ from common.clock import utcnow
 from feedletter_site.demo.answer import ApiAnswer, ApiRequest
 from feedletter_site.demo.discord import payloads
 from feedletter_site.demo.discord.interactions import UNKNOWN_WEBHOOK, Application, Exchange, Interactions
-from feedletter_site.demo.discord.limits import AUTOCOMPLETE, COMMAND, COMPONENT, MENU, MODAL
+from feedletter_site.demo.discord.limits import AUTOCOMPLETE, COMMAND, COMPONENT, MENUS, MODAL
 from feedletter_site.demo.discord.portal import Portal
 from tests.servers.api_server import Reply, Request
 from tests.servers.services.discord import BOT_TOKEN, CHANNEL, GUILD, Discord
@@ -116,6 +116,7 @@ class DiscordClient:
     channel_type: int = 0
     # The last interaction, whose answer may come later.
     exchange: Exchange | None = None
+    is_on_message: bool = False
 
     def command(self, words: str, **options: Any) -> dict[str, Any]:
         """`/feed add`, with its options; returns what is answered at once."""
@@ -136,9 +137,11 @@ class DiscordClient:
     def press_id(self, custom_id: str) -> dict[str, Any]:
         return self.send(COMPONENT, payloads.button_data(custom_id))
 
-    def choose(self, value: str) -> dict[str, Any]:
-        (part,) = [part for part in payloads.parts_of(self.shown) if part["type"] == MENU]
-        return self.send(COMPONENT, payloads.menu_data(part["custom_id"], value))
+    def choose(self, *values: str, menu: str = "") -> dict[str, Any]:
+        """Chooses in the menu of the message that was shown last; of several, the one of that act."""
+        parts = [part for part in payloads.parts_of(self.shown) if part["type"] in MENUS]
+        (part,) = [part for part in parts if f":{menu}" in part["custom_id"]]
+        return self.send(COMPONENT, payloads.menu_data(part["custom_id"], *values, kind=part["type"]))
 
     def fill_in(self, **fields: str) -> dict[str, Any]:
         """Sends the form that was shown last."""
@@ -148,7 +151,11 @@ class DiscordClient:
 
     def send(self, kind: int, data: dict[str, Any], number: str = "") -> dict[str, Any]:
         """(An answer that Discord would not take, or that comes too late, raises NoAnswer.)"""
-        payload = payloads.payload(kind, data, member=self._member, place=self._place)
+        # A form is on the message whose button opened it.
+        self.is_on_message = kind == COMPONENT or (kind == MODAL and self.is_on_message)
+        payload = payloads.payload(
+            kind, data, member=self._member, place=self._place, is_on_message=self.is_on_message
+        )
         self.exchange = self.service.interactions.send(payload, number=number or str(next(_ids)))
         return self.exchange.answer
 

@@ -8,6 +8,7 @@ import pytest
 
 from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.accounts.credentials import facts_of
+from delivery.channels.announcement import announcement_of
 from delivery.channels.base import Ambiguous, LaneFacts, Outcome, Sent, Temporary
 from delivery.channels.discord.channel import DiscordBotChannel
 from delivery.channels.discord.check import check_bot, check_channel
@@ -15,10 +16,11 @@ from delivery.channels.discord.kind import DiscordBotKind
 from delivery.channels.discord.service import NONCE_LENGTH, nonce_of
 from delivery.channels.http.session import ApiSession
 from delivery.lanes.lanes import lane_for
+from delivery.letter import Recipient
 from delivery.models import Account
-from tests.contracts.bridge import IMPATIENT, LOOPBACK, PATIENT, letter
+from tests.contracts.bridge import IMPATIENT, LOOPBACK, PATIENT, entry, letter
 from tests.contracts.channel import NOW
-from tests.delivery.channels.discord.letters import api_at, bot_session, bots_message, sent_by
+from tests.delivery.channels.discord.letters import PLACES, api_at, bot_session, bots_message, sent_by
 from tests.servers.api_server import Reply
 from tests.servers.services.discord import BOT_TOKEN, CHANNEL, FORUM, FORUM_THREAD, GUILD, NEWS, Discord
 
@@ -192,7 +194,7 @@ class TestPlaces:
         assert first.progress is not None
         discord.crossposts = None
         again = post(discord, options={"crosspost": "on"}, progress=first.progress)
-        assert again == Sent(**first.progress)
+        assert again == Sent(first.progress["remote_id"], url=first.progress["url"])
         assert len(discord.messages) == len(discord.followers_got) == 1
 
     def fail_to_show(self, discord: Discord, reply: Reply) -> Temporary:
@@ -205,7 +207,56 @@ class TestPlaces:
         discord.channel_type = NEWS
         made = bots_message(letter(), NEWS, crosspost="on")
         discord.channel_type = 0
+        outcome = sent_by(bot_session(discord.url), made)
+        assert isinstance(outcome, Sent)
+        assert "not shown to the channel's followers. " in outcome.remark
+        assert "Invalid message type" in outcome.remark
+
+    def test_what_is_shown_already_is_no_trouble(self, discord: Discord) -> None:
+        discord.channel_type = NEWS
+        discord.crossposts = Reply(400, {"message": "already crossposted", "code": 40033})
+        outcome = post(discord, options={"crosspost": "on"})
+        assert isinstance(outcome, Sent)
+        assert not outcome.remark
+
+    @pytest.mark.parametrize("channel_type", [0, NEWS])
+    def test_a_thread_begins_beneath_each_message(self, discord: Discord, channel_type: int) -> None:
+        discord.channel_type = channel_type
+        assert isinstance(post(discord, options={"thread_minutes": "1440", "crosspost": "on"}), Sent)
+        (message,) = discord.messages
+        assert discord.threads == [(message["id"], "T", 1440)]
+        assert len(discord.followers_got) == (channel_type == NEWS)
+
+    def test_in_a_forum_its_own_thread_is_put_away(self, discord: Discord) -> None:
+        discord.channel_type = FORUM
+        assert isinstance(post(discord, options={"thread_minutes": "60"}), Sent)
+        assert discord.requests[-1].json["auto_archive_duration"] == 60
+        assert discord.threads == []
+
+    def test_each_thing_is_done_once_however_often_it_is_tried(self, discord: Discord) -> None:
+        discord.channel_type = NEWS
+        discord.crossposts = Reply(503)
+        options = {"thread_minutes": "60", "crosspost": "on"}
+        first = post(discord, options=options)
+        assert isinstance(first, Temporary)
+        discord.crossposts = None
+        again = post(discord, options=options, progress=first.progress or {})
+        assert isinstance(again, Sent)
+        assert not again.remark
+        assert post(discord, options=options, progress=first.progress or {}) == again
+        assert len(discord.messages) == len(discord.threads) == 1
+
+    def test_tags_that_are_gone_stop_no_post(self, discord: Discord) -> None:
+        discord.channel_type = FORUM
+        config = {**PLACES, "channel_type": str(FORUM), "tags": "10001 Honey\n10002 Queens\n10003 wax"}
+        to = Recipient(1, f"bees/{CHANNEL}", "#news", config=config)
+        said = announcement_of(letter(entries=(entry(categories=("honey", "Wax")),)))
+        options = {"tags_by_category": "on", "applied_tags": "10000"}
+        made = DiscordBotChannel().message(said, options, to)
+        assert made.applied_tags == ("10000", "10001", "10003")
+        discord.tags = [{"id": "10000", "name": "All"}]
         assert isinstance(sent_by(bot_session(discord.url), made), Sent)
+        assert discord.requests[-1].json["applied_tags"] == ["10000"]
 
 
 class TestAccount:

@@ -12,7 +12,7 @@ from delivery.channels.base import LinkCard, Looks
 from delivery.channels.discord.channel import DiscordBotChannel, DiscordChannel
 from delivery.channels.discord.compose import CONTENT_LIMIT, Message
 from delivery.letter import Letter
-from feeds.parsing.entry import Media
+from feeds.parsing.entry import Entry, Media
 from tests.contracts.bridge import LINK, MARKUP, entry, letter
 from tests.contracts.channel import NOW
 from tests.delivery.channels.discord.letters import bots_message
@@ -53,7 +53,7 @@ UNSTARTED.takes_no_cards = False
     author=HOSTILE,
     summary=HOSTILE,
     link=LINKS,
-    style=st.sampled_from(["", "compact", "text"]),
+    style=st.sampled_from(["", "compact", "text", "link"]),
     template=st.sampled_from(
         ["", "{title}{link}{summary}", "x{link}.", "{authors}\n{hashtags} {title|None}"]
     ),
@@ -67,10 +67,10 @@ def test_any_post_is_within_the_limits_and_stays_words(
     options: dict[str, Any] = {name: value for name, value in given.items() if value}
     made = bots_message(letter(entries=(post,)), **options)
     assert not made.refusal
-    for body, bare in ((made.full, style == "text"), (made.plain, False)):
+    for body, bare in ((made.full, style in ("text", "link")), (made.plain, False)):
         assert is_taken(body)
         assert body["allowed_mentions"] == {"parse": [], **({"roles": [ROLE]} if role else {})}
-        words = body["content"].removeprefix(f"<@&{ROLE}>") if role else body["content"]
+        words = body["content"].removeprefix(f"<@&{ROLE}>").strip() if role else body["content"]
         assert is_plain(words, bare=bare)
         for card in body["embeds"]:
             assert all(is_plain(card.get(name, "")) for name in ("title", "description"))
@@ -116,10 +116,82 @@ def test_own_words_stand_above_the_card() -> None:
     assert made.full["content"] == f"Mine\\: <{LINK}> @\u200beveryone"
 
 
-def test_one_line_has_the_title_as_link() -> None:
-    made = bots_message(letter("Bees"), style="compact")
-    assert made.full["content"] == f"Bees: [Bees](<{LINK}>), by Ada".replace(": ", r"\: ", 1)
+AGE = f"<t:{int(NOW.timestamp())}:R>"
+PICTURE = Media("https://blog.example/a.png", "image/png")
+
+
+def in_brief(post: Entry, **options: Any) -> str:
+    content = bots_message(letter(entries=(post,)), style="compact", **options).full["content"]
+    return str(content).partition("\n")[2]
+
+
+def test_in_brief_it_has_newsletter_title_and_age_and_a_quotation_beneath() -> None:
+    post = entry("Queens", summary="They *rule*.", published=NOW)
+    made = bots_message(letter("Queens", entries=(post,)), style="compact")
+    first, second = made.full["content"].splitlines()
+    assert first == f"**Bees** · [Queens](<{LINK}>) · {AGE}"
+    assert second == r"> They \*rule\*."
     assert made.full["flags"] == 4
+
+
+def test_in_brief_a_quotation_has_three_hundred_letters() -> None:
+    assert 280 < len(in_brief(entry(summary="word " * 100)).removeprefix("> ")) <= 300
+
+
+def test_in_brief_a_picture_stands_where_there_are_few_words() -> None:
+    post = entry(summary="A bee.", media=(PICTURE,))
+    assert in_brief(post) == PICTURE.url
+    assert "flags" not in bots_message(letter(entries=(post,)), style="compact").full
+    assert in_brief(post, image="none") == "> A bee."
+    assert in_brief(entry(summary="a bee " * 20, media=(PICTURE,))).startswith("> a bee")
+
+
+def test_in_brief_a_summary_that_is_the_title_is_not_repeated() -> None:
+    assert in_brief(entry("Bees", summary="Bees")) == ""
+
+
+END = " The post \x1a appeared first on Bee Blog."
+
+
+@pytest.mark.parametrize(
+    ("options", "is_left_out"), [({"style": "compact"}, True), ({}, False), ({"trim": "on"}, True)]
+)
+def test_what_all_posts_say_is_left_out(options: dict[str, Any], is_left_out: bool) -> None:
+    post = entry("Queens", summary=f"They rule.{END.replace(chr(26), 'Queens')}", boilerplate=("", END))
+    made = bots_message(letter("Queens", entries=(post,)), **options)
+    shown = made.full["content"] or cards(made)["description"]
+    assert ("appeared first" in shown) != is_left_out
+    assert "They rule." in shown
+
+
+def test_a_link_alone_has_a_preview() -> None:
+    made = bots_message(style="link", role=ROLE)
+    assert made.full["content"] == f"<@&{ROLE}> {LINK}"
+    assert "flags" not in made.full
+
+
+def test_a_card_looks_as_it_was_chosen() -> None:
+    post = entry(media=(PICTURE,))
+    options: dict[str, Any] = {"colour": "#f5a623", "image": "small", "author": "off", "footer": "Our bees"}
+    card = cards(bots_message(letter(entries=(post,)), **options))
+    assert card["color"] == 0xF5A623
+    assert card["thumbnail"] == {"url": PICTURE.url}
+    assert card["footer"] == {"text": "Our bees"}
+    assert not card.keys() & {"author", "image"}
+    bare = cards(bots_message(letter(entries=(post,)), image="none", footer="-", colour="#000000"))
+    assert not bare.keys() & {"footer", "image", "thumbnail"}
+    assert bare["color"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "is_called"), [("queen", False), ("queens", True), ("bee*", True), ('"they rule"', True)]
+)
+def test_a_role_is_called_by_posts_with_its_words(words: str, is_called: bool) -> None:
+    post = entry("On Queens", summary="They rule.", categories=("beekeepers",))
+    made = bots_message(letter(entries=(post,)), role=ROLE, role_words=words)
+    for body in (made.full, made.plain):
+        assert body["content"].startswith(f"<@&{ROLE}>") == is_called
+        assert ("roles" in body["allowed_mentions"]) == is_called
 
 
 def test_a_text_has_the_usual_words_and_a_preview() -> None:
@@ -152,8 +224,8 @@ def test_a_long_digest_says_how_many_more_there_are(style: str) -> None:
     made = bots_message(digest(50, "*" * 250), style=style)
     shown = made.full["content"] or cards(made)["description"]
     listed = [line for line in shown.splitlines() if line.startswith("• ")]
-    assert shown.endswith(f"… and {50 - len(listed)} more")
-    assert listed
+    assert shown.endswith(f"… [and {50 - len(listed)} more](<https://l.example/7/>)")
+    assert 0 < len(listed) <= 10
     assert is_taken(made.full)
 
 
@@ -199,13 +271,13 @@ CARD = LinkCard(title="B_es", text="They do.", source="Bees", above="Ada", pictu
     [
         ({}, "", 0, CARD),
         ({"template": "New: {title} {link}"}, f"New: B_es {LINK}", 53, CARD),
-        ({"style": "compact"}, "Bees: B_es, by Ada", 65, None),
+        ({"style": "compact"}, "Bees · B_es · 2026-03-04\nThey do.", 91, None),
     ],
 )
 def test_it_is_shown_beforehand_without_markup(
     options: dict[str, Any], text: str, length: int, card: LinkCard | None
 ) -> None:
-    made = bots_message(letter(entries=(entry("B_es", summary="They do."),)), **options)
+    made = bots_message(letter(entries=(entry("B_es", summary="They do.", published=NOW),)), **options)
     looks = DiscordBotChannel().preview(made)
     assert looks == Looks(text, length, 2_000 if length else 0, card=card)
 

@@ -41,7 +41,7 @@ class TestDiscordContract(BridgeContract):
         return LINK in arrival.text
 
     def is_harmless(self, text: str) -> bool:
-        message, bare = self.service.messages[-1], self.options.get("style") == "text"
+        message, bare = self.service.messages[-1], self.options.get("style") in ("text", "compact")
         cards = message["embeds"]
         return is_plain(message["content"], bare=bare) and all(
             is_plain(card[name]) for card in cards for name in ("title", "description") if name in card

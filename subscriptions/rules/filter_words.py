@@ -2,8 +2,10 @@
 
 import re
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from common import patterns
 from common.refused import Refused
 
 MOST_WORDS, LONGEST_WORD = 50, 60
@@ -52,6 +54,20 @@ def word_test(word: str) -> WordTest:
     before = r"(?<!\w)" if word[0].isalnum() else ""
     after = r"(?!\w)" if word[-1].isalnum() else ""
     return WordTest("matches", f"(?i){before}{inner}{after}")
+
+
+def found_in(words: Iterable[str], texts: Iterable[str]) -> bool:
+    """Whether one of the words stands in one of the texts. One that takes too long is not there."""
+    read, tests = list(texts), [word_test(word) for word in words]
+    return any(_is_in(text, one) for text in read for one in tests)
+
+
+def _is_in(text: str, one: WordTest) -> bool:
+    try:
+        deadline = patterns.Deadline.within(patterns.USED_WITHIN)
+        return patterns.is_found(one.test, one.pattern, text, deadline)
+    except (patterns.OutOfTime, ValueError):
+        return False
 
 
 def word_of(pattern: str) -> str:

@@ -38,9 +38,9 @@ class Parameters:
         return self.values.get(name, ())
 
 
-def read_parameters(*, query: str, body: bytes, content_type: str) -> Parameters:
-    """Raises BadParameters."""
-    given = _grouped(_pairs(query))
+def read_parameters(*, query: str, body: bytes, content_type: str, most: int = MAX_VALUES) -> Parameters:
+    """At most so many values. Raises BadParameters."""
+    given = _grouped(_pairs(query, most))
     kind = content_type.partition(";")[0].strip().lower()
     if body.strip():
         if kind.startswith("multipart/"):
@@ -49,19 +49,19 @@ def read_parameters(*, query: str, body: bytes, content_type: str) -> Parameters
             text = body.decode()
         except UnicodeDecodeError as error:
             raise BadParameters("The body is not UTF-8.") from error
-        given |= _from_json(text) if kind == JSON_TYPE else _grouped(_pairs(text))
-    if sum(map(len, given.values())) > MAX_VALUES:
-        raise BadParameters(f"A request may have {MAX_VALUES:,} values.")
+        given |= _from_json(text) if kind == JSON_TYPE else _grouped(_pairs(text, most))
+    if sum(map(len, given.values())) > most:
+        raise BadParameters(f"A request may have {most:,} values.")
     # Of what no database takes, nothing is left; and of a value that was nothing else, no value.
     clean = {name: tuple(filter(None, map(without_controls, values))) for name, values in given.items()}
     return Parameters({name: values for name, values in clean.items() if values})
 
 
-def _pairs(text: str) -> list[tuple[str, str]]:
+def _pairs(text: str, most: int) -> list[tuple[str, str]]:
     try:
-        return parse_qsl(text, keep_blank_values=False, max_num_fields=MAX_VALUES + 1)
+        return parse_qsl(text, keep_blank_values=False, max_num_fields=most + 1)
     except ValueError as error:
-        raise BadParameters(f"A request may have {MAX_VALUES:,} values.") from error
+        raise BadParameters(f"A request may have {most:,} values.") from error
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:

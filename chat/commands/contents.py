@@ -1,0 +1,95 @@
+"""Commands that change what of a feed is posted, and when: filter, digest."""
+
+from datetime import time
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.utils.translation import gettext as _
+
+from chat.commands.context import Context, feed_buttons
+from chat.commands.feeds import named
+from chat.discord.messages import Form, Input, Message, Result, shown_title
+from chat.guilds.filters import set_words, words_of
+from chat.rules.buttons import Pressed
+from common.refused import Refused
+from subscriptions.models import Subscribable
+from subscriptions.newsletters.define import alter_subscribable
+from subscriptions.rules.filter_words import typed_words
+
+EACH, DAILY, WEEKLY = "each", "daily", "weekly"
+
+
+def filter_form(context: Context) -> Result:
+    """Asks by a form."""
+    one = context.feed
+    words = words_of(one)
+    hint = _('Words, "phrases in quotes", and photo* for all that begins so')
+    inputs = (
+        Input(
+            "keep", _("Post only what has one of these"), typed_words(words["keep"]), hint, many_lines=True
+        ),
+        Input(
+            "drop", _("Leave out what has one of these"), typed_words(words["drop"]), hint, many_lines=True
+        ),
+    )
+    return Form(Pressed("filter", one.number), _("Filter"), inputs)
+
+
+def filtered(context: Context) -> Result:
+    one, typed = context.feed, context.asked.fields
+    words = set_words(one, keep=typed.get("keep", ""), drop=typed.get("drop", ""))
+    lines = []
+    if words["keep"]:
+        said = shown_title(typed_words(words["keep"]), 500)
+        lines.append(
+            _("%(feed)s posts only what has one of: %(words)s") % {"feed": named(one), "words": said}
+        )
+    if words["drop"]:
+        said = shown_title(typed_words(words["drop"]), 500)
+        lines.append(
+            _("%(feed)s leaves out what has one of: %(words)s") % {"feed": named(one), "words": said}
+        )
+    return Message(
+        "\n".join(lines) or _("%(feed)s posts everything.") % {"feed": named(one)}, [feed_buttons(one)]
+    )
+
+
+def digest(context: Context) -> Result:
+    """Each post as it comes, or together once a day or a week."""
+    one, typed = context.feed, context.asked.fields
+    when = typed.get("when", EACH)
+    if when == EACH:
+        alter_subscribable(
+            subscribable=one.subscribable,
+            arrangement=Subscribable.Arrangement.EACH,
+            visibility=Subscribable.Visibility.PRIVATE,
+        )
+        return Message(_("%(feed)s posts each post as it comes.") % {"feed": named(one)}, [feed_buttons(one)])
+    hour = typed.get("hour", "8")
+    if not hour.isascii() or not hour.isdecimal() or int(hour) > 23:
+        raise Refused(_("The hour is a number from 0 to 23."))
+    zone = checked_zone(typed.get("zone", "") or context.guild.zone)
+    day: dict[str, Any] = {"weekday": Subscribable.Weekday.MONDAY} if when == WEEKLY else {}
+    # A digest links to its page, where all of its posts are.
+    alter_subscribable(
+        subscribable=one.subscribable,
+        arrangement=WEEKLY if when == WEEKLY else DAILY,
+        at=time(int(hour)),
+        time_zone=zone,
+        visibility=Subscribable.Visibility.UNLISTED,
+        **day,
+    )
+    said = (
+        _("%(feed)s posts a digest each Monday at %(hour)s:00 (%(zone)s).")
+        if when == WEEKLY
+        else _("%(feed)s posts a digest each day at %(hour)s:00 (%(zone)s).")
+    )
+    return Message(said % {"feed": named(one), "hour": int(hour), "zone": zone}, [feed_buttons(one)])
+
+
+def checked_zone(typed: str) -> str:
+    """Raises Refused."""
+    try:
+        return ZoneInfo(typed.strip()).key
+    except (ValueError, OSError, LookupError):
+        raise Refused(_("There is no such time zone. They are called as Europe/Berlin is.")) from None

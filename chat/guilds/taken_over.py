@@ -1,0 +1,120 @@
+"""A server's feeds that another bot has posted so far: they go on here, with their numbers and their look."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db.models import Max
+
+from chat.guilds.feeds import TIMING, feed_in_channel, locked_settings, post_feed, shared_feed
+from chat.guilds.servers import bot_settings, know_guild, language_of
+from chat.models import BotFeed, Guild, GuildFeed
+from common.ports.channels import ParsedDestination
+from feeds.adding.edit import alter_feed
+from feeds.adding.known import KnownPost, add_known_feed, mark_known, waiting_among
+from feeds.addresses import host_of_url
+from feeds.models import Feed
+from subscriptions.collections.edits import note_by_hand
+
+# Of CordFeeder's messages and of ours: a line, and the beginning of the post.
+USUAL_LOOK = {"style": "compact"}
+# No interaction added it.
+NO_INTERACTION = 0
+LONGEST_NUMBER = 99_999_999
+
+
+def take_feed(
+    *,
+    url: str,
+    title: str,
+    posts: Sequence[KnownPost],
+    read_from: datetime,
+    read_until: datetime | None,
+    sender: str,
+    now: datetime,
+    taken: Feed | None = None,
+) -> tuple[Feed, int]:
+    """The row that servers share for this address, with what the other bot (`sender`, its name) had posted
+    marked, and how many of these posts are new. A new row is paused until `resume_feed`; `taken` is the one
+    that an earlier run made. In the caller's transaction. Raises ValidationError.
+    """
+    locked_settings()
+    feed = taken or shared_feed(url)
+    if feed is None:
+        feed = add_known_feed(
+            url=url, title=title, read_from=read_from, read_until=read_until, now=now, **TIMING
+        )
+        BotFeed.objects.create(feed=feed)
+    return feed, mark_known(feed=feed, posts=posts, sender=sender)
+
+
+def resume_feed(feed: Feed, *, now: datetime) -> None:
+    """Begins to read a row that was taken, or says that nobody wants it. One that was read here before stays
+    as it is. In the caller's transaction."""
+    if feed.last_polled_at is not None:
+        return
+    if GuildFeed.objects.present().filter(feed=feed).exists():
+        alter_feed(feed=feed, status=Feed.Status.ACTIVE)
+    else:
+        alter_feed(feed=feed, status=Feed.Status.STOPPED)
+        BotFeed.objects.filter(feed=feed, unused_since=None).update(unused_since=now)
+
+
+def why_not_taken(*, guild_id: int, url: str, channel_id: int) -> str:
+    """Why a server's feed cannot be taken, as far as our own rows say; empty where it can."""
+    if bot_settings().denies(host_of_url(url)):
+        return "Its host is among those that the bot does not read: see the page Discord bot."
+    guild = Guild.objects.filter(pk=guild_id).first()
+    if guild is None:
+        return ""
+    if guild.banned_at is not None:
+        return "The bot is closed to this server. Lift the ban on the page Servers, and run it again."
+    feed = shared_feed(url)
+    there = feed_in_channel(guild, feed, channel_id) if feed else None
+    if there is not None:
+        return f"The same feed is in that channel already, with the number {there.number}."
+    return ""
+
+
+def take_guild_feed(
+    *,
+    guild_id: int,
+    wanted_number: int,
+    feed: Feed,
+    title: str,
+    to: ParsedDestination,
+    posts: Sequence[KnownPost],
+    added_by: int,
+    added_at: datetime,
+    now: datetime,
+) -> GuildFeed:
+    """The feed in its channel, under the number that people know if that is free. Of the `posts` that it had
+    there, those that wait here for other servers are left out of it. What servers may have is not counted:
+    the limit grows with it. In the caller's transaction. Raises InvalidDestination and
+    ValidationError."""
+    limits = locked_settings()
+    know_guild(guild_id, locale="", now=now)
+    guild = Guild.objects.select_for_update(no_key=True).get(pk=guild_id)
+    numbers = guild.guild_feeds.all()
+    last = numbers.aggregate(last=Max("number"))["last"] or 0
+    is_free = 0 < wanted_number <= LONGEST_NUMBER and not numbers.filter(number=wanted_number).exists()
+    made = post_feed(
+        guild=guild,
+        number=wanted_number if is_free else max(guild.next_number, last + 1),
+        feed=feed,
+        title=title,
+        to=to,
+        options=USUAL_LOOK,
+        language=language_of(guild),
+        now=now,
+        added_by=added_by,
+        added_at=added_at,
+        interaction_id=NO_INTERACTION,
+    )
+    for item_id in waiting_among(feed=feed, posts=posts):
+        note_by_hand(made.subscribable_id, item_id, now=now)
+    count = guild.guild_feeds.present().count()
+    limit = guild.feed_limit if guild.feed_limit is not None else limits.feeds_per_guild
+    Guild.objects.filter(pk=guild_id).update(
+        is_allowed=True, feed_limit=count if count > limit else guild.feed_limit
+    )
+    return made

@@ -1,0 +1,94 @@
+"""A feed that another program has read so far: what it had sent is marked, so that nothing comes twice."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from feeds.adding.add import add_feed
+from feeds.models import Feed, Item
+from feeds.parsing.fields import identity
+from feeds.parsing.identity import link_hash
+from feeds.polling.known_items import chunks
+from feeds.polling.read import digest
+from feeds.rules.plan import THERE_BEFORE
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPost:
+    """A post by the id that the other program knew it by. `at`: when it was sent there, or seen first."""
+
+    guid: str
+    at: datetime
+    was_sent: bool
+
+
+def add_known_feed(
+    *, url: str, title: str, read_from: datetime, read_until: datetime | None, now: datetime, **settings: Any
+) -> Feed:
+    """A feed that the other program has read from `read_from` until `read_until`; None: it never did.
+
+    It is paused: whoever takes it over marks its posts and makes its newsletters first. Posts from before
+    `read_from` are not sent; of those from before `read_until` that are not marked an admin is asked.
+    Raises ValidationError.
+    """
+    with transaction.atomic():
+        feed = add_feed(url=url, now=now, title=title, **settings)
+        feed.added_at, feed.status = read_from, Feed.Status.PAUSED
+        if read_until is not None:
+            # Without it the first reading would leave out what came meanwhile.
+            feed.first_polled_at, feed.read_elsewhere_until = read_from, read_until
+        feed.save(update_fields=["added_at", "status", "first_polled_at", "read_elsewhere_until"])
+    return feed
+
+
+def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
+    """Makes items of posts that the other program (`sender`, its name) knew. Returns how many are new.
+
+    Those that are items already stay as they are. A guid that is an address may stand for a post without
+    one, whose link it is: that id is marked, too.
+    """
+    rows: dict[str, Item] = {}
+    seconds: dict[str, Item] = {}
+    for post in posts:
+        link = post.guid if post.guid.startswith(("http://", "https://")) else ""
+        item = _item(feed, identity({"id": post.guid}), post, link, sender)
+        rows[item.guid_hash] = item
+        if link:
+            other = _item(feed, identity({"link": link}), post, link, sender)
+            # Seen long ago, so that lists of the latest posts have each post once.
+            other.state, other.first_seen = Item.State.EXCLUDED, feed.added_at
+            seconds[other.guid_hash] = other
+    marked = 0
+    for ids in chunks([*rows, *(seconds.keys() - rows.keys())]):
+        there = set(Item.objects.filter(feed=feed, guid_hash__in=ids).values_list("guid_hash", flat=True))
+        new = [id_ for id_ in ids if id_ not in there]
+        Item.objects.bulk_create([rows.get(id_) or seconds[id_] for id_ in new], ignore_conflicts=True)
+        marked += sum(id_ in rows for id_ in new)
+    return marked
+
+
+def waiting_among(*, feed: Feed, posts: Iterable[KnownPost]) -> list[int]:
+    """The items (keys) of posts that the other program had sent and that wait here to settle."""
+    items = dict(Item.objects.unassigned().filter(feed=feed).values_list("guid_hash", "pk"))
+    sent = [post.guid for post in posts if post.was_sent] if items else []
+    ids = {digest(identity({key: guid})) for guid in sent for key in ("id", "link")}
+    return [pk for id_, pk in items.items() if id_ in ids]
+
+
+def _item(feed: Feed, guid: str, post: KnownPost, link: str, sender: str) -> Item:
+    """Unsaved. Without the post itself, which nobody needs any more."""
+    return Item(
+        feed=feed,
+        guid=guid,
+        guid_hash=digest(guid),
+        link=link,
+        link_hash=link_hash(link),
+        state=Item.State.CLEARED if post.was_sent else Item.State.EXCLUDED,
+        reason=f"sent by {sender}" if post.was_sent else THERE_BEFORE,
+        first_seen=post.at,
+        stable_since=post.at,
+        last_checked=post.at,
+    )

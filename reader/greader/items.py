@@ -1,0 +1,106 @@
+"""Posts, feeds and folders as apps get them."""
+
+import mimetypes
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from html import escape
+from typing import Any
+from urllib.parse import urlsplit
+
+from feeds.models import Feed
+from reader.rules.google_names import READ, READING_LIST, STARRED, StreamName, post_name
+from reader.rules.order import EPOCH, MICROSECOND
+from reader.timelines.selections import Standing
+
+Json = dict[str, Any]
+
+MILLISECOND = timedelta(milliseconds=1)
+# What files are where their addresses do not say it. (Apps pass over an enclosure without a type.)
+USUAL_TYPES = {"audio": "audio/mpeg", "video": "video/mp4", "photo": "image/jpeg", "featured": "image/jpeg"}
+RELATIONS = ("in-reply-to", "repost-of", "like-of", "bookmark-of", "quotation-of")
+
+
+def item(standing: Standing, folders: Mapping[int, str]) -> Json:
+    """A post; `folders` are the names of channels by their keys.
+
+    No key is left out that an app insists on: without one, some show nothing of the whole page.
+    """
+    entry, feed = standing.entry, standing.entry.feed
+    jf2: Mapping[str, Any] = entry.jf2 or {}
+    author = (jf2.get("author") or {}).get("name", "")
+    site = (feed.site_url or feed.url) if feed else ""
+    link = {"href": jf2.get("url") or site}
+    published = int((entry.published or entry.seen_at).timestamp())
+    found: Json = {
+        "id": post_name(entry.pk),
+        "crawlTimeMsec": str((standing.came_at - EPOCH) // MILLISECOND),
+        "timestampUsec": microseconds(standing.came_at),
+        "published": published,
+        "updated": published,
+        "title": jf2.get("name", ""),
+        "canonical": [link],
+        "alternate": [{**link, "type": "text/html"}],
+        "summary": {"content": _html(jf2)},
+        "categories": [str(name) for name in _categories(standing, folders)],
+        "origin": {
+            "streamId": str(StreamName("feed", str(feed.pk if feed else 0))),
+            "title": feed_title(feed) if feed else author,
+            "htmlUrl": site,
+        },
+    }
+    if author:
+        found["author"] = author
+    if files := [one for kind in USUAL_TYPES for one in _files(jf2, kind)]:
+        found["enclosure"] = files
+    return found
+
+
+def subscription(feed: Feed, folders: Sequence[str]) -> Json:
+    """A feed that is followed, in these channels."""
+    return {
+        "id": str(StreamName("feed", str(feed.pk))),
+        "title": feed_title(feed),
+        "categories": [{"id": str(StreamName("label", name)), "label": name} for name in folders],
+        "url": feed.url,
+        "htmlUrl": feed.site_url or feed.url,
+    }
+
+
+def microseconds(moment: datetime) -> str:
+    """Since 1970, as a text: some languages have no number that is so large."""
+    return str((moment - EPOCH) // MICROSECOND)
+
+
+def feed_title(feed: Feed) -> str:
+    return feed.title or feed.host
+
+
+def _categories(standing: Standing, folders: Mapping[int, str]) -> list[StreamName]:
+    states = [READING_LIST]
+    if standing.is_read:
+        states.append(READ)
+    if standing.is_starred:
+        states.append(STARRED)
+    named = [folders[channel] for channel in standing.channels if channel in folders]
+    return [*states, *(StreamName("label", name) for name in named)]
+
+
+def _html(jf2: Mapping[str, Any]) -> str:
+    """All that there is to read, for apps show nothing else: pictures beside the text, too, and at least
+    what the post is about.
+    """
+    content = jf2.get("content") or {}
+    html = str(content.get("html") or escape(str(content.get("text") or jf2.get("summary") or "")))
+    pictures = (url for url in jf2.get("photo", ()) if escape(url) not in html)
+    html += "".join(f'<p><img src="{escape(url)}" alt=""></p>' for url in pictures)
+    if html:
+        return html
+    about = (url for relation in RELATIONS for url in jf2.get(relation, ()))
+    return "".join(f'<p><a href="{escape(url)}">{escape(url)}</a></p>' for url in about)
+
+
+def _files(jf2: Mapping[str, Any], kind: str) -> list[Json]:
+    usual = USUAL_TYPES[kind]
+    found = ((url, mimetypes.guess_type(urlsplit(url).path)[0] or "") for url in jf2.get(kind, ()))
+    start = usual.partition("/")[0]
+    return [{"href": url, "type": type_ if type_.startswith(start) else usual} for url, type_ in found]

@@ -1,0 +1,166 @@
+"""The addresses that apps talk to: who asks, what they ask, and in which form they are answered.
+
+Apps send a password once (ClientLogin) and from then on the key that they got for it. No cookie counts here.
+"""
+
+import hashlib
+import logging
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from http import HTTPStatus
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
+from django.views.decorators.csrf import csrf_exempt
+
+from common.body_limits import takes_body
+from common.clock import utcnow
+from common.rates import is_within
+from common.refused import Refused
+from reader.greader.calls import ASKED, MOST_POSTS, POSTED, SELDOM_CHANGED, Answer, Call
+from reader.greader.errors import CallError, bad_request, unauthorized, unknown
+from reader.models import AppPassword
+from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in
+from reader.people.readers import OFF, may_read
+from reader.rules.parameters import BadParameters, Parameters, read_parameters
+
+log = logging.getLogger(__name__)
+
+MAX_BODY = 1_000_000
+CALLS_A_MINUTE = 1_500
+LOGIN, PREFIX, STREAM = "accounts/ClientLogin", "reader/api/0/", "stream/contents"
+# Posts that are named, and the handful of other parameters.
+MOST_VALUES = MOST_POSTS + 50
+HEADERS = {
+    # Apps in browsers stand at addresses of their own.
+    "Access-Control-Allow-Origin": "*",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type",
+    "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
+    "Access-Control-Max-Age": "86400",
+    "Cache-Control": "no-store",
+}
+_SLASHES = re.compile("/{2,}")
+_AUTHORIZATION = re.compile(r"GoogleLogin\s+auth=\"?([^\s\"]+)\"?", re.IGNORECASE)
+
+
+@csrf_exempt
+@takes_body(MAX_BODY)
+def greader(request: HttpRequest, call: str) -> HttpResponse:
+    """Never a page, and never a redirect: apps cannot do anything with either."""
+    if request.method == "OPTIONS":
+        return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=HEADERS)
+    try:
+        return _answer(request, call.lstrip("/"), utcnow())
+    except CallError as error:
+        return _text(str(error), status=error.status, headers=error.headers)
+    except TooManyWrong as error:
+        return _text(str(error), status=HTTPStatus.TOO_MANY_REQUESTS, headers={"Retry-After": "3600"})
+    except (BadParameters, Refused) as error:
+        return _text(str(error), status=HTTPStatus.BAD_REQUEST)
+    except ValidationError as error:
+        return _text(" ".join(error.messages), status=HTTPStatus.BAD_REQUEST)
+    except Exception:
+        log.exception("a call of an app failed", extra={"call": call[:100]})
+        status = HTTPStatus.INTERNAL_SERVER_ERROR
+        return _text("That failed on our side. Try it again later.", status=status)
+
+
+def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
+    if settings.READER == OFF:
+        raise unknown("Reading is switched off.")
+    if request.method not in ("GET", "HEAD", "POST"):
+        raise _wrong_method("GET, POST, OPTIONS")
+    if not call:
+        return _text("OK")
+    if call == LOGIN:
+        return _sign_in(request, now)
+    name, rest = _name_of(call)
+    if name in POSTED and request.method != "POST":
+        raise _wrong_method("POST, OPTIONS")
+    password = _password(request, now)
+    act = ASKED.get(name) or POSTED[name]
+    answer = act(Call(password, _parameters(request), now, rest))
+    return _told(request, answer, is_tagged=name in SELDOM_CHANGED)
+
+
+def _name_of(call: str) -> tuple[str, str]:
+    """The name of the call, and the stream's name that may follow it. Raises CallError.
+
+    Apps put a slash more than one between the address that they were told and the call.
+    """
+    before, slash, stream = call.partition(f"{STREAM}/")
+    name = _SLASHES.sub("/", before) + (STREAM if slash else "")
+    known = name.removeprefix(PREFIX).rstrip("/") if name.startswith(PREFIX) else ""
+    if known not in ASKED and known not in POSTED:
+        raise unknown("There is no such call.")
+    return known, stream
+
+
+def _sign_in(request: HttpRequest, now: datetime) -> HttpResponse:
+    """A key for a name and a password, in the form of three settings, or (`output=json`) as JSON."""
+    if request.method != "POST":
+        raise _wrong_method("POST, OPTIONS")
+    given = _parameters(request)
+    name, password = given.one("Email"), given.one("Passwd")
+    if not name or not password:
+        raise bad_request("Send your name as Email and an app password as Passwd.")
+    network = str(request.META.get("REMOTE_ADDR", ""))
+    row = sign_in(name=name, password=password, network=network, now=now)
+    if row is None or not may_read(row.reader):
+        raise CallError(HTTPStatus.UNAUTHORIZED, "Error=BadAuthentication")
+    key = key_for(row)
+    values = {"SID": key, "LSID": key, "Auth": key}
+    if given.one("output") == "json":
+        return JsonResponse(values, headers=HEADERS)
+    return _text("".join(f"{name}={value}\n" for name, value in values.items()))
+
+
+def _password(request: HttpRequest, now: datetime) -> AppPassword:
+    """By the key in the header. Raises CallError."""
+    match = _AUTHORIZATION.fullmatch(request.headers.get("Authorization", "").strip())
+    password = password_of(key=match[1], now=now) if match else None
+    if password is None or not may_read(password.reader):
+        raise unauthorized()
+    if not is_within(f"app-calls-{password.pk}", CALLS_A_MINUTE):
+        message = f"An app may ask {CALLS_A_MINUTE:,} times a minute."
+        raise CallError(HTTPStatus.TOO_MANY_REQUESTS, message, headers={"Retry-After": "60"})
+    return password
+
+
+def _parameters(request: HttpRequest) -> Parameters:
+    """Raises BadParameters."""
+    return read_parameters(
+        query=request.META.get("QUERY_STRING", ""),
+        body=request.body if request.method == "POST" else b"",
+        content_type=request.content_type or "",
+        most=MOST_VALUES,
+    )
+
+
+def _told(request: HttpRequest, answer: Answer, *, is_tagged: bool) -> HttpResponse:
+    """Text or JSON; 304 without either where the app has this answer."""
+    if isinstance(answer, str):
+        return _text(answer)
+    response = JsonResponse(answer, headers=HEADERS, json_dumps_params={"ensure_ascii": False})
+    if not is_tagged:
+        return response
+    etag = quote_etag(hashlib.sha256(response.content).hexdigest()[:32])
+    response.headers["ETag"] = etag
+    told: HttpResponse = get_conditional_response(request, etag=etag, response=response) or response
+    return told
+
+
+def _wrong_method(allowed: str) -> CallError:
+    message = "Ask with GET, change with POST."
+    return CallError(HTTPStatus.METHOD_NOT_ALLOWED, message, headers={"Allow": allowed})
+
+
+def _text(
+    text: str, *, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None
+) -> HttpResponse:
+    told = {**HEADERS, **(headers or {})}
+    return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8", headers=told)

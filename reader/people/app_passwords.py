@@ -1,0 +1,103 @@
+"""Passwords for apps that ask for a name and a password: making them, and signing in with one.
+
+An app sends the password once and gets a key, which it shows from then on. The key is a MAC that only we can
+make, so it is stored nowhere, and ends with its password.
+"""
+
+import re
+import secrets
+from datetime import datetime
+
+from django.db.models import QuerySet
+
+from common.rates import count_request, requests_so_far
+from common.refused import Refused
+from common.signing import is_stamp, stamp
+from common.text import one_line
+from reader.models import AppPassword, Reader
+from reader.people.tokens import A_MINUTE, digest_of
+
+LONGEST_APP = 100
+MAX_APP_PASSWORDS = 100
+# Typed by hand on a phone: small letters and digits, none that looks like another one. 99 bits.
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+GROUPS, LETTERS_A_GROUP = 4, 5
+# Wrong passwords in an hour: for one name from one network, and for one name from everywhere.
+WRONG_FROM_A_NETWORK, WRONG_FOR_A_NAME = 10, 200
+AN_HOUR = 3_600
+PURPOSE = "reader.app"
+_KEY = re.compile(r"[a-z0-9-]{1,40}/([1-9][0-9]{0,17})\.([0-9a-f]{32})", re.ASCII)
+
+
+class TooManyWrong(Refused):
+    """No password of this name is tried for a while."""
+
+
+def make_app_password(*, reader: Reader, app: str, now: datetime) -> tuple[AppPassword, str]:
+    """The row and the password, which is not stored: show it once. Raises Refused."""
+    app = one_line(app)
+    if not 1 <= len(app) <= LONGEST_APP:
+        raise Refused(f"Say which app uses it, in at most {LONGEST_APP} characters.", "app")
+    if active(reader).count() >= MAX_APP_PASSWORDS:
+        raise Refused(f"There may be {MAX_APP_PASSWORDS} passwords. Revoke one first.", "app")
+    groups = ("".join(secrets.choice(LETTERS) for _ in range(LETTERS_A_GROUP)) for _ in range(GROUPS))
+    password = "-".join(groups)
+    row = AppPassword.objects.create(reader=reader, app=app, digest=_digest(password), made_at=now)
+    return row, password
+
+
+def sign_in(*, name: str, password: str, network: str, now: datetime) -> AppPassword | None:
+    """The row of a reader's password; None for a wrong one. Raises TooManyWrong."""
+    slug = name.strip().lower()[:40]
+    hour = int(now.timestamp() // AN_HOUR)
+    # (Whatever was typed as a name makes a key that every cache takes.)
+    who = f"app-wrong:{digest_of(slug)[:32]}:{hour}"
+    counts = {f"{who}:{network}": WRONG_FROM_A_NETWORK, who: WRONG_FOR_A_NAME}
+    if any(requests_so_far(key) >= most for key, most in counts.items()):
+        raise TooManyWrong("Too many wrong passwords. Try again in an hour.", "Passwd")
+    rows = AppPassword.objects.select_related("reader__user").filter(revoked_at=None, reader__slug=slug)
+    row = rows.filter(digest=_digest(password)).first()
+    if row is None:
+        for key in counts:
+            count_request(key, AN_HOUR)
+    return row
+
+
+def key_for(password: AppPassword) -> str:
+    """What its app shows from now on, as long as the password is not revoked."""
+    return f"{password.reader.slug}/{password.pk}.{stamp(PURPOSE, _stamped(password))}"
+
+
+def password_of(*, key: str, now: datetime) -> AppPassword | None:
+    """The password by which an app got this key. Notes that it was used, at most once a minute."""
+    match = _KEY.fullmatch(key)
+    if match is None:
+        return None
+    rows = AppPassword.objects.select_related("reader__user").filter(revoked_at=None)
+    row = rows.filter(pk=int(match[1])).first()
+    if row is None or not is_stamp(PURPOSE, _stamped(row), match[2]):
+        return None
+    if row.last_used_at is None or now - row.last_used_at >= A_MINUTE:
+        AppPassword.objects.filter(pk=row.pk).update(last_used_at=now)
+    return row
+
+
+def active(reader: Reader) -> "QuerySet[AppPassword]":
+    """Those that were not revoked."""
+    return AppPassword.objects.filter(reader=reader, revoked_at=None)
+
+
+def revoke_app_password(*, password: AppPassword, now: datetime) -> AppPassword:
+    """From now on neither it nor its key opens anything. A second time changes nothing."""
+    AppPassword.objects.filter(pk=password.pk, revoked_at=None).update(revoked_at=now)
+    password.refresh_from_db()
+    return password
+
+
+def _stamped(password: AppPassword) -> str:
+    return f"{password.pk} {password.digest}"
+
+
+def _digest(password: str) -> str:
+    """However it was typed: capitals, blanks and hyphens do not matter."""
+    return digest_of("".join(char for char in password.lower() if char in LETTERS))

@@ -1,0 +1,73 @@
+"""What clients of Google Reader's API call posts, feeds, folders and states. Pure.
+
+https://feedhq.readthedocs.io/en/latest/api/terminology.html
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from reader.rules.order import LARGEST_KEY
+
+POST = "tag:google.com,2005:reader/item/"
+_LONG_POST = re.compile(rf"(?:{re.escape(POST)})?([0-9a-fA-F]{{16}})", re.ASCII)
+_DECIMAL = re.compile(r"[0-9]{1,19}", re.ASCII)
+_STREAM = re.compile(
+    r"(?:feed/)+(?P<feed>.+)"
+    r"|user/[^/]*/label/(?P<label>.+)"
+    r"|(?:user/[^/]*/state/com\.google/)?(?P<state>[a-z-]{1,40})",
+    re.DOTALL,
+)
+Kind = Literal["feed", "label", "state"]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamName:
+    """A feed by its key or its address, a folder by its name, or a state."""
+
+    kind: Kind
+    value: str
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "feed":
+                return f"feed/{self.value}"
+            case "label":
+                return f"user/-/label/{self.value}"
+            case _:
+                return f"user/-/state/com.google/{self.value}"
+
+
+READING_LIST = StreamName("state", "reading-list")
+READ = StreamName("state", "read")
+UNREAD = StreamName("state", "unread")
+KEPT_UNREAD = StreamName("state", "kept-unread")
+TRACKING_UNREAD = StreamName("state", "tracking-kept-unread")
+STARRED = StreamName("state", "starred")
+
+
+def post_name(key: int) -> str:
+    """The long form: 16 hex digits after a fixed beginning."""
+    return f"{POST}{key:016x}"
+
+
+def post_key(name: str) -> int | None:
+    """The key in a post's name, long, of 16 hex digits alone, or decimal; None for what is none of ours."""
+    # (A decimal number has no zero at its beginning; one of 16 digits that has is hex.)
+    match = _LONG_POST.fullmatch(name)
+    if match and (name.startswith(POST) or name[0] == "0" or not name.isdigit()):
+        key = int(match[1], 16)
+    elif _DECIMAL.fullmatch(name):
+        key = int(name)
+    else:
+        return None
+    return key if 0 < key <= LARGEST_KEY else None
+
+
+def stream_name(text: str) -> StreamName | None:
+    """What a stream's name names; None for what is no such name. `user/-/` is as good as `user/<id>/`."""
+    match = _STREAM.fullmatch(text.strip())
+    if match is None or match.lastgroup is None:
+        return None
+    kind: Kind = "feed" if match["feed"] else "label" if match["label"] else "state"
+    return StreamName(kind, match[kind])

@@ -1,0 +1,241 @@
+"""Posts by what they have, each once however many channels it stands in: for APIs that know no places.
+
+A post is unread while it is so in one of its channels. Only posts of feeds that are followed are selected,
+and what is starred: clients know no other feeds, and would ask for such posts without end.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Any, NamedTuple
+
+from django.db.models import BigIntegerField, Count, Exists, ExpressionWrapper, F, Max, OuterRef, Q, QuerySet
+
+from common.db.batches import batched
+from reader.entries.visibility import delete_unread
+from reader.models import Channel, Entry, Follow, Place, Reader, Star, Unread
+from reader.models.place import PlaceQuerySet
+from reader.rules.order import Key
+from reader.timelines.pages import from_here_down, from_here_up
+from reader.timelines.stars import starred_among
+
+
+class State(Enum):
+    """What a post is to its reader. NOTHING: what no post is."""
+
+    READ = "read"
+    UNREAD = "unread"
+    STARRED = "starred"
+    NOTHING = "nothing"
+
+
+# Whoever shall not be the one is the other.
+OPPOSITES: Mapping[object, State] = {State.READ: State.UNREAD, State.UNREAD: State.READ}
+READ_TOGETHER = 100
+# A feed is named by its key.
+Trait = State | Channel | int
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Posts that have all of these traits and none of those, and came within these moments (inclusive)."""
+
+    reader: Reader
+    traits: tuple[Trait, ...] = ()
+    without: tuple[Trait, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def wanted(self) -> tuple[Trait, ...]:
+        """The traits, with what the unwanted states leave."""
+        return (*self.traits, *(OPPOSITES[one] for one in self.without if one in OPPOSITES))
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """The keys of entries in their order, each with where a page would begin at it; and where the next page
+    does, None at the end.
+    """
+
+    posts: tuple[tuple[int, Key], ...]
+    following: Key | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many posts, and when the newest of them came."""
+
+    posts: int
+    newest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a post stands with its reader. `channels`: keys of those in which it is seen."""
+
+    entry: Entry
+    channels: tuple[int, ...]
+    came_at: datetime
+    is_read: bool
+    is_starred: bool
+
+
+class _Walk(NamedTuple):
+    """Rows that are walked over, by which moment and key; where the post's entry, its feed and the moment at
+    which it came are; the traits that all of these rows have anyway.
+    """
+
+    rows: "QuerySet[Any]"
+    moment: str
+    key: str
+    entry: str
+    feed: str
+    came: str
+    given: tuple[Trait, ...] = ()
+
+
+def select(
+    selection: Selection, *, limit: int, from_: Key | None = None, oldest_first: bool = False
+) -> Selected:
+    """A page of the selection, by one statement. It begins at `from_`, inclusive."""
+    walk = _walk(selection)
+    rows = walk.rows.filter(_condition(selection, walk))
+    if from_ is not None:
+        beyond = from_here_up if oldest_first else from_here_down
+        rows = rows.filter(beyond(from_, walk.key, walk.moment))
+    order = (walk.moment, walk.key) if oldest_first else (f"-{walk.moment}", f"-{walk.key}")
+    found = rows.order_by(*order).values_list(walk.entry, walk.moment, walk.key)[: limit + 1]
+    posts = tuple((entry, Key(moment, key)) for entry, moment, key in found)
+    return Selected(posts[:limit], posts[limit][1] if len(posts) > limit else None)
+
+
+def mark_selected_read(selection: Selection) -> int:
+    """Marks the posts of the selection as read in all their channels. Returns how many places were not."""
+    walk = _unread(selection.reader)
+    return delete_unread(walk.rows.filter(_condition(selection, walk)))
+
+
+def unread_tallies(reader: Reader) -> tuple[Mapping[int, Tally], Mapping[int, Tally]]:
+    """The unread posts of each feed and of each channel, by their keys; of none where there are none."""
+    walk = _unread(reader)
+    rows = walk.rows.filter(_condition(Selection(reader), walk)).order_by()
+    numbers = {"posts": Count("place__entry", distinct=True), "newest": Max("place__came_at")}
+    feeds = rows.values_list("place__feed").annotate(**numbers)
+    same = rows.alias(whose=_computed("place__entry__places__reader"))
+    channels = same.filter(whose=reader.pk, place__entry__places__hidden__lt=1)
+    channels = channels.values_list("place__entry__places__channel").annotate(**numbers)
+    return (
+        {feed: Tally(posts, newest) for feed, posts, newest in feeds},
+        {channel: Tally(posts, newest) for channel, posts, newest in channels},
+    )
+
+
+def standings(reader: Reader, entries: Sequence[int]) -> Iterator[Standing]:
+    """The posts with these keys, in this order; those that the reader does not see are passed over.
+
+    Texts are read a hundred at a time, for whoever stops when it is enough.
+    """
+    places: dict[int, list[Any]] = {}
+    rows = Place.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries)).order_by("pk")
+    shown = rows.annotate(is_unread=Exists(Unread.objects.filter(place=OuterRef("pk"))))
+    for row in shown.values_list("entry", "channel", "came_at", "is_unread", named=True):
+        places.setdefault(row.entry, []).append(row)
+    starred = starred_among(reader, entries)
+    visible = [entry for entry in dict.fromkeys(entries) if entry in places or entry in starred]
+    texts = Entry.objects.filter(jf2__isnull=False).select_related("feed").defer("text")
+    for some in batched(visible, READ_TOGETHER):
+        found = texts.in_bulk(list(some))
+        for entry in (found[pk] for pk in some if pk in found):
+            seen = places.get(entry.pk, [])
+            yield Standing(
+                entry=entry,
+                channels=tuple(row.channel for row in seen),
+                came_at=max((row.came_at for row in seen), default=entry.seen_at),
+                is_read=not any(row.is_unread for row in seen),
+                is_starred=entry.pk in starred,
+            )
+
+
+def _walk(selection: Selection) -> _Walk:
+    """The fewest rows that the selection can be found among, each post once."""
+    reader, wanted = selection.reader, selection.wanted
+    if State.STARRED in wanted:
+        stars = Star.objects.filter(reader=reader)
+        return _Walk(stars, "at", "pk", "entry_id", "entry__feed", "at", (State.STARRED,))
+    if State.UNREAD in wanted:
+        walk = _unread(reader)
+        return walk._replace(
+            rows=walk.rows.filter(~_again(walk, _places(reader).filter(unread__isnull=False)))
+        )
+    places = Place.objects.seen()
+    channel = next((one for one in wanted if isinstance(one, Channel)), None)
+    if channel is not None:
+        return _Walk(places.filter(channel=channel), "at", "pk", "entry_id", "feed", "came_at", (channel,))
+    # Clients stop at the newest post that they know: all posts go by when they came.
+    rows = places.filter(reader=reader)
+    walk = _Walk(rows, "came_at", "pk", "entry_id", "feed", "came_at")
+    return walk._replace(rows=rows.filter(~_again(walk, _places(reader))))
+
+
+def _unread(reader: Reader) -> _Walk:
+    """What is unread; a post as often as it is."""
+    rows = Unread.objects.filter(reader=reader)
+    names = ("at", "place_id", "place__entry_id", "place__feed", "place__came_at")
+    return _Walk(rows, *names, (State.UNREAD,))
+
+
+def _places(reader: Reader) -> PlaceQuerySet:
+    """Where a reader sees a post, to be asked by its entry.
+
+    The conditions are such that no other index serves them. A reader has many places and an entry has few,
+    but before the database has counted them it may begin with the reader's, for each post of a page.
+    """
+    return Place.objects.alias(whose=_computed("reader")).filter(whose=reader.pk, hidden__lt=1)
+
+
+def _computed(column: str) -> "ExpressionWrapper[Any]":
+    return ExpressionWrapper(F(column) + 0, output_field=BigIntegerField())
+
+
+def _again(walk: _Walk, places: PlaceQuerySet) -> Exists:
+    """Whether the same post stands in one of these places that is newer."""
+    moment, key = OuterRef(walk.moment), OuterRef(walk.key)
+    newer = Q(**{f"{walk.moment}__gt": moment}) | Q(**{walk.moment: moment, "pk__gt": key})
+    return Exists(places.filter(newer, entry=OuterRef(walk.entry)))
+
+
+def _condition(selection: Selection, walk: _Walk) -> Q:
+    condition = Q()
+    if walk.given != (State.STARRED,):
+        followed = Follow.objects.filter(channel__reader=selection.reader)
+        condition &= Q(**{f"{walk.feed}__in": followed.values("feed")})
+    for trait in selection.wanted:
+        if trait not in walk.given:
+            condition &= _has(trait, selection.reader, walk)
+    for trait in selection.without:
+        if trait not in OPPOSITES:
+            condition &= ~_has(trait, selection.reader, walk)
+    if selection.since is not None:
+        condition &= Q(**{f"{walk.came}__gte": selection.since})
+    if selection.until is not None:
+        condition &= Q(**{f"{walk.came}__lte": selection.until})
+    return condition
+
+
+def _has(trait: Trait, reader: Reader, walk: _Walk) -> Q:
+    entry = OuterRef(walk.entry)
+    match trait:
+        case State.UNREAD:
+            return Q(Exists(_places(reader).filter(unread__isnull=False, entry=entry)))
+        case State.READ:
+            return ~_has(State.UNREAD, reader, walk)
+        case State.STARRED:
+            return Q(Exists(Star.objects.filter(reader=reader, entry=entry)))
+        case State.NOTHING:
+            return Q(pk__in=())
+        case Channel():
+            return Q(Exists(Place.objects.seen().filter(channel=trait, entry=entry)))
+        case _:
+            return Q(**{walk.feed: trait})

@@ -1,0 +1,70 @@
+"""Passwords for apps as a page: made once, shown once, revoked."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from django.test import Client
+
+from reader.models import AppPassword, Reader
+from reader.people.app_passwords import make_app_password, sign_in
+from tests.factories import NOW
+
+pytestmark = pytest.mark.django_db
+PAGE = "/reader/app-passwords/"
+
+
+@pytest.fixture
+def browser(web: Callable[[Reader], Client], ada: Reader) -> Client:
+    return web(ada)
+
+
+def test_a_password_is_shown_once_and_opens(browser: Client) -> None:
+    assert "There is none yet" in browser.get(PAGE).content.decode()
+    made = browser.post(PAGE, {"app": "My <phone>"})
+    shown = re.search(r'class="secret">([^<]+)<', made.content.decode())
+    assert shown is not None
+    assert "no-store" in made.headers["Cache-Control"]
+    assert "My &lt;phone&gt;" in made.content.decode()
+    row = sign_in(name="ada", password=shown[1], network="192.0.2.1", now=NOW)
+    assert row == AppPassword.objects.get()
+    page = browser.get(PAGE).content.decode()
+    assert shown[1] not in page
+    assert "never used" in page
+
+
+def test_the_page_says_what_to_type(browser: Client) -> None:
+    page = browser.get(PAGE).content.decode()
+    assert "http://127.0.0.1:8000/api/greader.php" in page
+    assert '<code dir="ltr">ada</code>' in page
+    assert f'href="{PAGE}"' in browser.get("/reader/").content.decode(), "the menu leads there"
+
+
+@pytest.mark.parametrize("app", ["", " ", "x" * 101])
+def test_a_name_that_is_none_is_refused(browser: Client, app: str) -> None:
+    answer = browser.post(PAGE, {"app": app})
+    assert answer.status_code == 400
+    assert "at most 100 characters" in answer.content.decode()
+    assert not AppPassword.objects.exists()
+
+
+def test_there_are_not_more_than_enough(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reader.people.app_passwords.MAX_APP_PASSWORDS", 1)
+    assert browser.post(PAGE, {"app": "one"}).status_code == 200
+    assert browser.post(PAGE, {"app": "two"}).status_code == 400
+    browser.post(PAGE, {"revoke": AppPassword.objects.get().pk})
+    assert browser.post(PAGE, {"app": "two"}).status_code == 200
+
+
+def test_one_is_revoked_and_no_other(browser: Client, ada: Reader, bob: Reader) -> None:
+    (hers, typed), (other, _), (his, _) = (
+        make_app_password(reader=reader, app=app, now=NOW)
+        for reader, app in ((ada, "phone"), (ada, "desk"), (bob, "phone"))
+    )
+    assert browser.post(PAGE, {"revoke": hers.pk}).status_code == 302
+    assert sign_in(name="ada", password=typed, network="192.0.2.1", now=NOW) is None
+    for key in (his.pk, hers.pk, "x", "9" * 30):
+        assert browser.post(PAGE, {"revoke": key}).status_code == 404, key
+    assert set(AppPassword.objects.filter(revoked_at=None)) == {other, his}
+    assert "desk" in browser.get(PAGE).content.decode()
+    assert "phone</bdi>" not in browser.get(PAGE).content.decode()
