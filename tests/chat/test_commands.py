@@ -304,8 +304,6 @@ def test_who_may_use_the_command_alone_is_told_how_to_open_a_form(
     some_feeds(1)
     place = f"/applications/{APPLICATION}/commands"
     service.portal.known.commands[place] = [{"name": "feed", "id": "80"}]
-        {"name": "feed", "id": "80"}
-    ]
     service.portal.known.grants = [{"id": "80", "permissions": [{"id": "5", "type": 1, "permission": True}]}]
     helper = DiscordClient(service, person="77", permissions="0", roles=("5",))
     helper.command("feed edit", feed="1")
