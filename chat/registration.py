@@ -9,14 +9,13 @@ from urllib.parse import urlencode
 from django.conf import settings
 from django.urls import reverse
 
-from chat.checks import missing_settings
+from chat.checks import can_be_called, missing_settings
 from chat.commands.definitions import commands
 from chat.discord.api import ask_bot
 from chat.guilds.account import ensure_account
 from chat.rules.permissions import INVITED
 from common.refused import Refused
 
-INVITE = "https://discord.com/oauth2/authorize"
 AUTHORIZED = "APPLICATION_AUTHORIZED"
 
 
@@ -42,7 +41,7 @@ def invite_link() -> str:
         "scope": "bot applications.commands",
         "permissions": str(INVITED),
     }
-    return f"{INVITE}?{urlencode(asked)}"
+    return f"{settings.DISCORD_URL}/oauth2/authorize?{urlencode(asked)}"
 
 
 def endpoint_urls() -> tuple[str, str]:
@@ -97,7 +96,7 @@ def register(*, guild: str = "", now: datetime) -> Registered:
 def _refuse_unready() -> None:
     if missing := missing_settings():
         raise Refused(f"Set {', '.join(missing)} first: docs/discord-bot.md says where they are found.")
-    if not settings.SITE_URL.startswith("https:"):
+    if not can_be_called():
         raise Refused("Discord calls addresses that begin with https:// only: set SITE_URL to such a one.")
 
 

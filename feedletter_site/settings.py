@@ -93,6 +93,8 @@ HOOK_MODULES = env.listing("HOOK_MODULES")
 
 # Where these services are: a proxy before them, or a server of one's own that speaks like them, may be it.
 DISCORD_API_URL = env.service_url("DISCORD_API_URL", "https://discord.com/api/v10")
+# Where people see Discord; the demo has one of its own.
+DISCORD_URL = env.service_url("DISCORD_URL", "https://discord.com")
 # The Discord bot that people of servers talk to (docs/discord-bot.md); it is off unless all three are set.
 DISCORD_APPLICATION_ID = env.checked(
     "DISCORD_APPLICATION_ID", "", "a number of about 18 digits, from Discord's portal", env.snowflake

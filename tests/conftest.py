@@ -44,7 +44,8 @@ POSTGRESQL_AT_ONCE = re.compile(
 # What takes minutes each, a hundred kills or a thousand servers, waits for LONG=1 make test. So do all of
 # Hypothesis's examples.
 LONG = re.compile(
-    r"tests/(chat/test_(many_servers|speed)|site/arrivals/test_killed|load/test_(placing_kills|sms_kill)"
+    r"tests/(chat/test_(many_servers|outage|speed)|site/arrivals/test_killed"
+    r"|load/test_(discord_kill|placing_kills|sms_kill)"
     r"|delivery/(channels/webpush/test_processes|engine/test_(bad_input|every_bridge|killed_edits)))\.py"
 )
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}

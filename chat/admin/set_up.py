@@ -13,7 +13,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
-from chat.checks import NAMES, missing_settings
+from chat.checks import NAMES, can_be_called, missing_settings
 from chat.discord.api import KIND
 from chat.guilds.account import ACCOUNT_NAME
 from chat.guilds.servers import bot_settings
@@ -75,7 +75,7 @@ def discord_set_up(request: HttpRequest) -> HttpResponse:
         **admin.site.each_context(request),
         "title": "Discord",
         "steps": steps,
-        "is_ready": not missing_settings() and settings.SITE_URL.startswith("https:"),
+        "is_ready": not missing_settings() and can_be_called(),
         "invite_link": invite_link() if steps[-1].is_done else "",
         "form": form,
         "figures": figures(),
@@ -96,7 +96,7 @@ def set_up_steps() -> list[Step]:
     missing = missing_settings()
     interactions, _events = endpoint_urls()
     has_account = ServiceAccount.objects.filter(kind=KIND, name=ACCOUNT_NAME).exists()
-    is_https = settings.SITE_URL.startswith("https:")
+    is_reachable = can_be_called()
     return [
         Step(
             "Make an application",
@@ -117,15 +117,15 @@ def set_up_steps() -> list[Step]:
         Step(
             "Be reachable",
             f"Discord will call {interactions}."
-            if is_https
+            if is_reachable
             else "Discord calls addresses that begin with https:// only: set SITE_URL to the public one.",
-            is_https,
+            is_reachable,
         ),
         Step(
             "Tell Discord",
             "Puts the commands and our addresses, and looks whether the values belong together. The same as"
             " manage.py discord_register; as often as you like.",
-            has_account and not missing and is_https,
+            has_account and not missing and is_reachable,
         ),
     ]
 

@@ -131,7 +131,7 @@ def fate_words(fate: PostFate) -> str:
             return _("is new, and waits until it has settled")
         case "held":
             return _("waits for your decision")
-    return _("not posted. %(why)s") % {"why": words} if words else _("not posted: it was there before")
+    return _("not posted: %(why)s") % {"why": words} if words else _("not posted: it was there before")
 
 
 def status(context: Context) -> Result:

@@ -10,7 +10,8 @@ from django.conf import settings
 from common.admin.html import object_url
 from delivery.bridges.connect import connect_bridge, typed_destination
 from delivery.models import Delivery
-from feedletter_site.demo.discord import DISCORD, WEBHOOK_URL
+from feedletter_site.demo.discord.api import WEBHOOK_URL
+from feedletter_site.demo.discord.places import DISCORD
 from feedletter_site.demo.mastodon import ACCOUNT, MASTODON, TOKEN
 from feeds.models import Feed
 from subscriptions.models import Subscribable

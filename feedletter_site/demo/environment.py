@@ -2,16 +2,21 @@
 
 import fcntl
 import os
+import secrets
 import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 from django.core.management import CommandError
 
 from feedletter_site import env
-from feedletter_site.demo.discord import API as DISCORD_API
+from feedletter_site.demo.discord.interactions import Application
+from feedletter_site.demo.discord.places import API as DISCORD_API
+from feedletter_site.demo.discord.portal import KEPT_IN
+from feedletter_site.demo.services import KEY_NAME
 from feedletter_site.demo.timeline import PICTURES, POSTS
 from feedletter_site.management.commands.up import EVERYWHERE
 
@@ -30,13 +35,18 @@ NOT_OURS = (
     "TRUSTED_PROXIES",
     "ALLOW_PRIVATE_NETWORKS",
     "DISCORD_API_URL",
+    "DISCORD_APPLICATION_ID",
+    "DISCORD_BOT_TOKEN",
+    "DISCORD_PUBLIC_KEY",
+    "DISCORD_URL",
     "TELEGRAM_API_URL",
     "POLL_THREADS",
     "POLL_HOST_REQUESTS",
 )
 LOOPBACK = "127.0.0.1"
 PORTS = 50
-LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive", POSTS, f"{PICTURES}/*")
+APPLICATION = "1000000000000000005"
+LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive", POSTS, KEPT_IN, f"{PICTURES}/*")
 
 
 def enter() -> None:
@@ -63,6 +73,7 @@ def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
     """The variables to run with; BIND as given, with the next free port when that one is taken."""
     host, port = env.bind("BIND", "127.0.0.1:8000")
     port = free_port(host, port)
+    services = f"http://{LOOPBACK}:{free_port(LOOPBACK, port + 1)}"
     files = {f"{name}_FILE" for name in NOT_OURS}
     kept = {name: value for name, value in given.items() if name not in NOT_OURS and name not in files}
     return {
@@ -74,9 +85,23 @@ def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
         "EMAIL_URL": "mailbox:",
         # The sample blog is on this machine, and so are the services that its bridges post to.
         "ALLOW_PRIVATE_NETWORKS": f"{LOOPBACK}/32",
-        "DISCORD_API_URL": f"http://{LOOPBACK}:{free_port(LOOPBACK, port + 1)}{DISCORD_API}",
+        "DISCORD_API_URL": f"{services}{DISCORD_API}",
+        "DISCORD_URL": services,
+        **application_settings(),
         "POLL_HOST_GAP": "0",
         "DEFAULT_FROM_EMAIL": "Harbour Notes <letters@harbour.example.org>",
+    }
+
+
+def application_settings() -> dict[str, str]:
+    """A bot of the demo's own: whoever has its key may speak to it as Discord."""
+    key = Ed25519PrivateKey.generate()
+    ours = Application(APPLICATION, key, secrets.token_urlsafe(32))
+    return {
+        KEY_NAME: key.private_bytes_raw().hex(),
+        "DISCORD_APPLICATION_ID": ours.id,
+        "DISCORD_BOT_TOKEN": ours.bot_token,
+        "DISCORD_PUBLIC_KEY": ours.public_key,
     }
 
 

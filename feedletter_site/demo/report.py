@@ -62,7 +62,7 @@ def signpost(urls: Mapping[str, str], user: str, password: str) -> Iterator[str]
     yield f"Reader       {urls['reader']}   the same user and password: three channels, and unread posts"
     yield f"Sample blog  {urls['blog']}"
     yield f"Mastodon     {urls['mastodon']}   where a bridge posts"
-    yield f"Discord      {urls['discord']}   where another does"
+    yield f"Discord      {urls['discord']}   where another does, and where to try the bot: /feed add"
 
 
 def farewell() -> Iterator[str]:

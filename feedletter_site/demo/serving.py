@@ -1,13 +1,13 @@
 """After the replay: what `manage.py up` runs, and the sample blog and the services beside it."""
 
 import sys
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, datetime
 
 from django.conf import settings
 
 from common.clock import utcnow
+from feedletter_site.demo.services import Elsewhere, arguments
 from feedletter_site.management.commands.up import plan
 from feedletter_site.supervisor import ProcessPlan
 from feeds.adding.edit import alter_feed
@@ -16,18 +16,13 @@ from feeds.polling.poll import request_poll
 
 
 def serving_plan(
-    bind: str, *, blog_port: int, services_port: int, bridges: Iterable[str], today: date, live_from: datetime
+    bind: str, *, blog_port: int, services_port: int, elsewhere: Elsewhere, today: date, live_from: datetime
 ) -> ProcessPlan:
-    """What the supervisor keeps running. `bridges` are their pages' addresses, as the services take them."""
+    """What the supervisor keeps running. The services' pages lead `elsewhere`."""
     module = [sys.executable, "-m"]
     blog = [*module, "feedletter_site.demo.server", str(blog_port), today.isoformat(), live_from.isoformat()]
-    services = [
-        *module,
-        "feedletter_site.demo.services",
-        str(services_port),
-        str(settings.DATA_DIR),
-        *bridges,
-    ]
+    told = arguments(services_port, settings.DATA_DIR, elsewhere)
+    services = [*module, "feedletter_site.demo.services", *told]
     usual = plan(bind)
     return replace(usual, commands={"blog": blog, "services": services, **usual.commands})
 

@@ -4,13 +4,15 @@ import json
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 POSTS, PICTURES = "timeline.jsonl", "pictures"
 # A demo that is left running for weeks does not grow.
 MOST_POSTS = 200
+# https://discord.com/developers/docs/reference#snowflakes
+EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,10 @@ class Timeline:
 
     def add(self, service: str, body: dict[str, Any]) -> TimelinePost:
         with self._lock:
-            # Ids grow, as services' do.
-            number = str(1_000_000_000_000_000_000 + self._count)
-            return self._write(TimelinePost(service, number, self.clock().isoformat(), body))
+            # Ids grow, as services' do, and hold the time, as Discord's do.
+            now = self.clock()
+            number = str(((now - EPOCH) // timedelta(milliseconds=1) << 22) + self._count)
+            return self._write(TimelinePost(service, number, now.isoformat(), body))
 
     def change(self, post: TimelinePost, body: dict[str, Any] | None) -> TimelinePost:
         """`body` None takes it away."""

@@ -1,19 +1,16 @@
-"""The pages of the demo's Mastodon and Discord: what bridges posted, as people would see it there."""
+"""The page of the demo's Mastodon: what a bridge posted, as people would see it there."""
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from html import escape
-from typing import Any
 
-from delivery.channels.discord.markup import shown
 from feedletter_site.demo.content.post import ZONE
-from feedletter_site.demo.discord import DISCORD
+from feedletter_site.demo.discord.places import DISCORD
 from feedletter_site.demo.mastodon import ACCOUNT, MASTODON
 from feedletter_site.demo.timeline import PICTURES, Timeline, TimelinePost
 
 SERVICE_NAMES = {MASTODON: "Mastodon", DISCORD: "Discord"}
-PLACES = {MASTODON: f"@{ACCOUNT}", DISCORD: "#harbour-notes"}
+PLACE = f"@{ACCOUNT}"
 POLICY = (
     "default-src 'none'; img-src 'self' http://127.0.0.1:*; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; connect-src 'self'; form-action 'none'; base-uri 'none'"
@@ -22,10 +19,10 @@ LINKS = re.compile(r"https?://[^\s<>]+|#\w+")
 LONGEST_LINK = 40
 TIMELINE_STYLE = """
 :root { color-scheme: light dark; --ink: #22282c; --soft: #5f6a73; --paper: #f4f3ef; --card: #fff;
-  --line: #e2ded4; --link: #1f5f78; --face: #1f5f78; --bar: #5865f2 }
+  --line: #e2ded4; --link: #1f5f78; --face: #1f5f78 }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e3e4e1; --soft: #9aa4ab; --paper: #16191b; --card: #1f2427; --line: #343a3e;
-    --link: #7fbcd3; --face: #2f7a97; --bar: #8b94ff }
+    --link: #7fbcd3; --face: #2f7a97 }
 }
 * { box-sizing: border-box }
 body { margin: 0 auto; max-width: 40rem; padding: 2rem 1rem 4rem; background: var(--paper); color: var(--ink);
@@ -43,16 +40,9 @@ article { background: var(--card); border: 1px solid var(--line); border-radius:
 .by time { margin-left: auto; white-space: nowrap }
 .face { flex: none; display: grid; place-items: center; width: 2.75rem; height: 2.75rem; border-radius: 8px;
   background: var(--face); color: #fff; font-weight: 600 }
-.discord .face { border-radius: 50% }
 .text { white-space: pre-line; margin: 0 0 .75rem }
 .text:last-child { margin-bottom: 0 }
 img { display: block; width: 100%; height: auto; border-radius: 8px }
-.embed { border: 1px solid var(--line); border-left: 4px solid var(--bar); border-radius: 6px;
-  padding: .75rem .9rem }
-.embed p { margin: 0 0 .5rem }
-.embed h2 { font-size: 1.05rem; margin: 0 0 .35rem; line-height: 1.35 }
-.small { color: var(--soft); font-size: .875rem }
-.embed .small:last-child { margin: .6rem 0 0 }
 .nothing { color: var(--soft); text-align: center; padding: 3rem 0 }
 """
 # A page that is looked at takes what has come meanwhile, without moving.
@@ -76,20 +66,18 @@ TIMELINE_FRAME = """<!doctype html>
 """
 
 
-def page(service: str, timeline: Timeline, bridge_url: str) -> str:
+def page(timeline: Timeline, bridge_url: str) -> str:
     """What stands there, the newest first; it goes on by itself."""
-    drawn = _status if service == MASTODON else _message
-    posts = "\n".join(drawn(post, timeline) for post in timeline.posts(service))
-    other = DISCORD if service == MASTODON else MASTODON
-    links = [(f"/{other}/", f"The demo's {SERVICE_NAMES[other]}")]
+    posts = "\n".join(_status(post, timeline) for post in timeline.posts(MASTODON))
+    links = [(f"/{DISCORD}/", "The demo's Discord")]
     if bridge_url:
         links.insert(0, (bridge_url, "The bridge in the admin"))
     return _frame(
-        f"{PLACES[service]} on {SERVICE_NAMES[service]}",
-        f"Not {SERVICE_NAMES[service]} itself: the demo serves this page, where a bridge posts by its API.",
+        f"{PLACE} on Mastodon",
+        "Not Mastodon itself: the demo serves this page, where a bridge posts by its API.",
         posts or '<p class="nothing">Nothing was posted so far.</p>',
         links=links,
-        service=service,
+        service=MASTODON,
     )
 
 
@@ -126,35 +114,13 @@ def _status(post: TimelinePost, timeline: Timeline) -> str:
     warning = f'<p class="text"><b>{escape(body["warning"])}</b></p>' if body.get("warning") else ""
     pictures = "".join(_picture(number, timeline) for number in body.get("pictures", ()))
     text = f'<p class="text">{_linked(body.get("text", ""))}</p>'
-    return _article(post, "Harbour Notes", f"{PLACES[MASTODON]} · automated", warning + text + pictures)
+    return _article(post, "Harbour Notes", f"{PLACE} · automated", warning + text + pictures)
 
 
 def _picture(number: str, timeline: Timeline) -> str:
     found = timeline.find(PICTURES, number)
     alt = found.body.get("alt", "") if found and found.body else ""
     return f'<img src="/pictures/{escape(number)}" alt="{escape(alt)}">'
-
-
-def _message(post: TimelinePost, timeline: Timeline) -> str:
-    body = post.body or {}
-    words = f'<p class="text">{_linked(shown(body["content"]))}</p>' if body.get("content") else ""
-    cards = "".join(_card(card) for card in body.get("embeds", ()))
-    return _article(post, str(body.get("username") or "Harbour Notes"), "App", words + cards)
-
-
-def _card(card: Mapping[str, Any]) -> str:
-    """As Discord draws an embed: author, title, description, picture, foot."""
-    author = card.get("author", {}).get("name", "")
-    title = f'<a href="{_web(card.get("url"))}">{escape(shown(card.get("title", "")))}</a>'
-    image = card.get("image", {}).get("url", "")
-    said = [
-        f'<p class="small">{escape(author)}</p>' if author else "",
-        f"<h2>{title}</h2>",
-        f'<p class="text">{escape(shown(card["description"]))}</p>' if card.get("description") else "",
-        f'<img src="{_web(image)}" alt="">' if image else "",
-        f'<p class="small">{escape(card["footer"]["text"])}</p>' if card.get("footer") else "",
-    ]
-    return f'<div class="embed">{"".join(said)}</div>'
 
 
 def _article(post: TimelinePost, name: str, about: str, content: str) -> str:
@@ -178,10 +144,5 @@ def _linked(text: str) -> str:
             continue
         words = found.partition("://")[2]
         words = f"{words[:LONGEST_LINK]}…" if len(words) > LONGEST_LINK else words
-        parts.append(f'<a href="{_web(found)}">{escape(words)}</a>')
+        parts.append(f'<a href="{escape(found)}">{escape(words)}</a>')
     return "".join([*parts, escape(text[end:])])
-
-
-def _web(url: Any) -> str:
-    """An address that may stand in an attribute; nothing but the web's."""
-    return escape(url) if isinstance(url, str) and url.startswith(("https://", "http://")) else ""

@@ -19,7 +19,7 @@ from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain, Webhook, 
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
 from feedletter_site.demo.bridges import timeline_urls
-from feedletter_site.demo.discord import DISCORD
+from feedletter_site.demo.discord.places import DISCORD
 from feedletter_site.demo.environment import is_demo
 from feedletter_site.demo.mastodon import MASTODON
 from feeds.models import Feed, Item

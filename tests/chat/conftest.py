@@ -16,12 +16,13 @@ def service(settings: Any, loopback_allowed: None) -> Iterator[DiscordService]:
     # Loading all pages takes a process its first seconds.
     _ = get_resolver().url_patterns
     with DiscordService() as running:
-        settings.DISCORD_API_URL = running.base
+        settings.DISCORD_API_URL, settings.DISCORD_URL = running.base, "https://discord.com"
         settings.DISCORD_APPLICATION_ID = APPLICATION
         settings.DISCORD_PUBLIC_KEY = PUBLIC_KEY
         settings.DISCORD_BOT_TOKEN = BOT_TOKEN
         settings.SITE_URL = "https://letters.example"
         yield running
+        assert not running.interactions.faults, "Discord would have refused that"
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def test_the_page_leads_through_the_set_up(admin_client: Client, settings: Any) 
 
 def test_its_button_tells_discord(admin_client: Client, service: DiscordService) -> None:
     admin_client.post("/admin/discord/", {"act": "register"})
-    assert service.application["interactions_endpoint_url"].endswith("/discord/interactions/")
+    assert service.portal.known.application["interactions_endpoint_url"].endswith("/discord/interactions/")
     shown = page(admin_client, "/admin/discord/")
     assert "oauth2/authorize" in shown
     assert "MTA.bot-token" not in shown

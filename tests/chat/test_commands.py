@@ -17,9 +17,10 @@ from tests.delivery.ledger import Clock
 from tests.factories import FeedFactory
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord import CHANNEL, FORUM, GUILD
-from tests.servers.services.discord_client import DiscordClient, DiscordService
+from tests.servers.services.discord_client import APPLICATION, DiscordClient, DiscordService
 
 pytestmark = pytest.mark.django_db(transaction=True)
+MANY = " ".join(f"word{number}" for number in range(51))
 
 
 def add(client: DiscordClient, url: str, **options: Any) -> str:
@@ -188,8 +189,9 @@ def test_stranger_may_not_press_a_public_button(service: DiscordService, ada: Di
 
 def test_a_role_that_was_let_use_the_command_may(service: DiscordService, ada: DiscordClient) -> None:
     some_feeds(1)
-    service.commands["/applications/500000000000000005/commands"] = [{"name": "feed", "id": "80"}]
-    service.grants = [{"id": "80", "permissions": [{"id": "5", "type": 1, "permission": True}]}]
+    known = service.portal.known
+    known.commands[f"/applications/{APPLICATION}/commands"] = [{"name": "feed", "id": "80"}]
+    known.grants = [{"id": "80", "permissions": [{"id": "5", "type": 1, "permission": True}]}]
     helper = DiscordClient(service, person="77", permissions="0", roles=("5",))
     helper.press_id("v1:pause:1")
     answer_due()
@@ -300,8 +302,9 @@ def test_who_may_use_the_command_alone_is_told_how_to_open_a_form(
     service: DiscordService, ada: DiscordClient
 ) -> None:
     some_feeds(1)
-    service.commands["/applications/500000000000000005/commands"] = [{"name": "feed", "id": "80"}]
-    service.grants = [{"id": "80", "permissions": [{"id": "5", "type": 1, "permission": True}]}]
+    place = f"/applications/{APPLICATION}/commands"
+    service.portal.known.commands[place] = [{"name": "feed", "id": "80"}]
+    service.portal.known.grants = [{"id": "80", "permissions": [{"id": "5", "type": 1, "permission": True}]}]
     helper = DiscordClient(service, person="77", permissions="0", roles=("5",))
     helper.command("feed edit", feed="1")
     helper.press("Words")
@@ -314,7 +317,7 @@ def test_who_may_use_the_command_alone_is_told_how_to_open_a_form(
 
 
 @pytest.mark.parametrize(
-    ("keep", "said"), [("*", "star alone"), ('"open', "quotation mark"), ("x" * 61, "60"), ("a b " * 40, "")]
+    ("keep", "said"), [("*", "star alone"), ('"open', "quotation mark"), ("x" * 61, "60"), (MANY, "50 words")]
 )
 def test_a_filter_has_bounds(keep: str, said: str, ada: DiscordClient) -> None:
     some_feeds(1)

@@ -202,7 +202,7 @@ def test_an_expired_token_ends_it_and_the_feed_is_there(
     service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
     ada.command("feed add", url=serve_feed(site))
-    service.expired.add(ada.token)
+    service.interactions.clock = lambda: utcnow() + timedelta(minutes=16)
     answer_due()
     row = Interaction.objects.get()
     assert row.state == Interaction.State.DONE
@@ -233,7 +233,7 @@ def test_a_server_that_removed_the_bot_is_noticed(
     service: DiscordService, ada: DiscordClient, site: FeedServer, rounds: Rounds
 ) -> None:
     add(ada, serve_feed(site), start="0")
-    del service.guilds[GUILD]
+    del service.portal.known.guilds[GUILD]
     service.channels.clear()
     rounds(2)
     serve_feed(site, posts=4, began=rounds.now - timedelta(hours=4))

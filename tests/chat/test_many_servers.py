@@ -1,55 +1,172 @@
-"""A post of a feed that many servers have goes into each of their channels once, and is read once."""
+"""A thousand servers: each of their feeds is read once for all of them, a post is everywhere soon, once."""
 
-from datetime import timedelta
+import logging
+import os
+import time
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
 from chat.guilds.account import ensure_account
+from chat.guilds.feeds import TIMING
 from chat.models import BotFeed, Guild, GuildFeed
+from common.clock import utcnow
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
 from delivery.models import Delivery
-from feeds.models import Feed, Item
+from feeds.models import Feed
+from feeds.polling.poll import poll_due
 from subscriptions.collections.assign import assign_final
-from subscriptions.models import Subscribable
-from tests.delivery.ledger import Clock
-from tests.factories import NOW, DestinationFactory, FeedFactory, ItemFactory, SubscriptionFactory
+from subscriptions.models import Destination, Subscribable, Subscription
+from tests.chat.sites import serve_feed
+from tests.servers.api_server import Reply, Request
+from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord_client import DiscordService
 
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
-SERVERS = 60
+SERVERS, FEEDS_EACH, FEEDS, FOLLOWERS = 1_000, 3, 500, 200
+FIRST_CHANNEL = 1_300_000_000_000_000_000
+# https://discord.com/developers/docs/topics/rate-limits#global-rate-limit
+MOST_A_SECOND = 50
+SOON = 30.0
 
 
-def test_sixty_servers_get_a_post_once_each(service: DiscordService) -> None:
-    ensure_account(now=NOW)
-    feed = FeedFactory(fetched_through=NOW, first_polled_at=NOW)
-    BotFeed.objects.create(feed=feed)
-    for number in range(SERVERS):
-        channel = str(1_300_000_000_000_000_000 + number)
-        service.channels[channel] = str(900 + number)
-        guild = Guild.objects.create(pk=900 + number)
-        bridge = Subscribable.objects.create(name=f"discord-{number}", title="Bees", channel="discord_bot")
-        bridge.feeds.add(feed)
-        config = {"account": "discord", "channel_id": channel, "guild_id": str(guild.pk), "channel_type": "0"}
-        to = DestinationFactory(kind="discord_bot", core=f"discord/{channel}", config=config)
-        SubscriptionFactory(subscribable=bridge, destination=to)
-        GuildFeed.objects.create(
-            guild=guild,
-            number=1,
-            subscribable=bridge,
-            feed=feed,
-            channel_id=int(channel),
-            added_by=1,
-            interaction_id=number,
+class MovedClock:
+    """It goes on, from a moment that it is put forward to."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return utcnow() + self.ahead
+
+
+@pytest.fixture
+def site() -> Any:
+    with FeedServer() as server:
+        yield server
+
+
+def feeds_of(server: int) -> list[int]:
+    """Every fifth server has the first feed; the others are spread evenly."""
+    others = [1 + (server * FEEDS_EACH + nth) % (FEEDS - 1) for nth in range(FEEDS_EACH)]
+    return [0, *others[1:]] if server % (SERVERS // FOLLOWERS) == 0 else others
+
+
+def thousand_servers(site: FeedServer, service: DiscordService) -> None:
+    """Rows as adding makes them."""
+    addresses = [serve_feed(site, f"/{number}.xml", title=f"Feed {number}") for number in range(FEEDS)]
+    host = site.url("/").split("/")[2]
+    feeds = Feed.objects.bulk_create(Feed(url=url, host=host, title=url, **TIMING) for url in addresses)
+    BotFeed.objects.bulk_create(BotFeed(feed=feed) for feed in feeds)
+    guilds = Guild.objects.bulk_create(Guild(pk=900 + number) for number in range(SERVERS))
+    pairs = [(guild, feed) for number, guild in enumerate(guilds) for feed in feeds_of(number)]
+    bridges = Subscribable.objects.bulk_create(
+        Subscribable(
+            name=f"discord-{place}",
+            title=f"Feed {feed}",
+            channel="discord_bot",
+            visibility="private",
+            sign_up="closed",
         )
-    ItemFactory(feed=feed, title="News", final_at=NOW)
-    assert Feed.objects.count() == 1
-    clock = Clock(NOW)
-    assert assign_final(clock=clock) == 1
+        for place, (_, feed) in enumerate(pairs)
+    )
+    Subscribable.feeds.through.objects.bulk_create(
+        Subscribable.feeds.through(subscribable=bridge, feed=feeds[feed])
+        for bridge, (_, feed) in zip(bridges, pairs, strict=True)
+    )
+    channels = [str(FIRST_CHANNEL + place) for place in range(len(pairs))]
+    service.channels |= {channel: str(guild.pk) for channel, (guild, _) in zip(channels, pairs, strict=True)}
+    places = Destination.objects.bulk_create(
+        Destination(
+            kind="discord_bot",
+            core=f"discord/{channel}",
+            label=channel,
+            config={
+                "account": "discord",
+                "channel_id": channel,
+                "guild_id": str(guild.pk),
+                "channel_type": "0",
+            },
+        )
+        for channel, (guild, _) in zip(channels, pairs, strict=True)
+    )
+    Subscription.objects.bulk_create(
+        Subscription(subscribable=bridge, destination=to, status="confirmed", confirmed_at=utcnow())
+        for bridge, to in zip(bridges, places, strict=True)
+    )
+    GuildFeed.objects.bulk_create(
+        GuildFeed(
+            guild=guild,
+            number=place,
+            subscribable=bridge,
+            feed=feeds[feed],
+            channel_id=int(channels[place]),
+            added_by=1,
+            interaction_id=place,
+        )
+        for place, (bridge, (guild, feed)) in enumerate(zip(bridges, pairs, strict=True))
+    )
+
+
+def timed(service: DiscordService) -> list[float]:
+    """The moments, in seconds, at which requests come to Discord from now on."""
+    moments: list[float] = []
+    usual = service.answer
+
+    def answer(request: Request) -> Reply:
+        moments.append(time.monotonic())
+        return usual(request)
+
+    service.answer = answer  # type: ignore[method-assign]
+    return moments
+
+
+def busiest_second(moments: list[float]) -> int:
+    return max(sum(1 for other in moments if 0 <= other - moment < 1) for moment in moments)
+
+
+def paths(site: FeedServer, since: int) -> Counter[str]:
+    return Counter(request.path for request in site.requests[since:])
+
+
+def test_a_thousand_servers_share_what_is_read_and_get_a_post_soon(
+    service: DiscordService, site: FeedServer
+) -> None:
+    ensure_account(now=utcnow())
+    thousand_servers(site, service)
+    assert GuildFeed.objects.count() == SERVERS * FEEDS_EACH
+    assert GuildFeed.objects.values("feed").distinct().count() == FEEDS
+    assert GuildFeed.objects.filter(feed=Feed.objects.first()).count() == FOLLOWERS
+    clock = MovedClock()
+
+    # Twice all of them, a week apart: once each.
+    for _ in range(2):
+        before = len(site.requests)
+        poll_due(clock=clock)
+        assert set(paths(site, before).values()) == {1}
+        assert len(site.requests) - before == FEEDS
+        clock.ahead += timedelta(days=7)
+
+    serve_feed(site, "/0.xml", posts=4, title="Feed 0", began=clock() - timedelta(hours=4))
+    while not Feed.objects.filter(items__final_at__isnull=False, items__title="Post 4").exists():
+        poll_due(clock=clock)
+        clock.ahead += timedelta(minutes=6)
+    assert service.messages == []
+    moments, began, worked = timed(service), time.monotonic(), time.process_time()
+    assign_final(clock=clock)
     complete_due(clock=clock)
-    for _ in range(30):
+    while Delivery.objects.waiting().exists():
         send_due(clock=clock)
-        clock.now += timedelta(seconds=1)
-    assert not Delivery.objects.exclude(state="sent").exists()
-    assert len({message["channel_id"] for message in service.messages}) == len(service.messages) == SERVERS
-    assert Item.objects.get().state == Item.State.CLEARED
+    took = max(moments) - began
+
+    assert len(service.messages) == FOLLOWERS
+    assert len({message["channel_id"] for message in service.messages}) == FOLLOWERS
+    worked = time.process_time() - worked
+    said = f"{took:.1f} s, {worked:.1f} s of CPU, {busiest_second(moments)} requests in the busiest second"
+    logging.getLogger(__name__).warning("a post in %s channels: %s", FOLLOWERS, said)
+    assert busiest_second(moments) <= MOST_A_SECOND
+    # Others may use this machine meanwhile.
+    assert took / max(1, os.getloadavg()[0] / (os.cpu_count() or 1)) < SOON

@@ -30,9 +30,12 @@ def test_it_puts_commands_addresses_and_the_account(service: DiscordService) -> 
     done = registered()
     assert done["changed"] == ["commands", "addresses"]
     assert "permissions=274877991936" in done["invite_link"]
-    assert service.application["interactions_endpoint_url"] == "https://letters.example/discord/interactions/"
-    assert service.application["event_webhooks_status"] == 2
-    (feed, feeds) = service.commands[f"/applications/{APPLICATION}/commands"]
+    assert (
+        service.portal.known.application["interactions_endpoint_url"]
+        == "https://letters.example/discord/interactions/"
+    )
+    assert service.portal.known.application["event_webhooks_status"] == 2
+    (feed, feeds) = service.portal.known.commands[f"/applications/{APPLICATION}/commands"]
     assert (feed["default_member_permissions"], feeds["default_member_permissions"]) == ("32", None)
     assert {one["name"] for one in feed["options"]} >= {"add", "remove", "why", "digest", "settings"}
     assert ServiceAccount.objects.get().name == "discord"
@@ -47,7 +50,7 @@ def test_a_second_time_changes_nothing(service: DiscordService) -> None:
 
 def test_commands_may_be_tried_in_one_server(service: DiscordService) -> None:
     registered("--guild", "70070")
-    assert list(service.commands) == [f"/applications/{APPLICATION}/guilds/70070/commands"]
+    assert list(service.portal.known.commands) == [f"/applications/{APPLICATION}/guilds/70070/commands"]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,7 @@ def test_what_is_wrong_is_said_and_nothing_changes(
 
 def test_descriptions_are_in_all_languages(service: DiscordService) -> None:
     registered()
-    (feed, _) = service.commands[f"/applications/{APPLICATION}/commands"]
+    (feed, _) = service.portal.known.commands[f"/applications/{APPLICATION}/commands"]
     for option in feed["options"]:
         words = option["description_localizations"]
         assert set(words) == {"de", "es-ES", "fr", "pt-BR"}

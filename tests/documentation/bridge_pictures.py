@@ -13,16 +13,16 @@ from delivery.models import RemotePost, ServiceAccount
 from feedletter_site.demo.blog import Blog
 from feedletter_site.demo.bridges import DemoBridge, demo_bridges, services_url
 from feedletter_site.demo.content.post import ZONE
-from feedletter_site.demo.discord import API
+from feedletter_site.demo.discord.places import API
 from feedletter_site.demo.replay import VirtualClock, beginning, replay, steps
 from feedletter_site.demo.services import ServicesServer
-from feedletter_site.demo.timeline import Timeline
 from feeds.adding.add import add_feed
 from feeds.models import Feed
 from subscriptions.models import Destination, Subscribable
 from tests.documentation.demo_pictures import BLOG, NamedBlog, admin_page
 from tests.documentation.shots import Shot, Shots
 from tests.documentation.stage import Stage
+from tests.servers.services.discord_client import OURS
 
 INSTANCE = "https://mastodon.example"
 # What has been posted, and what is being set up.
@@ -36,7 +36,7 @@ def scene(stage: Stage) -> Iterator[None]:
     end = stage.clock.now
     blog = Blog(end.astimezone(ZONE).date())
     server = NamedBlog(blog, stage.clock)
-    services = ServicesServer(Timeline(stage.folder, stage.clock), port=0)
+    services = ServicesServer(stage.folder, stage.clock, application=OURS, port=0)
     settings.DISCORD_API_URL = f"http://127.0.0.1:{services.server_port}{API}"
     stage.clock.now = max(beginning(end), end - REPLAYED)
     with server.in_thread(), services.in_thread():

@@ -1,14 +1,12 @@
 """A worker is killed while Twilio takes its message: looked up, it is sent once."""
 
-import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.load.installation import Installation, sqlite_installation
-from tests.servers.api_server import Reply, Request
+from tests.servers.killers import Killer
 from tests.servers.services.twilio import VALUES, Twilio
 
 pytestmark = pytest.mark.slow
@@ -45,23 +43,8 @@ print(*Delivery.objects.values_list("state", "remote_id"))
 """
 
 
-class Killing(Twilio):
-    """Kills whoever posts, `before` the message is taken or after it; nobody gets an answer."""
-
-    before = False
-
-    def __init__(self, mark: Path) -> None:
-        super().__init__()
-        self.mark, self.kills = mark, 1
-
-    def answer(self, request: Request) -> Reply:
-        if request.method != "POST" or not self.kills:
-            return super().answer(request)
-        self.kills -= 1
-        if not self.before:
-            super().answer(request)
-        os.kill(int(self.mark.read_text()), signal.SIGKILL)
-        return Reply(hangs_up=True)
+class KillingTwilio(Killer, Twilio):
+    pass
 
 
 @pytest.fixture
@@ -76,8 +59,8 @@ def test_a_kill_between_post_and_record_makes_one_message(
     installation: Installation, tmp_path: Path, before: bool
 ) -> None:
     mark = tmp_path / "pid"
-    with Killing(mark) as twilio:
-        twilio.before = before
+    with KillingTwilio() as twilio:
+        twilio.before, twilio.mark = before, mark
 
         def send(minutes: int) -> str:
             text = SEND.format(url=twilio.url, mark=str(mark), minutes=minutes)

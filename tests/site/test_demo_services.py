@@ -14,8 +14,8 @@ from delivery.channels.base import Deletes, Edits, LaneFacts, Permanent, Sent
 from delivery.channels.pictures import forget_pictures
 from delivery.letter import Letter, Recipient
 from feedletter_site.demo.bridges import demo_bridges
-from feedletter_site.demo.discord import API
-from feedletter_site.demo.services import ServicesServer
+from feedletter_site.demo.discord.places import API
+from feedletter_site.demo.services import Elsewhere, ServicesServer
 from feedletter_site.demo.timeline import MOST_POSTS, Timeline
 from feedletter_site.monitoring import attention
 from feeds.parsing.entry import Media
@@ -23,6 +23,7 @@ from tests.contracts.bridge import MARKUP, entry, letter
 from tests.contracts.channel import NOW
 from tests.pictures import octets_of
 from tests.servers.picture_host import PictureHost
+from tests.servers.services.discord_client import OURS
 
 pytestmark = pytest.mark.usefixtures("loopback_allowed")
 SERVICES = ("mastodon", "discord")
@@ -31,8 +32,8 @@ SERVICES = ("mastodon", "discord")
 @pytest.fixture
 def services(tmp_path: Path, settings: Any) -> Iterator[ServicesServer]:
     forget_pictures()
-    timeline = Timeline(tmp_path, lambda: NOW)
-    server = ServicesServer(timeline, port=0, bridges={"discord": "http://127.0.0.1:9/admin/7/"})
+    elsewhere = Elsewhere(discord="http://127.0.0.1:9/admin/7/")
+    server = ServicesServer(tmp_path, lambda: NOW, application=OURS, port=0, elsewhere=elsewhere)
     settings.DISCORD_API_URL = f"http://127.0.0.1:{server.server_port}{API}"
     with server.in_thread():
         yield server
@@ -73,7 +74,7 @@ def test_what_a_bridge_posts_is_shown_corrected_and_taken_back(
     assert "Bees in town" not in shown
     for _ in range(2):
         assert isinstance(session.delete(corrected, remote_id=outcome.remote_id, parts=(), now=NOW), Sent)
-    assert "Nothing was posted so far" in page(services, f"/{service}/")
+    assert "Wasps in town" not in page(services, f"/{service}/")
 
 
 def test_the_same_key_is_one_status_and_leads_there(services: ServicesServer) -> None:

@@ -125,12 +125,14 @@ class BotSession(DiscordSession):
                 client, self._channel(message), lambda answer: answer.at("last_message_id")
             )
         except Failed as failed:
-            # The account stops, and what is unknown stays unknown.
-            if isinstance(failed.outcome, Temporary) and failed.outcome.stops_account:
-                return failed.outcome
-            why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
-            text = f"Whether the post went out could not be looked up. {why}"
-            return Ambiguous(text, holds=isinstance(failed.outcome, Permanent))
+            why = failed.outcome
+            # Nobody can ask now, which is not the message's fault: what is unknown stays unknown, and the
+            # message keeps its place before later ones.
+            if isinstance(why, Temporary) and (why.stops_account or why.stops_lane):
+                return replace(why, suspect=False)
+            words = "" if isinstance(why, Sent) else why.text
+            text = f"Whether the post went out could not be looked up. {words}"
+            return Ambiguous(text, holds=isinstance(why, Permanent))
         since = begun_at - CLOCKS_DIFFER
         for found in newest:
             author, is_recent = found.get("author"), _posted_at(found["id"]) >= since
@@ -141,8 +143,8 @@ class BotSession(DiscordSession):
         reaches_back = len(newest) < MESSAGES_LOOKED_AT or _posted_at(newest[-1]["id"]) < since
         if is_told_all and reaches_back:
             return None
-        why = "it is too long ago" if is_told_all else "the bot may not read the channel's message history"
-        return Ambiguous(f"Whether the post went out could not be looked up: {why}.", holds=True)
+        hidden = "it is too long ago" if is_told_all else "the bot may not read the channel's message history"
+        return Ambiguous(f"Whether the post went out could not be looked up: {hidden}.", holds=True)
 
     def _ask(self, client: ApiClient, url: str, read: Callable[[ApiResponse], T]) -> T:
         return client.call("GET", url, headers=self.headers(), read=read)

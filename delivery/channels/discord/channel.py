@@ -58,9 +58,9 @@ class DiscordChannel(_Discord):
 class DiscordBotChannel(_Discord):
     key = "discord_bot"
     crash_policy = CrashPolicy.LOOK_UP
-    lane = LaneDefaults(spacing_seconds=1.0)
-    # 50 requests a second are a bot's limit.
-    account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=45.0, burst=45)
+    lane = LaneDefaults(spacing_seconds=2.0)
+    # 50 requests in any second are a bot's limit: what a full bucket gives at once, and what a second adds.
+    account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=40.0, burst=10)
 
     def connect(self, lane: LaneFacts) -> BotSession:
         return BotSession(lane.credentials.get("token", ""), base=settings.DISCORD_API_URL)

@@ -112,5 +112,5 @@ def snowflake(said: Any) -> str:
 
 def sent(guild: str, channel: str, message: str) -> Sent:
     """What stands there now. Its id names the channel, too: in a forum that is a thread of its own."""
-    url = f"https://discord.com/channels/{guild}/{channel}/{message}" if guild else ""
+    url = f"{settings.DISCORD_URL}/channels/{guild}/{channel}/{message}" if guild else ""
     return Sent(remote_id=f"{channel}/{message}", url=url)

@@ -11,21 +11,22 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.urls import reverse
 
 from common.cli.commands import FeedletterCommand, Printed
 from common.clock import utcnow
 from feedletter_site import env
 from feedletter_site.demo import environment, report
 from feedletter_site.demo.blog import Blog
+from feedletter_site.demo.bot import register_bot
 from feedletter_site.demo.bridges import BRIDGED, admin_urls, connect_all, posts_of_bridges, timeline_urls
 from feedletter_site.demo.content.post import ZONE
 from feedletter_site.demo.newsletters import define_all
 from feedletter_site.demo.reader import begin_to_read
 from feedletter_site.demo.replay import WEEKS, Tally, VirtualClock, beginning, replay, steps, weeks
 from feedletter_site.demo.server import BlogServer
-from feedletter_site.demo.services import ServicesServer
+from feedletter_site.demo.services import Elsewhere, ServicesServer, application_here
 from feedletter_site.demo.serving import go_live, serving_plan
-from feedletter_site.demo.timeline import Timeline
 from feedletter_site.management.commands.up import refuse_taken
 from feedletter_site.supervisor import ProcessPlan, become
 from feeds.adding.add import add_feed
@@ -58,17 +59,20 @@ class Command(FeedletterCommand):
         clock = VirtualClock(beginning(now))
         blog = Blog(now.astimezone(ZONE).date())
         server = BlogServer(blog, clock)
-        timeline = Timeline(Path(settings.DATA_DIR), clock)
         services_port = urlsplit(settings.DISCORD_API_URL).port or 0
-        services = ServicesServer(timeline, port=services_port)
+        folder = Path(settings.DATA_DIR)
+        services = ServicesServer(folder, clock, application=application_here(), port=services_port)
         with server.in_thread() as blog_url, services.in_thread():
             feed = self.set_up(blog_url, clock.now)
             began = time.monotonic()
             tally = self.replay(steps(now, blog.moments()), clock, now, feed)
             begin_to_read(admin, feed, blog_url, clock=clock)
+            seconds = time.monotonic() - began
+            clock.now = utcnow()
+            register_bot(now=clock.now)
         go_live(feed)
         self.plan = self.live_plan(server.server_port, services_port, blog)
-        return self.tell(tally, time.monotonic() - began, f"{blog_url}/", password)
+        return self.tell(tally, seconds, f"{blog_url}/", password)
 
     def set_up(self, blog_url: str, now: datetime) -> Feed:
         feed = add_feed(url=f"{blog_url}/feed.xml", now=now)
@@ -97,11 +101,17 @@ class Command(FeedletterCommand):
 
     def live_plan(self, blog_port: int, services_port: int, blog: Blog) -> ProcessPlan:
         host, port = settings.BIND
+        mastodon, discord = (f"{settings.SITE_URL}{url}" for url in admin_urls())
         return serving_plan(
             f"{host}:{port}",
             blog_port=blog_port,
             services_port=services_port,
-            bridges=[f"{settings.SITE_URL}{url}" for url in admin_urls()],
+            elsewhere=Elsewhere(
+                mastodon=mastodon,
+                discord=discord,
+                bot=f"{settings.SITE_URL}{reverse('discord_set_up')}",
+                blog=f"http://127.0.0.1:{blog_port}/",
+            ),
             today=blog.today,
             live_from=utcnow(),
         )

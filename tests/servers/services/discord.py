@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from feedletter_site.demo.discord.limits import InvalidBody, refuse_post
 from tests.servers.api_server import ApiServer, Reply, Request
 from tests.servers.consent import App, Consent
 
@@ -213,18 +214,12 @@ class Discord(ApiServer):
         return Reply(body=found[0])
 
     def _refusal(self, body: dict[str, Any]) -> Reply | None:
-        allowed, cards = body.get("allowed_mentions"), body.get("embeds") or []
-        roles = allowed.get("roles", []) if isinstance(allowed, dict) else []
-        if not isinstance(allowed, dict) or allowed.get("parse") != [] or len(roles) > 100:
-            return _error(400, 2, "The fake wants allowed_mentions that allow nothing by themselves")
-        content = body.get("content", "")
-        if not content and not cards:
-            return _error(400, 50006, "Cannot send an empty message")
-        if self.takes_no_cards and cards:
+        try:
+            refuse_post(body)
+        except InvalidBody as error:
+            return _error(400, error.code, str(error), {"content": {"_errors": []}})
+        if self.takes_no_cards and body.get("embeds"):
             return _error(400, 50035, "Invalid Form Body", {"embeds": {"0": "no"}})
-        wrong = len(content) > 2000 or len(cards) > 10 or any(map(_is_wrong_card, cards))
-        if wrong or body.get("flags", 0) & ~(4 | 4096):
-            return _error(400, 50035, "Invalid Form Body", {"content": {"_errors": []}})
         return None
 
     def _threads_refusal(self, body: dict[str, Any], name: str | None) -> Reply | None:
@@ -246,19 +241,6 @@ class Discord(ApiServer):
         message = {**kept, "id": number, "channel_id": channel, "author": {"id": author}}
         self.messages.append({"content": "", "embeds": [], **message})
         return self.messages[-1]
-
-
-def _is_wrong_card(card: Mapping[str, Any]) -> bool:
-    """By https://discord.com/developers/docs/resources/message#embed-object-embed-limits."""
-    author, footer = card.get("author", {}).get("name", ""), card.get("footer", {}).get("text", "")
-    texts = [card.get("title", ""), card.get("description", ""), author, footer]
-    addresses = [card.get("url", ""), card.get("image", {}).get("url", "")]
-    return (
-        any(len(text) > most for text, most in zip(texts, (256, 4096, 256, 2048), strict=True))
-        or sum(map(len, texts)) > 6000
-        or any(url and not re.fullmatch(r"https?://\S{1,2040}", url) for url in addresses)
-        or datetime.fromisoformat(card["timestamp"]).tzinfo is None
-    )
 
 
 def _error(status: int, code: int, message: str, errors: Any = None) -> Reply:

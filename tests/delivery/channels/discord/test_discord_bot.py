@@ -117,7 +117,6 @@ class TestAfterAnInterruptedTry:
     @pytest.mark.parametrize(
         ("said", "holds"),
         [
-            (Reply(503), False),
             (Reply(200, {"messages": []}), False),
             (Reply(403, {"message": "Missing Access", "code": 50001}), True),
         ],
@@ -129,6 +128,15 @@ class TestAfterAnInterruptedTry:
         outcome = post(discord, begun_at=NOW)
         assert isinstance(outcome, Ambiguous)
         assert outcome.holds is holds
+        assert discord.messages == []
+
+    def test_while_discord_is_down_the_lane_waits_and_it_stays_unknown(self, discord: Discord) -> None:
+        discord.paths[f"/api/v10/channels/{CHANNEL}/messages"] = Reply(503)
+        outcome = post(discord, begun_at=NOW)
+        assert isinstance(outcome, Temporary)
+        assert outcome.stops_lane
+        # Of one that is suspected, the ledger would think that this session had dealt with it.
+        assert not outcome.suspect
         assert discord.messages == []
 
     def test_a_token_that_was_revoked_meanwhile_stops_the_account(self, discord: Discord) -> None:
@@ -346,7 +354,8 @@ class TestKind:
         lanes = [lane_for(kind="discord_bot", core=f"bees/{channel}") for channel in (CHANNEL, "12345")]
         [parent] = {lane.parent for lane in lanes}
         assert parent is not None
-        assert (parent.account, parent.rate, parent.serial) == ("bees", 45.0, False)
+        assert (parent.account, parent.rate, parent.serial) == ("bees", 40.0, False)
+        assert (parent.rate or 0) + (parent.burst or 0) <= 50, "what may go in the busiest second"
         assert all(lane.serial for lane in lanes)
         assert facts_of(lanes[0]).credentials == {"token": BOT_TOKEN}
 

@@ -1,0 +1,17 @@
+"""The demo's Discord: one server, its channels, who is there."""
+
+from collections.abc import Mapping
+
+DISCORD = "discord"
+API = "/api/v10"
+GUILD, GUILD_NAME = "1000000000000000009", "The harbour"
+CHANNEL = "1000000000000000002"
+# Text channels, by id; a webhook of the demo's posts to the first.
+CHANNELS: Mapping[str, str] = {
+    CHANNEL: "harbour-notes",
+    "1000000000000000003": "news",
+    "1000000000000000004": "bot-log",
+}
+ADA, ADA_NAME = "1000000000000000042", "Ada"
+ROLES: Mapping[str, str] = {"1000000000000000051": "Early risers", "1000000000000000052": "Ferry crew"}
+BOT_NAME = "Feedletter"

@@ -1,0 +1,173 @@
+"""The Discord bot's whole way, on the demo's Discord: from the invitation to the end of a feed."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chat.interactions.work import answer_due
+from chat.models import Guild, GuildFeed
+from chat.registration import register
+from common.clock import utcnow
+from feedletter_site.demo.discord.places import API, GUILD, GUILD_NAME
+from feedletter_site.demo.services import Elsewhere, ServicesServer
+from subscriptions.models import Subscribable
+from tests.chat.sites import serve_feed, serve_page
+from tests.chat.test_journey import Rounds
+from tests.e2e.browser.screens import look_at
+from tests.servers.feed_server import FeedServer
+from tests.servers.services.discord_client import OURS
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("loopback_allowed"),
+]
+
+
+@pytest.fixture
+def discord(tmp_path: Path, site: str, settings: Any) -> Iterator[str]:
+    """The address of the demo's Discord, which knows nothing of us yet."""
+    elsewhere = Elsewhere(bot=f"{site}/admin/discord/", blog="http://blog.example/")
+    server = ServicesServer(tmp_path, utcnow, application=OURS, port=0, elsewhere=elsewhere)
+    settings.DISCORD_URL = f"http://127.0.0.1:{server.server_port}"
+    settings.DISCORD_API_URL = f"{settings.DISCORD_URL}{API}"
+    settings.DISCORD_APPLICATION_ID, settings.DISCORD_PUBLIC_KEY = OURS.id, OURS.public_key
+    settings.DISCORD_BOT_TOKEN = OURS.bot_token
+    with server.in_thread():
+        yield settings.DISCORD_URL
+
+
+class Desk:
+    """A person in a channel."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+
+    def says(self, line: str) -> None:
+        self.page.locator("#line").fill(line)
+        self._clicks(self.page.get_by_role("button", name="Send"))
+
+    def sees(self, words: str, *, name: str = "") -> None:
+        """Sooner or later; without script after a look."""
+        if self.page.is_plain:
+            self.page.reload()
+        self.page.get_by_text(words).first.wait_for()
+        if name:
+            look_at(self.page, name)
+
+    def presses(self, button: str) -> None:
+        """Of the newest message that has it."""
+        self._clicks(self.page.locator(".log").get_by_role("button", name=button).first)
+
+    def _clicks(self, button: Any) -> None:
+        """Until the bot has answered."""
+        with self.page.expect_response(lambda response: response.request.method == "POST"):
+            button.click()
+        self.page.wait_for_load_state()
+
+
+def invited(page: Any, site: str, discord: str) -> None:
+    """By the admin's page, which leads to Discord and, with a yes, into a channel."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("ada", "ada@example.org"))
+    cookie = {"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}
+    if page.is_plain:
+        # The admin's menus need scripts.
+        register(now=utcnow())
+        page.goto(f"{discord}/discord/news/")
+        look_at(page, "discord-before")
+        page.get_by_role("link", name="Add Feedletter").click()
+    else:
+        page.context.add_cookies([cookie])
+        page.goto(f"{site}/admin/discord/")
+        page.get_by_role("button", name="Tell Discord").click()
+        page.get_by_text("is set up").wait_for()
+        page.get_by_role("link", name="oauth2/authorize").click()
+    page.get_by_role("heading", name="Feedletter").wait_for()
+    look_at(page, "discord-invitation")
+    page.get_by_role("button", name="Authorize").click()
+    page.wait_for_url("**/discord/news/")
+    assert (Guild.objects.get().pk, Guild.objects.get().name) == (int(GUILD), GUILD_NAME)
+
+
+def test_from_the_invitation_to_the_end_of_a_feed(page: Any, site: str, discord: str) -> None:
+    desk, rounds = Desk(page), Rounds()
+    with FeedServer() as blog:
+        serve_feed(blog, "/news.xml", title="News of bees")
+        serve_feed(blog, "/talk.xml", title="Talk of bees")
+        home = serve_page(blog, "/news.xml", "/talk.xml")
+        invited(page, site, discord)
+        desk.sees("is on this server now", name="discord-joined")
+
+        desk.says(f"/feed add url:{home}")
+        desk.sees("Feedletter is thinking", name="discord-thinking")
+        assert answer_due() == 1
+        desk.sees("2 feeds were found", name="discord-which")
+        desk.presses("News of bees")
+        assert answer_due() == 1
+        desk.sees("from now on", name="discord-card")
+        assert GuildFeed.objects.get().subscribable.title == "News of bees"
+
+        rounds(2)
+        began = rounds.now
+        serve_feed(blog, "/news.xml", posts=4, title="News of bees", began=began)
+        rounds(5)
+        desk.sees("The text of post 4", name="discord-post")
+
+        desk.presses("Filter")
+        page.get_by_role("dialog").wait_for()
+        look_at(page, "discord-form")
+        page.get_by_label("Post only what has one of these").fill('honey "queen bee"')
+        page.get_by_role("button", name="Submit").click()
+        desk.sees("posts only what has one of")
+
+        desk.says("/feed digest feed:1 when:daily hour:24")
+        page.get_by_text("hour: a number from 0 to 23.").wait_for()
+        desk.says("/feed digest feed:1 when:daily hour:8 zone:Europe/Berlin")
+        desk.sees("posts a digest each day at 8:00")
+        assert Subscribable.objects.get().arrangement == "daily"
+
+        desk.says("/feed why feed:1")
+        desk.sees("The latest posts of", name="discord-why")
+
+        desk.says("/feed remove feed:1")
+        desk.sees("What waits is not posted any more")
+        desk.presses("Remove")
+        desk.sees("was removed", name="discord-removed")
+        assert not GuildFeed.objects.present().exists()
+
+
+def test_choices_while_somebody_types(page: Any, site: str, discord: str) -> None:
+    if page.is_plain:
+        pytest.skip("Without script there is the browser's own list.")
+    invited(page, site, discord)
+    line, choices = page.locator("#line"), page.get_by_role("option")
+    line.press_sequentially("/fe")
+    choices.filter(has_text="/feed digest").wait_for()
+    look_at(page, "discord-choices")
+    line.press_sequentially("ed add")
+    page.keyboard.press("Tab")
+    choices.filter(has_text="url").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Tab")
+    choices.filter(has_text="#bot-log").click()
+    assert line.input_value() == "/feed add channel:#bot-log "
+    page.keyboard.press("Escape")
+    page.keyboard.press("Enter")
+    page.get_by_text("url: this option is required.").wait_for()
+    with FeedServer() as blog:
+        line.fill(f"/feed add url:{serve_feed(blog, title='Bees of the town')}")
+        page.keyboard.press("Enter")
+        page.get_by_text("is thinking").wait_for()
+        answer_due()
+        page.get_by_text("from now on").wait_for()
+    line.fill("/feed why feed:")
+    # What the bot itself says.
+    line.press_sequentially("tow")
+    choices.filter(has_text="1 · Bees of the town").click()
+    assert line.input_value() == "/feed why feed:1 "

@@ -1,0 +1,239 @@
+"""The demo's Discord: it reads lines, signs, waits three seconds, and believes tokens for fifteen minutes."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chat.commands.definitions import commands
+from chat.rules.signatures import is_signed
+from feedletter_site.demo.answer import ApiRequest
+from feedletter_site.demo.discord import interactions as ours
+from feedletter_site.demo.discord.api import DiscordApi
+from feedletter_site.demo.discord.interactions import EXPIRED, UNKNOWN_WEBHOOK, Interactions, NoAnswer
+from feedletter_site.demo.discord.limits import COMMAND
+from feedletter_site.demo.discord.markup import drawn
+from feedletter_site.demo.discord.pages import DiscordPages
+from feedletter_site.demo.discord.places import CHANNEL, CHANNELS, DISCORD, GUILD, GUILD_NAME
+from feedletter_site.demo.discord.portal import Portal
+from feedletter_site.demo.discord.typed import BadLine, read_line, suggestions
+from feedletter_site.demo.timeline import Timeline
+from tests.factories import NOW
+from tests.servers.services.discord_client import OURS
+
+MESSAGE = {"content": "Hello", "allowed_mentions": {"parse": []}, "flags": 64}
+NEWS = "1000000000000000003"
+HALF_TYPED = ["/feed add channel:", "/feed add a.example st", "/feed why feed:x ", "/feed digest when:da"]
+HERE = f"/discord/{CHANNELS[CHANNEL]}/"
+
+
+class Program:
+    """Answers interactions as it is told."""
+
+    def __init__(self, **answer: Any) -> None:
+        self.answer = answer
+        self.asked: list[tuple[bytes, Mapping[str, str]]] = []
+        self.now = NOW
+        self.interactions = Interactions(OURS, self.deliver, lambda: self.now)
+
+    def deliver(self, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        self.asked.append((body, headers))
+        return 200, json.dumps(self.answer).encode()
+
+    def used(self) -> ours.Exchange:
+        data = {"name": "feed", "options": [{"name": "list", "options": []}]}
+        return self.interactions.send({"type": COMMAND, "channel_id": CHANNEL, "data": data})
+
+    def says(self, token: str, body: Any, method: str = "PATCH") -> Any:
+        rest = f"{token}/messages/@original" if method == "PATCH" else token
+        return self.interactions.webhook(ApiRequest(method, "/", body=json.dumps(body).encode()), rest)
+
+
+def test_what_it_sends_is_signed() -> None:
+    program = Program(type=4, data=MESSAGE)
+    program.used()
+    [(body, headers)] = program.asked
+    stamp, signature = headers["X-Signature-Timestamp"], headers["X-Signature-Ed25519"]
+    assert is_signed(body, signature=signature, timestamp=stamp, public_key=OURS.public_key, now=NOW)
+
+
+def test_an_answer_after_three_seconds_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter((0.0, 3.1))
+    monkeypatch.setattr("feedletter_site.demo.discord.interactions.time.monotonic", lambda: next(clock))
+    program = Program(type=4, data=MESSAGE)
+    with pytest.raises(NoAnswer, match="three seconds"):
+        program.used()
+    [exchange] = program.interactions.exchanges.values()
+    assert (exchange.message, bool(exchange.failure)) == (None, True)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"type": 8, "data": {"choices": []}},
+        {"type": 4, "data": {**MESSAGE, "allowed_mentions": {"parse": ["everyone"]}}},
+        {"type": 4, "data": {**MESSAGE, "content": "x" * 2001}},
+        {"type": 4, "data": {}},
+        {},
+    ],
+)
+def test_what_discord_would_not_take_is_no_answer(answer: dict[str, Any]) -> None:
+    program = Program(**answer)
+    with pytest.raises(NoAnswer):
+        program.used()
+    assert program.interactions.faults
+
+
+def test_a_token_names_nothing_before_the_answer_and_nothing_after_a_quarter_of_an_hour() -> None:
+    program = Program(type=5, data={"flags": 64})
+    assert program.says("unknown", MESSAGE) == UNKNOWN_WEBHOOK
+    exchange = program.used()
+    assert exchange.waits
+    assert exchange.is_ephemeral
+    program.now = NOW + timedelta(minutes=15)
+    assert program.says(exchange.token, MESSAGE).status == 200
+    assert exchange.message == MESSAGE
+    assert program.says(exchange.token, MESSAGE, method="POST").status == 200
+    assert exchange.follow_ups == [MESSAGE]
+    program.now += timedelta(seconds=1)
+    assert program.says(exchange.token, MESSAGE) == EXPIRED
+
+
+def test_an_address_that_takes_whatever_is_signed_badly_is_not_called() -> None:
+    program = Program(type=1)
+    assert "not 401" in program.interactions.wrong_with("https://letters.example/")
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "options"),
+    [
+        ("/feed add blog.example", "feed add", {"url": "blog.example"}),
+        (
+            "/feed add url:http://a.example:80/ start:3",
+            "feed add",
+            {"url": "http://a.example:80/", "start": "3"},
+        ),
+        (
+            "/feed add blog.example channel:#news",
+            "feed add",
+            {"url": "blog.example", "channel": NEWS},
+        ),
+        ("/feed why feed:Bees of the town", "feed why", {"feed": "Bees of the town"}),
+        ("/feeds list", "feeds list", {}),
+    ],
+)
+def test_a_line_is_read_as_discord_reads_it(line: str, words: str, options: dict[str, str]) -> None:
+    read = read_line(line, commands(), CHANNELS)
+    assert (read.words, read.options) == (words, options)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("hello", "no such command"),
+        ("/feed", "no such command"),
+        ("/feed add", "required"),
+        ("/feed add a.example start:2", "one of 0, 1, 3"),
+        ("/feed add a.example channel:#nowhere", "no channel"),
+        ("/feed digest 1 when:daily hour:24", "from 0 to 23"),
+    ],
+)
+def test_what_discord_would_not_send_is_said(line: str, said: str) -> None:
+    with pytest.raises(BadLine, match=said):
+        read_line(line, commands(), CHANNELS)
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=60) | st.sampled_from(HALF_TYPED))
+def test_any_line_is_read_or_refused_and_has_choices(line: str) -> None:
+    known = commands()
+    assert len(suggestions(line, known, CHANNELS)) <= 25
+    with suppress(BadLine):
+        assert read_line(line, known, CHANNELS).words
+
+
+@given(st.text(st.sampled_from("<>&\"'*`[]()\\#@:t1 /hps"), max_size=60))
+def test_words_of_others_are_no_markup_of_the_page(text: str) -> None:
+    shown = drawn(f"{text}<script>", channels=CHANNELS, people={}, now=NOW)
+    assert "<script" not in shown
+
+
+def test_markup_is_drawn() -> None:
+    written = r"**[A \*b\*](<https://a.example/?x=1&y=2>)** in <#%s> <t:1767225600:R> `/feed`" % NEWS  # noqa: UP031
+    shown = drawn(written, channels=CHANNELS, people={}, now=NOW)
+    assert '<strong><a href="https://a.example/?x=1&amp;y=2">A *b*</a></strong>' in shown
+    assert "#news</span>" in shown
+    assert " ago</time>" in shown
+    assert "<code>/feed</code>" in shown
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> DiscordPages:
+    """With the bot on the server."""
+    program = Program(type=4, data={**MESSAGE, "content": "<b>no</b> **yes**"})
+    portal = Portal(program.interactions, folder=tmp_path)
+    portal.known.commands[f"/applications/{OURS.id}/commands"] = commands()
+    portal.install(GUILD, GUILD_NAME)
+    return DiscordPages(DiscordApi(Timeline(tmp_path, lambda: NOW), portal))
+
+
+def posted(pages: DiscordPages, fields: str, **headers: str) -> Any:
+    return pages.answer(ApiRequest("POST", HERE, headers, fields.encode()))
+
+
+def text(pages: DiscordPages, url: str = HERE) -> str:
+    found = pages.answer(ApiRequest("GET", url))
+    assert found is not None
+    return found.body.decode()
+
+
+def test_a_command_leads_back_to_the_channel_where_its_answer_stands(pages: DiscordPages) -> None:
+    assert posted(pages, "line=/feed list").location == HERE
+    shown = text(pages)
+    assert "Ada</b> used <code>/feed list</code>" in shown
+    assert "&lt;b&gt;no&lt;/b&gt; <strong>yes</strong>" in shown
+    assert "Only you can see this" in shown
+    [token] = pages.interactions.exchanges
+    assert posted(pages, f"dismiss={token}").location == HERE
+    assert "used" not in text(pages)
+
+
+def test_another_sites_page_sends_nothing(pages: DiscordPages) -> None:
+    answer = posted(pages, "line=/feed list", Origin="https://evil.example", Host="127.0.0.1:8001")
+    assert answer.status == 403
+    assert posted(pages, "line=/feed list", Origin="http://h", Host="h").status == 303
+
+
+def test_buttons_that_are_not_there_are_not_pressed(pages: DiscordPages) -> None:
+    answer = posted(pages, "on=1&press=v1:gone:1")
+    assert answer.status == 400
+    assert b"not there any more" in answer.body
+
+
+def test_a_message_of_the_bot_is_posted_once_by_its_nonce(pages: DiscordPages) -> None:
+    body = json.dumps({**MESSAGE, "flags": 4, "nonce": "n", "enforce_nonce": True}).encode()
+    headers = {"Authorization": f"Bot {OURS.bot_token}"}
+    url = f"/api/v10/channels/{CHANNEL}/messages"
+    answers = [pages.api.answer(ApiRequest("POST", url, headers, body)) for _ in range(2)]
+    assert answers[0] == answers[1]
+    assert len(pages.api.timeline.posts(DISCORD)) == 1
+    assert pages.api.answer(ApiRequest("POST", url, {}, body)).status == 401
+
+
+def test_what_it_knows_is_there_after_a_restart(pages: DiscordPages, tmp_path: Path) -> None:
+    again = Portal(Program().interactions, folder=tmp_path)
+    assert again.known.guilds == {GUILD: GUILD_NAME}
+
+
+def test_before_the_bot_is_there_the_page_says_what_to_do(tmp_path: Path) -> None:
+    portal = Portal(Program().interactions)
+    fresh = DiscordPages(DiscordApi(Timeline(tmp_path, lambda: NOW), portal))
+    assert "Add Feedletter" in text(fresh)
+    assert 'id="line"' not in text(fresh)
+    assert "Authorize" in text(fresh, f"/oauth2/authorize?client_id={OURS.id}")
+    assert "no such application" in text(fresh, "/oauth2/authorize?client_id=1")
