@@ -21,11 +21,11 @@ from django.utils import timezone
 from bench.million import figure
 from feeds.models import Feed
 from reader.microsub.actions import Call, answer
-from reader.rules.parameters import Parameters
 from reader.models import Channel, Entry, Reader, Unread
 from reader.people.readers import add_reader
 from reader.people.tokens import make_token
 from reader.rules.order import Key, Stretch
+from reader.rules.parameters import Parameters
 from reader.timelines import marks
 from reader.timelines.pages import Timeline, page_of
 
