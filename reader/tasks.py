@@ -5,7 +5,7 @@ from common.passes import PASS_BUDGET, skip_if_running
 from reader.channels.opml import work_off_lists
 from reader.entries.filters import ask_filters
 from reader.entries.place import place_due
-from reader.entries.prune import prune as prune_places
+from reader.entries.prune import prune_entries
 from reader.mentions.check import check_due
 from reader.micropub.send import send_due
 from reader.people.readers import erase_leavers
@@ -33,7 +33,7 @@ def filters() -> None:
 @skip_if_running
 def prune() -> None:
     erase_leavers(now=utcnow(), budget=PASS_BUDGET)
-    prune_places(now=utcnow(), budget=PASS_BUDGET)
+    prune_entries(now=utcnow(), budget=PASS_BUDGET)
 
 
 @shared_task(name="reader.mentions")

@@ -39,7 +39,7 @@ def both(route: str, view: Callable[..., HttpResponseBase], name: str) -> tuple[
 
 urlpatterns = [
     path("reader/", timelines.timeline, name="all"),
-    path("reader/begin/", people.begin, name="begin"),
+    path("reader/begin/", people.begin_reading, name="begin"),
     path("reader/invitation/<str:key>/", people.invitation, name="invitation"),
     path("reader/account/", account.account, name="account"),
     path("reader/account/password/", account.password, name="password"),
@@ -50,7 +50,7 @@ urlpatterns = [
     path("reader/c/<slug:uid>/filters/", filters.channel_filters, name="filters"),
     path("reader/deck/", deck.deck, name="deck"),
     path("reader/channels/", channels.channels, name="channels"),
-    path("reader/muted/", channels.muted, name="muted"),
+    path("reader/muted/", channels.muted_people, name="muted"),
     path("reader/mute/", channels.change_mute, name="mute"),
     path("reader/post/<int:pk>/", timelines.post, name="post"),
     path("reader/post/<int:pk>/star/", timelines.change_star, name="star"),

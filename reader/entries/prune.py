@@ -23,7 +23,7 @@ SHOWABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN, Place
 FORGETTABLE = (*SHOWABLE, Place.Hidden.DUPLICATE)
 
 
-def prune(*, now: datetime, budget: timedelta | None = None) -> int:
+def prune_entries(*, now: datetime, budget: timedelta | None = None) -> int:
     """Forgets what is old, in transactions of a thousand rows at most. Returns how many places went.
 
     Entries stay, without their texts: a post that is still in its feed does not come again as new.

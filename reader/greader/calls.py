@@ -12,18 +12,19 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
+from common.passes import TimeBudget
 from common.rates import is_within
 from common.refused import Refused
-from feeds.models import Feed
 from reader.channels.channels import alter_channel, channel_named, default_channel
 from reader.channels.follows import (
     dissolve_channel,
     follow_address,
     move_follow,
+    rename_follow,
     shared_feed_at,
     unfollow,
 )
-from reader.channels.opml import export_follows
+from reader.channels.opml import export_follows, follow_listed, keep_list
 from reader.greader.errors import CallError, bad_request, unknown
 from reader.greader.items import Shown, feed_title, microseconds, post_shown, subscription
 from reader.models import AppPassword, Channel, Follow, Reader
@@ -45,6 +46,8 @@ from reader.timelines.selections import (
 )
 
 MOST_IDS, MOST_POSTS = 10_000, 1_000
+# An app waits so long for its file; most lists are done before.
+IMPORT_WAITS = timedelta(seconds=2)
 # Of the posts in one answer. What is left out comes with the next page, or when it is asked for again.
 MOST_CHARACTERS = 32_000_000
 # Apps remember by their own clock, or to the second, when they asked last.
@@ -67,12 +70,14 @@ MADE_UNREAD = {("r", names.READ), ("a", names.UNREAD), ("a", names.KEPT_UNREAD)}
 
 @dataclass(frozen=True, slots=True)
 class AppCall:
-    """A request that was let in. `rest` is what stands in the address after the call's name."""
+    """A request that was let in. `rest` is what stands in the address after the call's name; `body` has the
+    octets of a file that was sent."""
 
     password: AppPassword
     given: Parameters
     now: datetime
     rest: str = ""
+    body: bytes = b""
 
     @property
     def reader(self) -> Reader:
@@ -143,10 +148,10 @@ def list_tags(call: AppCall) -> Shown:
 
 def list_subscriptions(call: AppCall) -> Shown:
     rows = Follow.objects.filter(channel__reader=call.reader).select_related("feed", "channel")
-    found: dict[int, tuple[Feed, list[str]]] = {}
+    found: dict[int, tuple[Follow, list[str]]] = {}
     for row in rows.order_by("channel__position", "channel", "pk"):
-        found.setdefault(row.feed_id, (row.feed, []))[1].append(row.channel.name)
-    return {"subscriptions": [subscription(feed, labels) for feed, labels in found.values()]}
+        found.setdefault(row.feed_id, (row, []))[1].append(row.channel.name)
+    return {"subscriptions": [subscription(follow, labels) for follow, labels in found.values()]}
 
 
 def count_unread(call: AppCall) -> Shown:
@@ -238,6 +243,14 @@ def export_subscriptions(call: AppCall) -> str:
     return "".join(export_follows(call.reader, now=call.now))
 
 
+def import_subscriptions(call: AppCall) -> str:
+    """Follows what an OPML file lists, in its folders. What takes longer than a moment goes on afterwards."""
+    _count_look(call)
+    kept = keep_list(reader=call.reader, body=call.body, now=call.now)
+    follow_listed(kept, left=TimeBudget(IMPORT_WAITS))
+    return "OK"
+
+
 def quick_add(call: AppCall) -> Shown:
     """Follows what is at an address, in the folder for what nobody says a folder of."""
     url = call.needed("quickadd").removeprefix("feed/")
@@ -297,12 +310,15 @@ CHANGES: Mapping[str, Doing] = {
     "mark-all-as-read": mark_stream_read,
     "subscription/edit": edit_subscription,
     "subscription/quickadd": quick_add,
+    "subscription/import": import_subscriptions,
     "rename-tag": rename_tag,
     "disable-tag": disable_tag,
     "preference/set": nothing("OK"),
     "preference/stream/set": nothing("OK"),
 }
 XML_CALLS = frozenset({"subscription/export"})
+# Whose body is a file, whatever the app calls it.
+FILE_CALLS = frozenset({"subscription/import"})
 # What lists feeds and folders: apps say which answer they have.
 SELDOM_CHANGED = frozenset({"tag/list", "subscription/list"})
 
@@ -317,7 +333,9 @@ def _subscribe(call: AppCall, feed: str) -> None:
     _count_look(call)
     label = call.label("a")
     channel = channel_named(call.reader, label) if label else default_channel(call.reader)
-    follow_address(channel=channel, url=feed, clock=lambda: call.now)
+    follow = follow_address(channel=channel, url=feed, clock=lambda: call.now).follow
+    if name := call.given.one("t"):
+        rename_follow(follow=follow, name=name)
 
 
 def _unsubscribe(call: AppCall, feed: str) -> None:
@@ -326,7 +344,10 @@ def _unsubscribe(call: AppCall, feed: str) -> None:
 
 
 def _edit(call: AppCall, feed: str) -> None:
-    """`a` is where the feed goes, `r` where it goes from. Apps that know of one folder name `a` alone."""
+    """`a` is where the feed goes, `r` where it goes from, `t` what it is called from now on.
+
+    Apps that know of one folder name `a` alone.
+    """
     follows = {follow.channel.name: follow for follow in _follows(call.reader, feed)}
     first = next(iter(follows.values()))
     to, away = call.label("a"), call.label("r")
@@ -340,6 +361,9 @@ def _edit(call: AppCall, feed: str) -> None:
     elif to and to not in follows:
         channel = channel_named(call.reader, to)
         follow_address(channel=channel, url=first.feed.url, clock=lambda: call.now)
+    if name := call.given.one("t"):
+        for follow in _follows(call.reader, feed):
+            rename_follow(follow=follow, name=name)
 
 
 EDITS: Mapping[str, Callable[[AppCall, str], None]] = {

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from feeds.models import Feed
+from reader.models import Follow
 from reader.rules.google_names import READ, READING_LIST, STARRED, StreamName, post_name
 from reader.rules.order import EPOCH, MICROSECOND
 from reader.timelines.selections import Standing
@@ -55,11 +56,12 @@ def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
     return found
 
 
-def subscription(feed: Feed, folders: Sequence[str]) -> Shown:
-    """A feed that is followed, in these channels."""
+def subscription(follow: Follow, folders: Sequence[str]) -> Shown:
+    """A feed that is followed, in these channels, by the name that its reader gave it."""
+    feed = follow.feed
     return {
         "id": str(StreamName("feed", str(feed.pk))),
-        "title": feed_title(feed),
+        "title": follow.title,
         "categories": [{"id": str(StreamName("label", name)), "label": name} for name in folders],
         "url": feed.url,
         "htmlUrl": feed.site_url or feed.url,

@@ -21,7 +21,16 @@ from common.body_limits import takes_body
 from common.clock import utcnow
 from common.rates import is_within
 from common.refused import Refused
-from reader.greader.calls import CHANGES, MOST_POSTS, QUESTIONS, SELDOM_CHANGED, XML_CALLS, AppCall, Told
+from reader.greader.calls import (
+    CHANGES,
+    FILE_CALLS,
+    MOST_POSTS,
+    QUESTIONS,
+    SELDOM_CHANGED,
+    XML_CALLS,
+    AppCall,
+    Told,
+)
 from reader.greader.errors import CallError, bad_request, signed_out, unknown
 from reader.models import AppPassword
 from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in
@@ -83,7 +92,9 @@ def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
         raise _wrong_method("POST, OPTIONS")
     password = _password(request, now)
     act = QUESTIONS.get(name) or CHANGES[name]
-    answer = act(AppCall(password, _parameters(request), now, rest))
+    is_file = name in FILE_CALLS
+    call_made = AppCall(password, _parameters(request, is_file), now, rest, request.body if is_file else b"")
+    answer = act(call_made)
     if name in XML_CALLS:
         return HttpResponse(
             str(answer), content_type="application/xml; charset=utf-8", headers=IN_EVERY_ANSWER
@@ -136,11 +147,11 @@ def _password(request: HttpRequest, now: datetime) -> AppPassword:
     return password
 
 
-def _parameters(request: HttpRequest) -> Parameters:
-    """Raises BadParameters."""
+def _parameters(request: HttpRequest, is_file: bool = False) -> Parameters:
+    """Those of the address, and of the body unless that is a file. Raises BadParameters."""
     return read_parameters(
         query=request.META.get("QUERY_STRING", ""),
-        body=request.body if request.method == "POST" else b"",
+        body=request.body if request.method == "POST" and not is_file else b"",
         content_type=request.content_type or "",
         most=MOST_VALUES,
     )

@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from common.clock import utcnow
 from reader.indieauth.addresses import issuer, profile_of, site_url
-from reader.indieauth.grants import Exchange, NotGranted, redeem, redeem_for_name, refresh, revoke
+from reader.indieauth.grants import Exchange, NotGranted, redeem, redeem_for_name, refresh, revoke_by_key
 from reader.models import Reader, Token
 from reader.people.readers import OFF, may_read
 from reader.people.tokens import IDLE, ends_at, known_token, token_of
@@ -170,7 +170,7 @@ def _bearer(request: HttpRequest) -> Token:
 
 
 def _revoke(request: HttpRequest) -> Body:
-    revoke(key=_needed(request, "token"), now=utcnow())
+    revoke_by_key(key=_needed(request, "token"), now=utcnow())
     return {}
 
 

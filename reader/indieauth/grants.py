@@ -136,7 +136,7 @@ def refresh(*, refresh_key: str, client_id: str, scopes: Collection[str], now: d
     return Given(token, key, next_key)
 
 
-def revoke(*, key: str, now: datetime) -> None:
+def revoke_by_key(*, key: str, now: datetime) -> None:
     """Ends what a token or its refresh token opens (RFC 7009). Of unknown ones nothing is said."""
     digest = digest_of(key)
     for name in ("digest", "refresh_digest"):

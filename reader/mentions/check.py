@@ -45,7 +45,7 @@ def check_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | Non
         return done
     with ThreadPoolExecutor(LOOKS_AT_ONCE, thread_name_prefix="mentions") as pool:
         while not left.is_spent and not stopping.is_set():
-            rows = claimed(clock())
+            rows = claimed_mentions(clock())
             if not rows:
                 break
             for row, look in zip(rows, pool.map(_looked, rows), strict=True):
@@ -55,7 +55,7 @@ def check_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | Non
 
 
 @transaction.atomic
-def claimed(now: datetime) -> list[Mention]:
+def claimed_mentions(now: datetime) -> list[Mention]:
     """Some that are due, which are the caller's for a minute."""
     due = Mention.objects.due(now).order_by("due_at", "pk")
     rows = list(due.select_for_update(skip_locked=True)[:LOOKS_AT_ONCE])

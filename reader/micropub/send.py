@@ -66,7 +66,7 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
         return done
     with ThreadPoolExecutor(SENT_AT_ONCE, thread_name_prefix="compose") as pool:
         while not left.is_spent and not stopping.is_set():
-            jobs = claimed(clock())
+            jobs = claimed_jobs(clock())
             if not jobs:
                 break
             unsure = [job for job in jobs if job.row.state == State.UNSURE]
@@ -86,7 +86,7 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
 
 
 @transaction.atomic
-def claimed(now: datetime) -> list[Job]:
+def claimed_jobs(now: datetime) -> list[Job]:
     """Some that are due, which are the caller's for five minutes.
 
     One of a reader at a time: their posts keep their order, and their token is renewed once.

@@ -103,7 +103,7 @@ def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResp
 
 @for_readers
 @require_safe
-def muted(request: HttpRequest, reader: Reader) -> HttpResponse:
+def muted_people(request: HttpRequest, reader: Reader) -> HttpResponse:
     """Whom the reader does not want to see, and where."""
     rows = reader.mutes.select_related("channel").order_by("is_block", "-added_at", "-pk")
     listed = [(row, channel_line(row.channel, 0) if row.channel else None) for row in rows]

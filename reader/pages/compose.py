@@ -25,12 +25,11 @@ from reader.micropub.config import config_at
 from reader.micropub.connection import ask_site, connect, disconnect, site_of
 from reader.models import Composition, Entry, Reader
 from reader.pages.access import back_to, for_readers, keys_in, policy_to_own_sites, surroundings
-from reader.pages.posts import KIND_WORDS, STATE_WORDS, web_address
+from reader.pages.posts import STATE_WORDS, WRITTEN_KIND_WORDS, web_address
 from reader.people.own_sites import TakenSite
 from reader.rules.micropub import (
     ARTICLE,
     BOOKMARK,
-    KINDS,
     LIKE,
     LONGEST_CONTENT,
     LONGEST_NAME,
@@ -40,6 +39,7 @@ from reader.rules.micropub import (
     PROPERTY,
     REPLY,
     REPOST,
+    WRITTEN_KINDS,
     Said,
     categories_of,
     cleaned,
@@ -81,7 +81,7 @@ class Line:
 
     @property
     def kind(self) -> str:
-        return str(KIND_WORDS[self.said.kind])
+        return str(WRITTEN_KIND_WORDS[self.said.kind])
 
     @property
     def state(self) -> str:
@@ -111,7 +111,9 @@ def compose_page(request: HttpRequest, reader: Reader) -> HttpResponse:
         return _form(request, reader, Said.from_json(row.said), key=row.key, entry=row.entry)
     entry = _entry(reader, request.GET.get("entry", ""))
     about, kind = (entry.jf2 or {}) if entry else request.GET, request.GET.get("kind", NOTE)
-    said = Said(kind=kind if kind in KINDS else NOTE, url=str(about.get("url", ""))[:LONGEST_POST_URL])
+    said = Said(
+        kind=kind if kind in WRITTEN_KINDS else NOTE, url=str(about.get("url", ""))[:LONGEST_POST_URL]
+    )
     return _form(request, reader, said, key=secrets.token_urlsafe(12), entry=entry)
 
 
@@ -225,7 +227,7 @@ def _said(request: HttpRequest) -> Said:
     given = request.POST
     kind = given.get("kind", NOTE)
     return Said(
-        kind=kind if kind in KINDS else NOTE,
+        kind=kind if kind in WRITTEN_KINDS else NOTE,
         **{name: given.get(name, "") for name in ("url", "name", "content", "rsvp", "visibility")},
         categories=categories_of(given.get("categories", "")),
         targets=tuple(given.getlist("target")),
@@ -270,7 +272,7 @@ def _form(
         "row": row,
         "entry": entry,
         "about": str((entry.jf2 or {}).get("name", "")) if entry else "",
-        "kinds": [(kind, KIND_WORDS[kind]) for kind in KINDS],
+        "kinds": [(kind, WRITTEN_KIND_WORDS[kind]) for kind in WRITTEN_KINDS],
         "has": {
             "url": said.kind in PROPERTY,
             "name": said.kind in (ARTICLE, BOOKMARK),

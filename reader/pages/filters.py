@@ -17,7 +17,7 @@ from reader.pages.access import WAITED_FOR, for_readers, surroundings
 from reader.pages.posts import ShownPost, shown_places
 from reader.rules.filters import LONGEST_TERM, MOST_TERMS, Filters, FilterVerdict, checked_filters
 
-KIND_WORDS = {
+WORDS_OF_KINDS = {
     "article": gettext_lazy("Articles"),
     "note": gettext_lazy("Notes"),
     "photo": gettext_lazy("Photos"),
@@ -69,7 +69,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
         lines = [PreviewLine(post, _why(one.verdict)) for post, one in zip(posts, previewed, strict=True)]
     context = {
         **surroundings(reader, channel),
-        "kinds": [(name, words, name in kinds) for name, words in KIND_WORDS.items()],
+        "kinds": [(name, words, name in kinds) for name, words in WORDS_OF_KINDS.items()],
         "hide": hide,
         "keep": keep,
         "problem": problem,
@@ -89,7 +89,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
 def _why(verdict: FilterVerdict) -> str:
     match verdict.field:
         case "kinds":
-            return gettext("hidden: %(kind)s") % {"kind": KIND_WORDS[verdict.by]}
+            return gettext("hidden: %(kind)s") % {"kind": WORDS_OF_KINDS[verdict.by]}
         case "hide":
             return gettext("hidden: it has “%(term)s”") % {"term": verdict.by}
         case "keep":

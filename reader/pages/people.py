@@ -28,7 +28,7 @@ Admission = Callable[..., Reader]
 
 @for_users
 @require_http_methods(["GET", "HEAD", "POST"])
-def begin(request: HttpRequest) -> HttpResponse:
+def begin_reading(request: HttpRequest) -> HttpResponse:
     """A user who may read here, and does not yet, chooses a name; others are told how they get in."""
     if Reader.objects.filter(user=request.user.pk).exists():
         return HttpResponseRedirect(reverse("reader:all"))

@@ -34,7 +34,7 @@ RELATIONS = {
 }
 
 
-KIND_WORDS = {
+WRITTEN_KIND_WORDS = {
     micropub.NOTE: gettext_lazy("A note"),
     micropub.ARTICLE: gettext_lazy("An article"),
     micropub.REPLY: gettext_lazy("A reply"),
@@ -202,7 +202,7 @@ def _reaction(row: Composition) -> Reaction:
     return Reaction(
         composition=row.pk,
         kind=kind,
-        words=str(KIND_WORDS[kind]),
+        words=str(WRITTEN_KIND_WORDS[kind]),
         state=str(STATE_WORDS[Composition.State(row.state)]),
         location=web_address(row.location),
         is_refused=row.state == Composition.State.REFUSED,

@@ -22,7 +22,7 @@ NOTE, ARTICLE, REPLY, LIKE, REPOST, BOOKMARK, RSVP = (
     "bookmark",
     "rsvp",
 )
-KINDS = (NOTE, ARTICLE, REPLY, RSVP, LIKE, REPOST, BOOKMARK)
+WRITTEN_KINDS = (NOTE, ARTICLE, REPLY, RSVP, LIKE, REPOST, BOOKMARK)
 # What needs no words: a button does it.
 WORDLESS = (LIKE, REPOST, BOOKMARK)
 PROPERTY = {
@@ -96,7 +96,7 @@ def cleaned(said: Said) -> Said:
     """The same within its bounds. What its kind does not have stays: another kind may be chosen."""
     targets = dict.fromkeys(uid for uid in said.targets if uid and len(uid) <= LONGEST_UID)
     return Said(
-        kind=said.kind if said.kind in KINDS else NOTE,
+        kind=said.kind if said.kind in WRITTEN_KINDS else NOTE,
         url=one_line(said.url)[:LONGEST_POST_URL],
         name=shortened(one_line(said.name), LONGEST_NAME),
         content=without_controls(said.content.replace("\r\n", "\n")).strip(),

@@ -13,7 +13,7 @@ from reader.channels.mutes import mute, unmute
 from reader.entries import filters as filters_at_work
 from reader.entries.filters import ask_filters
 from reader.entries.place import place_due, place_entry
-from reader.entries.prune import prune
+from reader.entries.prune import prune_entries
 from reader.models import Channel, Entry, Follow, Place, Reader, Unread
 from reader.rules.filters import Filters
 from reader.timelines.marks import remove
@@ -214,9 +214,9 @@ def test_posts_that_move_to_another_channel_are_judged_by_its_filters(ada: Reade
 def test_filtered_posts_are_forgotten_when_their_time_comes(home: Channel) -> None:
     put(home, a_post("sea", seen_at=minutes(-1)), is_unread=False)
     filtered(home, hide=["sea"])
-    prune(now=NOW + timedelta(days=2))
+    prune_entries(now=NOW + timedelta(days=2))
     assert Entry.objects.get().jf2 is not None
-    prune(now=NOW + timedelta(days=61))
+    prune_entries(now=NOW + timedelta(days=61))
     assert not Place.objects.exists()
 
 

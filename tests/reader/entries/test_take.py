@@ -11,7 +11,7 @@ from feeds.polling.audience import repair_audience
 from reader.channels.follows import follow_feed
 from reader.channels.mutes import mute
 from reader.entries.place import place_due
-from reader.entries.prune import drop_unwanted_feeds, prune
+from reader.entries.prune import drop_unwanted_feeds, prune_entries
 from reader.entries.take import Readers
 from reader.models import Channel, Entry, Place, Unread
 from tests.factories import FeedFactory
@@ -230,10 +230,10 @@ class TestForgetting:
         poll(blog, 10)
         Unread.objects.filter(place__entry__jf2__name="Post a").delete()
         days = 24 * 60
-        assert prune(now=at(9 * days)) == 0
-        assert prune(now=at(15 * days)) == 1
+        assert prune_entries(now=at(9 * days)) == 0
+        assert prune_entries(now=at(15 * days)) == 1
         assert names(home) == ["Post b"], "unread posts are kept for longer"
-        assert prune(now=at(25 * days)) == 1
+        assert prune_entries(now=at(25 * days)) == 1
         assert set(Entry.objects.values_list("jf2", "text")) == {(None, "")}
         blog.show(post("b", title="Edited"), "a")
         poll(blog, 26 * days)
@@ -244,9 +244,9 @@ class TestForgetting:
     ) -> None:
         blog.show(post("old", published=at(0) - timedelta(days=300)))
         poll(followed(blog, home), 0)
-        assert prune(now=at(60)) == 0
+        assert prune_entries(now=at(60)) == 0
         Channel.objects.filter(pk=home.pk).update(keep_days=3)
-        assert prune(now=at(4 * 24 * 60)) == 1
+        assert prune_entries(now=at(4 * 24 * 60)) == 1
 
     def test_a_feed_that_nobody_wants_goes_after_a_day(self, blog: Blog, home: Channel) -> None:
         blog.show("a")

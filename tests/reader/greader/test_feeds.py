@@ -55,6 +55,16 @@ class TestLists:
             ]
         }
 
+    def test_a_list_of_feeds_is_taken_over_with_its_folders(self, app: GoogleApp, ada: Reader) -> None:
+        opml = b"""<opml version="2.0"><body><outline text="Sea"><outline text="Boats" type="rss"
+            xmlUrl="https://boats.example/feed"/></outline></body></opml>"""
+        assert app.send("subscription/import", opml) == (200, "OK")
+        follow = Follow.objects.get(channel__reader=ada)
+        assert (follow.channel.name, follow.feed.url) == ("Sea", "https://boats.example/feed")
+        status, said = app.send("subscription/import", b"no list at all")
+        assert status == 400
+        assert "OPML" in said
+
     def test_the_list_is_taken_along_as_opml(self, app: GoogleApp, feed: Feed) -> None:
         status, text = app.get("subscription/export")
         (outline,) = parse_opml(text.encode()).outlines
@@ -103,6 +113,11 @@ class TestFollowing:
         channel("Sea").follows.create(feed=feed)
         Feed.objects.update(read_by=2)
         post()
+        edit(app, "edit", feed, t="My boats")
+        (listed,) = [
+            one for one in app.ask("subscription/list")["subscriptions"] if one["id"].endswith(f"/{feed.pk}")
+        ]
+        assert listed["title"] == "My boats"
         edit(app, "unsubscribe", feed)
         assert app.labels() == {}
         assert app.ids() == app.ids(xt=READ) == []

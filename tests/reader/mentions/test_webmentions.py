@@ -11,7 +11,7 @@ from django.test import Client
 from common.clock import utcnow
 from reader.channels.mutes import mute, unmute
 from reader.entries.place import place_due
-from reader.entries.prune import prune
+from reader.entries.prune import prune_entries
 from reader.mentions import check, receive
 from reader.mentions.check import check_due
 from reader.models import Entry, Mention, Place, Reader, Unread
@@ -479,9 +479,9 @@ def test_what_was_no_mention_is_forgotten_after_a_month(
     send(server.serve("/x", "nothing", headers=HTML), page)
     send(source, page)
     looked()
-    prune(now=utcnow() + timedelta(days=20))
+    prune_entries(now=utcnow() + timedelta(days=20))
     assert Mention.objects.count() == 2
-    prune(now=utcnow() + timedelta(days=31))
+    prune_entries(now=utcnow() + timedelta(days=31))
     assert Mention.objects.get().source == source
 
 
@@ -490,7 +490,7 @@ def test_what_was_forgotten_does_not_come_back_as_new(
 ) -> None:
     send(source, page)
     looked()
-    prune(now=utcnow() + NEVER_MORE)
+    prune_entries(now=utcnow() + NEVER_MORE)
     assert Entry.objects.get().jf2 is None
     Mention.objects.update(checked_at=utcnow() - timedelta(days=1))
     send(source, page)
@@ -531,6 +531,8 @@ def test_two_workers_look_at_a_source_once(
     transactional_db: None, ada: Reader, send: Send, server: FeedServer, source: str, page: str
 ) -> None:
     send(source, page)
-    rows, done = beside(lambda: check.claimed(utcnow()), check_due, blocks=connection.vendor == "sqlite")
+    rows, done = beside(
+        lambda: check.claimed_mentions(utcnow()), check_due, blocks=connection.vendor == "sqlite"
+    )
     assert (len(rows), done) == (1, 0)
     assert server.requests == []

@@ -13,7 +13,7 @@ from common.clock import utcnow
 from common.refused import Refused
 from common.secrets import opened
 from delivery.engine.restore_hold import begin
-from reader.entries.prune import prune
+from reader.entries.prune import prune_entries
 from reader.micropub import send
 from reader.micropub.compositions import (
     NewPhoto,
@@ -461,9 +461,9 @@ def test_what_was_posted_is_forgotten_after_a_year_and_drafts_never(
     written(connected)
     keep(reader=connected, key="draft", said=NOTE, now=utcnow())
     sent()
-    prune(now=utcnow() + timedelta(days=360))
+    prune_entries(now=utcnow() + timedelta(days=360))
     assert Composition.objects.count() == 2
-    prune(now=utcnow() + timedelta(days=366))
+    prune_entries(now=utcnow() + timedelta(days=366))
     assert row().key == "draft"
 
 
@@ -500,5 +500,5 @@ def test_two_workers_never_have_posts_of_one_reader(
 ) -> None:
     for number in range(3):
         written(connected, key=str(number))
-    jobs, done = beside(lambda: send.claimed(utcnow()), sent, blocks=connection.vendor == "sqlite")
+    jobs, done = beside(lambda: send.claimed_jobs(utcnow()), sent, blocks=connection.vendor == "sqlite")
     assert (len(jobs), done, ours.posts) == (1, 0, [])

@@ -16,7 +16,7 @@ from common.secrets import opened
 from reader.micropub.compositions import MOST_UNPOSTED, hand_over, keep
 from reader.micropub.send import send_due
 from reader.models import Composition, Entry, Reader
-from reader.rules.micropub import KINDS, Said
+from reader.rules.micropub import WRITTEN_KINDS, Said
 from tests.reader.micropub.connected import connected, impatient, nothing_remembered, ours
 from tests.reader.posts import an_entry, put
 from tests.servers.feed_server import Reply
@@ -155,7 +155,7 @@ class TestForm:
         assert "Refresh" not in posted.headers
         assert ours.url_of(1) in text(ada_web.get(COMPOSE))
 
-    @pytest.mark.parametrize("kind", KINDS)
+    @pytest.mark.parametrize("kind", WRITTEN_KINDS)
     def test_every_kind_has_a_form(self, ada_web: Client, kind: str) -> None:
         answer = ada_web.get(COMPOSE, {"kind": kind, "url": POST})
         assert answer.status_code == 200

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from reader.channels.mutes import mute, unmute
 from reader.entries.place import place_entry
-from reader.entries.prune import prune
+from reader.entries.prune import prune_entries
 from reader.models import Channel, Entry, Place, Reader, Unread
 from reader.people.readers import add_reader
 from reader.rules.order import Key, Stretch
@@ -80,7 +80,7 @@ class World:
                 for entry in Entry.objects.filter(withdrawn_at__isnull=False)[:1]:
                     self.place_again(entry, withdrawn_at=None)
             case "prune":
-                prune(now=NOW + timedelta(days=10 * number))
+                prune_entries(now=NOW + timedelta(days=10 * number))
 
     def place_again(self, entry: Entry, **changes: object) -> None:
         Entry.objects.filter(pk=entry.pk).update(due_at=NOW, **changes)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from reader.entries.place import place_due
-from reader.entries.prune import prune
+from reader.entries.prune import prune_entries
 from reader.models import Channel, Entry, Place, Reader
 from reader.rules.order import Key, Stretch
 from reader.timelines.stars import star, starred_page, unstar
@@ -22,10 +22,10 @@ def test_it_is_not_forgotten_by_its_age_until_the_star_is_gone(
     his = put(bob.channels.get(uid="home"), kept.entry, is_unread=False)
     star(reader=ada, entries=[kept.entry_id], now=NOW)
     later = NOW + timedelta(days=400)
-    prune(now=later)
+    prune_entries(now=later)
     assert set(Place.objects.values_list("pk", flat=True)) == {kept.pk}, (old.pk, his.pk)
     unstar(reader=ada, entries=[kept.entry_id])
-    prune(now=later)
+    prune_entries(now=later)
     assert not Place.objects.exists()
 
 
@@ -33,7 +33,7 @@ def test_its_text_outlives_its_channel(ada: Reader, home: Channel) -> None:
     place = put(home)
     star(reader=ada, entries=[place.entry_id], now=NOW)
     place.delete()
-    prune(now=NOW + timedelta(days=400))
+    prune_entries(now=NOW + timedelta(days=400))
     (entry,) = starred_page(ada, Stretch()).entries
     assert entry.jf2 is not None
 
