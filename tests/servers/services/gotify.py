@@ -1,4 +1,4 @@
-"""A fake Gotify server on loopback, for messages that go out by Apprise."""
+"""A fake Gotify server on loopback."""
 
 from typing import Any
 
@@ -19,11 +19,15 @@ class GotifyServer(ApiServer):
         self.messages: list[dict[str, Any]] = []
 
     def usual(self, request: Request) -> Reply:
+        if (request.method, request.place) == ("GET", "/version"):
+            return Reply(body={"version": "2.6.3", "commit": "9f3d1b7", "buildDate": "2025-04-27"})
         if request.headers.get("x-gotify-key") != TOKEN:
             return error(401, "Unauthorized")
         if (request.method, request.place) != ("POST", "/message"):
             return error(404, "Not Found")
         if not request.json.get("message"):
             return error(400, "Field 'message' is required")
+        if not isinstance(request.json.get("priority", 0), int):
+            return error(400, "json: cannot unmarshal string into Go struct field MessageExternal.priority")
         self.messages.append(request.json)
         return Reply(body={"id": len(self.messages), **request.json})

@@ -1,0 +1,1 @@
+CHANNELS = {"gotify": ("kind.GotifyKind", "channel.GotifyChannel")}
