@@ -54,6 +54,7 @@ ELSEWHERE = {
 KEYS = {
     "channel": "channel",
     "channel_settings": "channel",
+    "filters": "channel",
     "post": "entry",
     "star": "entry",
     "feed": "feed",

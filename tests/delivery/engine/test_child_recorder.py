@@ -106,7 +106,8 @@ def test_a_connection_that_is_cut_loses_and_doubles_nothing(smtp: SmtpServer) ->
 def test_what_somebody_took_from_us_meanwhile_is_recorded_all_the_same(
     smtp: SmtpServer, by_worker: list[SendTask]
 ) -> None:
-    smtp.state.delay = 0.3
+    # Long enough that it is under way, whatever else the machine does, while somebody takes it.
+    smtp.state.delay = 1.0
     (row,) = queued(1, issue=IssueFactory(), lane=a_lane(concurrency=1))
     with sending():
         wait_until(lambda: states() == {"sending": 1})

@@ -174,8 +174,10 @@ def test_what_one_feed_has_as_credentials_is_not_shared(server: FeedServer, db: 
 def test_a_pass_that_is_over_gives_back_what_it_had_not_asked(busy: Busy, settings: Any, db: None) -> None:
     settings.POLL_HOST_REQUESTS = 1
     busy.feeds(30)
-    read = poll_due(clock=lambda: at(0), budget=timedelta(seconds=0.1))
-    assert 0 < len(read) < 30
+    # A busy machine needs longer for the first one.
+    budgets = (timedelta(seconds=0.1 * 2**tried) for tried in range(6))
+    read = next(filter(None, (poll_due(clock=lambda: at(0), budget=each) for each in budgets)))
+    assert len(read) < 30
     assert not Feed.objects.exclude(lease_token=None).exists()
     assert not Host.objects.exclude(lease_token=None).exists()
 
