@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from common.secrets import Sealed, opened
 from delivery.accounts.accounts import url_of
 from delivery.channels.base import LaneFacts
+from delivery.lanes.lanes import is_of_destination
 from delivery.models import Account, Lane
 from delivery.models.account import EMAIL
 
@@ -14,8 +15,8 @@ def facts_of(lane: Lane) -> LaneFacts:
     credentials: Mapping[str, str] = {}
     if lane.kind == EMAIL:
         credentials = {"url": url_of(lane)}
-    else:
-        # A lane is its account's, or a part of it; a bridge's own lane is called otherwise than any account.
+    elif lane.parent is not None or not is_of_destination(lane):
+        # A lane is its account's, or a part of it.
         name = (lane.parent or lane).account
         account = Account.objects.filter(kind=lane.kind, name=name).first()
         credentials = _read(account.secrets) if account else {}

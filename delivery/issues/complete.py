@@ -15,7 +15,7 @@ from common.db.leases import lease
 from common.passes import TimeBudget
 from common.text import without_controls
 from delivery.issues.approve import release_due
-from delivery.issues.contents import collected, note_dropped, rendered_issue
+from delivery.issues.contents import assignments_of, collected, note_dropped, rendered_issue
 from delivery.issues.first_reader import release_waiting
 from delivery.issues.frequency_switches import apply_frequency_changes
 from delivery.issues.store import CollectionChanged, store_issue, store_nothing
@@ -24,7 +24,7 @@ from subscriptions.collections.assign import lock_for_membership
 from subscriptions.collections.drop import delete_dropped_feeds
 from subscriptions.collections.post_rules import note_troubles
 from subscriptions.collections.readiness import collection_facts, feed_facts, make_feeds_due
-from subscriptions.models import Assignable, Subscribable
+from subscriptions.models import Assignable, Assignment, Subscribable
 from subscriptions.rules.completion import is_complete
 
 log = logging.getLogger(__name__)
@@ -45,9 +45,10 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
     release_waiting(clock=clock, budget=budget)
     now = clock()
     ended = Q(period_end__lte=now) | Q(period_end=None) | Q(sent_now_at__isnull=False)
-    rows = Assignable.objects.due(now).filter(ended).order_by("period_end", "opened_at", "pk")
+    rows: Any = Assignable.objects.due(now).filter(ended).order_by("period_end", "opened_at", "pk")
     # Each is looked at once more under its newsletter's lock.
-    for pk in [row.pk for row in rows.counted().select_related("subscribable") if _is_complete(row, now)]:
+    rows = rows.counted().select_related("subscribable")
+    for pk in [row.pk for row in rows if _is_complete(row, (row.held, row.left_out), now)]:
         if left.is_spent:
             break
         issued += complete_collection(assignable_id=pk, now=clock())
@@ -56,10 +57,9 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
     return issued
 
 
-def _is_complete(assignable: Any, now: datetime) -> bool:
-    """Of a collection whose posts are counted."""
-    facts = collection_facts(assignable, counts=(assignable.held, assignable.left_out))
-    return is_complete(facts, feed_facts(assignable), now)
+def _is_complete(assignable: Assignable, counts: tuple[int, int], now: datetime) -> bool:
+    """`counts`: how many posts are kept in it, and how many left out."""
+    return is_complete(collection_facts(assignable, counts=counts), feed_facts(assignable), now)
 
 
 def complete_collection(*, assignable_id: int, now: datetime) -> bool:
@@ -72,9 +72,10 @@ def complete_collection(*, assignable_id: int, now: datetime) -> bool:
         sealed = _sealed(assignable_id, now)
         if sealed is None:
             return False
-        token = sealed.seal_token
+        collection, rows = sealed
+        token = collection.seal_token
         assert token is not None  # noqa: S101 - it was just set
-        contents = collected(sealed)
+        contents = collected(collection, rows)
         note_troubles(contents.troubles, title=contents.subscribable.title, now=now)
         rendered = None
         if contents.posts:
@@ -97,22 +98,24 @@ def complete_collection(*, assignable_id: int, now: datetime) -> bool:
 
 
 @transaction.atomic
-def _sealed(assignable_id: int, now: datetime) -> Assignable | None:
-    """The collection, sealed under its newsletter's lock; None if it is not complete.
+def _sealed(assignable_id: int, now: datetime) -> tuple[Assignable, list[Assignment]] | None:
+    """The collection and what it holds, sealed under its newsletter's lock; None if it is not complete.
 
     From here on it changes no more: nothing joins it and nothing is taken out.
     """
     locked = lock_for_membership(Subscribable.objects.filter(assignables=assignable_id))
-    assignable = Assignable.objects.due(now).counted().filter(pk=assignable_id).first()
+    assignable = Assignable.objects.due(now).filter(pk=assignable_id).first()
     if assignable is None or not locked:
         return None
     assignable.subscribable = locked[0]
-    if not _is_complete(assignable, now):
+    rows = assignments_of(assignable)
+    kept = sum(row.left_out_at is None for row in rows)
+    if not _is_complete(assignable, (kept, len(rows) - kept), now):
         return None
     ours = lease(now, SEALED_FOR)
     assignable.seal_token, assignable.seal_until = ours.token, ours.until
     assignable.save(update_fields=["seal_token", "seal_until"])
-    return assignable
+    return assignable, rows
 
 
 @transaction.atomic

@@ -129,17 +129,19 @@ class Collected:
 _OF_POSTS = ("assignable", "left_out_at", "place", "item__entry", "item__content_hash", "item__feed__url")
 
 
-def collected(assignable: Assignable) -> Collected:
+def assignments_of(assignable: Assignable) -> list[Assignment]:
+    """With their posts, newest first."""
+    rows = assignable.assignments.select_related("item__feed").only(*_OF_POSTS)
+    return list(rows.order_by("-item__first_seen", "-item_id"))
+
+
+def collected(assignable: Assignable, rows: Sequence[Assignment] | None = None) -> Collected:
     """What the collection holds, as its newsletter wants it sent.
 
-    Outside of any transaction: the newsletter may have code of its own. Raises LetterError where that fails,
-    ValueError for an item that was cleared.
+    `rows`: its assignments, where they are known. Outside of any transaction: the newsletter may have code of
+    its own. Raises LetterError where that fails, ValueError for an item that was cleared.
     """
-    rows = list(
-        assignable.assignments.select_related("item__feed")
-        .only(*_OF_POSTS)
-        .order_by("-item__first_seen", "-item_id")
-    )
+    rows = assignments_of(assignable) if rows is None else rows
     posts = {row.item_id: _post(row) for row in rows}
     by_hand = [posts[row.item_id] for row in rows if row.left_out_at is not None]
     done = arranged(assignable.subscribable, [post for post in posts.values() if post not in by_hand])

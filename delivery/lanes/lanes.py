@@ -63,6 +63,11 @@ def lane_expression(
     return Subquery(lanes.values("pk")[:1])
 
 
+def is_of_destination(lane: Lane) -> bool:
+    """Whether its channel makes a lane for each destination, and not for an account."""
+    return channel(lane.kind).lane_account(PROBE, NO_OPTIONS) == PROBE
+
+
 def has_recipient_domains(kind: str) -> bool:
     """Whether its recipients have domains, which may be limited."""
     return kind in CHANNELS and bool(channel(kind).domain("a@example.org"))

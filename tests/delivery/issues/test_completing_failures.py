@@ -89,8 +89,9 @@ def test_an_error_that_holds_what_no_database_takes_is_recorded_all_the_same() -
 
 
 def sealed(subscribable: Subscribable) -> tuple[Assignable, uuid.UUID]:
-    collection = _sealed(open_collection(subscribable).pk, MIDNIGHT)
-    assert collection is not None
+    sealed = _sealed(open_collection(subscribable).pk, MIDNIGHT)
+    assert sealed is not None
+    collection, _ = sealed
     assert collection.seal_token is not None
     return collection, collection.seal_token
 
