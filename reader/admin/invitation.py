@@ -73,7 +73,7 @@ def what_revoking_does(keys: list[int]) -> list[str]:
     return [f"{counted(count, 'invitation')} will let nobody in any more. Whom they let in already stays."]
 
 
-def take_back(request: HttpRequest, keys: list[int]) -> str:
+def take_invitations_back(request: HttpRequest, keys: list[int]) -> str:
     return f"{counted(revoke_invitations(invitations=keys, now=utcnow()), 'invitation')} taken back."
 
 
@@ -94,7 +94,7 @@ class InvitationAdmin(ServiceAdmin):
         Action(
             "revoke",
             "Take back",
-            take_back,
+            take_invitations_back,
             what_revoking_does,
             fits=lambda row: row.revoked_at is None and row.used_at is None,
         ),
