@@ -63,7 +63,7 @@ def running(
                 process.wait()
 
 
-def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
+def until(condition: Callable[[], Any], what: str, seconds: float = 240) -> Any:
     """The condition's first true value. AssertionError naming what did not come in time."""
     end = time.monotonic() + seconds
     while not (value := condition()):

@@ -112,7 +112,7 @@ def first_letter(newcomer: Newcomer, site: Site, blog: str) -> None:
     newcomer.click("button", "Save")
     newcomer.click("link", "Overview", exact=False)
     newcomer.click("link", "Open the mailbox")
-    until(lambda: _has_letter(page), "the letter", 60)
+    until(lambda: _has_letter(page), "the letter", 240)
     # One, where the posts had settled before there was a reader; else each of “the last few”.
     assert 1 <= page.get_by_text("The harbour in winter").count() <= 3
 

@@ -39,7 +39,7 @@ def test_a_push_in_chunks_arrives_through_the_real_server(tmp_path: Path) -> Non
     }
     command = [sys.executable, "manage.py", "up"]
     with Hub() as hub, FeedServer() as blog, running("up", command, environment, tmp_path):
-        until(lambda: answers(f"{site}/readyz"), "the start", 60)
+        until(lambda: answers(f"{site}/readyz"), "the start", 240)
         links = f'<{hub.url}>; rel="hub", <{blog.url("/feed.xml")}>; rel="self"'
         blog.serve("/feed.xml", rss([post("old")]), headers={"Link": links})
         feed = manage("add_feed", blog.url("/feed.xml"), environment=environment)["id"]

@@ -55,7 +55,7 @@ class Desk:
     def sees(self, words: str, *, name: str = "") -> None:
         """Sooner or later; without script after a look."""
         if self.page.is_plain:
-            self.page.reload()
+            self.page.goto(self.page.url)
         self.page.get_by_text(words).first.wait_for()
         if name:
             look_at(self.page, name)
