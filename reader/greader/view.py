@@ -21,16 +21,8 @@ from common.body_limits import takes_body
 from common.clock import utcnow
 from common.rates import is_within
 from common.refused import Refused
-from reader.greader.calls import (
-    CHANGES,
-    FILE_CALLS,
-    MOST_POSTS,
-    QUESTIONS,
-    SELDOM_CHANGED,
-    XML_CALLS,
-    AppCall,
-    Told,
-)
+from reader.greader.app_call import MOST_POSTS, AppCall, Told
+from reader.greader.calls import CHANGES, FILE_CALLS, QUESTIONS, SELDOM_CHANGED, XML_CALLS
 from reader.greader.errors import CallError, bad_request, signed_out, unknown
 from reader.models import AppPassword
 from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in

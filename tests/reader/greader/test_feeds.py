@@ -103,7 +103,7 @@ class TestFollowing:
     def test_whoever_looks_without_end_has_to_wait(
         self, app: GoogleApp, monkeypatch: pytest.MonkeyPatch, loopback_allowed: None
     ) -> None:
-        monkeypatch.setattr("reader.greader.calls.ADDED_A_MINUTE", 1)
+        monkeypatch.setattr("reader.greader.subscriptions.ADDED_A_MINUTE", 1)
         statuses = [app.post("subscription/quickadd", quickadd="http://127.0.0.1:9/")[0] for _ in range(4)]
         assert (statuses[0], 429 in statuses) == (200, True)
 

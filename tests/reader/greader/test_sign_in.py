@@ -178,7 +178,7 @@ class TestAddresses:
     def test_what_fails_on_our_side_is_told_in_a_sentence(
         self, app: GoogleApp, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("reader.greader.calls.select", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr("reader.greader.posts.select", lambda *_, **__: 1 / 0)
         assert app.get("stream/items/ids", s="user/-/state/com.google/read")[0] == 500
 
 

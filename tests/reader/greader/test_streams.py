@@ -188,7 +188,7 @@ class TestContents:
     def test_what_is_too_large_together_comes_with_the_next_page(
         self, app: GoogleApp, post: Post, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("reader.greader.calls.MOST_CHARACTERS", 25)
+        monkeypatch.setattr("reader.greader.posts.MOST_CHARACTERS", 25)
         places = [post(at=minutes(number), jf2={"content": {"html": "x" * 10}}) for number in range(5)]
         page = app.ask("stream/contents")
         assert len(page["items"]) == 2
@@ -197,7 +197,7 @@ class TestContents:
             post_name(key) for key in keys(places[2], places[1])
         ]
         assert len(app.contents(*keys(*places))) == 2
-        monkeypatch.setattr("reader.greader.calls.MOST_CHARACTERS", 1)
+        monkeypatch.setattr("reader.greader.posts.MOST_CHARACTERS", 1)
         assert len(app.contents(*keys(*places))) == 1, "one comes in any case"
 
     def test_posts_come_in_the_order_in_which_they_are_named_each_once(

@@ -1,0 +1,189 @@
+"""Posts, asked for and marked: by the streams that they stand in, or by their names."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from reader.greader.app_call import MOST_POSTS, AppCall, feed_key, folder_named, folders, follows_of
+from reader.greader.errors import bad_request, unknown
+from reader.greader.items import Shown, microseconds, post_shown
+from reader.models import Reader
+from reader.rules import google_names as names
+from reader.rules.google_names import StreamName, stream_name
+from reader.rules.order import EPOCH, MICROSECOND, BadCursor, Key, limit_of
+from reader.timelines import marks, stars
+from reader.timelines.pages import Timeline
+from reader.timelines.selections import (
+    ReadState,
+    Selection,
+    Tally,
+    Trait,
+    mark_selected_read,
+    select,
+    standings,
+    unread_tallies,
+)
+
+MOST_IDS = 10_000
+# Of the posts in one answer. What is left out comes with the next page, or when it is asked for again.
+MOST_CHARACTERS = 32_000_000
+# Apps remember by their own clock, or to the second, when they asked last.
+OVERLAP = timedelta(seconds=60)
+STATES: Mapping[StreamName, tuple[Trait, ...]] = {
+    names.READING_LIST: (),
+    names.READ: (ReadState.READ,),
+    names.UNREAD: (ReadState.UNREAD,),
+    names.KEPT_UNREAD: (ReadState.UNREAD,),
+    names.TRACKING_UNREAD: (ReadState.UNREAD,),
+    names.STARRED: (ReadState.STARRED,),
+}
+# What adding or taking away a state means.
+MADE_READ = {("a", names.READ), ("r", names.UNREAD), ("r", names.KEPT_UNREAD)}
+MADE_UNREAD = {("r", names.READ), ("a", names.UNREAD), ("a", names.KEPT_UNREAD)}
+
+
+def count_unread(call: AppCall) -> Shown:
+    feeds, channels = unread_tallies(call.reader)
+    labels = folders(call)
+    counts = {StreamName("feed", str(feed)): tally for feed, tally in feeds.items()}
+    counts |= {StreamName("label", labels[one]): tally for one, tally in channels.items() if one in labels}
+    total = sum(tally.posts for tally in feeds.values())
+    if total:
+        counts[names.READING_LIST] = Tally(total, max(tally.newest for tally in feeds.values()))
+    listed = [
+        {"id": str(name), "count": tally.posts, "newestItemTimestampUsec": microseconds(tally.newest)}
+        for name, tally in counts.items()
+    ]
+    return {"max": total, "unreadcounts": listed}
+
+
+def list_ids(call: AppCall) -> Shown:
+    """By `s`, the names of posts alone, newest first."""
+    page = select(_selection(call), limit=limit_of(call.given.one("n"), MOST_IDS), **_stretch(call))
+    found: Shown = {"itemRefs": [{"id": str(entry)} for entry, _ in page.posts]}
+    return {**found, **_continuation(page.following)}
+
+
+def show_stream(call: AppCall) -> Shown:
+    """Posts in full, newest first. What is left out for its size begins the next page."""
+    page = select(_selection(call), limit=limit_of(call.given.one("n"), MOST_POSTS), **_stretch(call))
+    shown, left = _items(call, [entry for entry, _ in page.posts])
+    following = dict(page.posts)[left] if left else page.following
+    name = str(stream_name(_stream(call)) or names.READING_LIST)
+    return {"id": name, "updated": int(call.now.timestamp()), "items": shown, **_continuation(following)}
+
+
+def show_posts(call: AppCall) -> Shown:
+    """Those that are named. Apps ask again for what is left out for its size."""
+    shown, _ = _items(call, call.posts())
+    return {"id": str(names.READING_LIST), "updated": int(call.now.timestamp()), "items": shown}
+
+
+def edit_tag(call: AppCall) -> str:
+    """Read, unread, with and without a star; posts that the reader does not see are passed over."""
+    posts = call.posts()
+    changes = {(way, stream) for way in "ar" for stream in call.streams(way)}
+    if any(stream.kind == "label" for _, stream in changes):
+        raise bad_request("Single posts are not put into folders here: feeds are.")
+    if changes & MADE_READ and changes & MADE_UNREAD:
+        raise bad_request("A post cannot be read and unread.")
+    timeline = Timeline(call.reader)
+    if changes & MADE_READ:
+        marks.mark_read(timeline, marks.places_of(call.reader, posts))
+    if changes & MADE_UNREAD:
+        marks.mark_unread(timeline, marks.places_of(call.reader, posts))
+    if ("a", names.STARRED) in changes:
+        stars.star(reader=call.reader, entries=posts, now=call.now)
+    if ("r", names.STARRED) in changes:
+        stars.unstar(reader=call.reader, entries=posts)
+    return "OK"
+
+
+def mark_stream_read(call: AppCall) -> str:
+    """What is in the stream `s` and came by `ts`; nothing that came later."""
+    call.needed("s")
+    until = _moment(call, "ts") or call.now
+    for stream in call.streams("s"):
+        if stream.kind == "feed":
+            follows_of(call.reader, stream.value)
+        traits = _traits(call.reader, stream)
+        if ReadState.NOTHING in traits:
+            raise unknown("There is no such folder.")
+        mark_selected_read(Selection(call.reader, traits, until=until))
+    return "OK"
+
+
+def _traits(reader: Reader, stream: StreamName) -> tuple[Trait, ...]:
+    """What the posts of a stream have; NOTHING for one that is not the reader's."""
+    match stream.kind:
+        case "label":
+            return (folder_named(reader, stream.value) or ReadState.NOTHING,)
+        case "feed":
+            return (feed_key(stream.value) or ReadState.NOTHING,)
+        case _:
+            return STATES.get(stream, (ReadState.NOTHING,))
+
+
+def _stream(call: AppCall) -> str:
+    return call.rest or call.given.one("s") or str(names.READING_LIST)
+
+
+def _selection(call: AppCall) -> Selection:
+    """By the stream, `it`, `xt`, `ot` and `nt`. Raises CallError."""
+    stream = stream_name(_stream(call))
+    if stream is None:
+        raise bad_request("s does not name a feed, a folder or a state.")
+    since = _moment(call, "ot")
+    return Selection(
+        call.reader,
+        _all_traits(call.reader, [stream, *call.streams("it")]),
+        _all_traits(call.reader, call.streams("xt")),
+        since=since - OVERLAP if since else None,
+        until=_moment(call, "nt"),
+    )
+
+
+def _all_traits(reader: Reader, streams: Iterable[StreamName]) -> tuple[Trait, ...]:
+    return tuple(trait for stream in streams for trait in _traits(reader, stream))
+
+
+def _moment(call: AppCall, name: str) -> datetime | None:
+    """Seconds since 1970, or as their number says milliseconds or microseconds; 0 is no moment."""
+    text = call.given.one(name)
+    if not text or not text.strip("0"):
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+        raise bad_request(f"{name} is a number of seconds, or of microseconds, since 1970.")
+    unit = 1 if len(text) >= 16 else 1_000 if len(text) >= 13 else 1_000_000
+    try:
+        return EPOCH + int(text) * unit * MICROSECOND
+    except OverflowError as error:
+        raise bad_request(f"{name} is too late.") from error
+
+
+def _stretch(call: AppCall) -> dict[str, Any]:
+    """From where on, and in which order. Raises CallError."""
+    text = call.given.one("c")
+    try:
+        from_ = Key.read(text) if text else None
+    except BadCursor as error:
+        raise bad_request("c is not a continuation of this server.") from error
+    return {"from_": from_, "oldest_first": call.given.one("r") == "o"}
+
+
+def _items(call: AppCall, entries: Sequence[int]) -> tuple[list[Shown], int | None]:
+    """The posts, and the first that is left out, if they are too large together."""
+    shown: list[Shown] = []
+    labels, characters = folders(call), 0
+    for standing in standings(call.reader, entries):
+        one = post_shown(standing, labels)
+        characters += len(one["summary"]["content"])
+        if shown and characters > MOST_CHARACTERS:
+            return shown, standing.entry.pk
+        shown.append(one)
+    return shown, None
+
+
+def _continuation(following: Key | None) -> Shown:
+    """(At the end the key is missing: apps ask on while it is there.)"""
+    return {"continuation": str(following)} if following else {}

@@ -1,0 +1,148 @@
+"""What is followed: feeds, and the folders that are channels here; listed and changed."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from http import HTTPStatus
+
+from django.core.exceptions import ValidationError
+
+from common.passes import TimeBudget
+from common.rates import is_within
+from common.refused import Refused
+from reader.channels.channels import alter_channel, channel_named, default_channel
+from reader.channels.follows import dissolve_channel, follow_address, move_follow, rename_follow, unfollow
+from reader.channels.opml import export_follows, follow_listed, keep_list
+from reader.greader.app_call import AppCall, folders, follows_of
+from reader.greader.errors import CallError, bad_request
+from reader.greader.items import Shown, feed_title, subscription
+from reader.models import Follow
+from reader.rules import google_names as names
+from reader.rules.google_names import StreamName
+
+# An app waits so long for its file; most lists are done before.
+IMPORT_WAITS = timedelta(seconds=2)
+ADDED_A_MINUTE = 20
+
+
+def list_tags(call: AppCall) -> Shown:
+    listed = [{"id": str(StreamName("label", name)), "type": "folder"} for name in folders(call).values()]
+    return {"tags": [{"id": str(names.STARRED)}, *listed]}
+
+
+def list_subscriptions(call: AppCall) -> Shown:
+    rows = Follow.objects.filter(channel__reader=call.reader).select_related("feed", "channel")
+    found: dict[int, tuple[Follow, list[str]]] = {}
+    for row in rows.order_by("channel__position", "channel", "pk"):
+        found.setdefault(row.feed_id, (row, []))[1].append(row.channel.name)
+    return {"subscriptions": [subscription(follow, labels) for follow, labels in found.values()]}
+
+
+def edit_subscription(call: AppCall) -> str:
+    """Follows, unfollows, or puts feeds into other folders."""
+    act = EDITS.get(call.needed("ac"))
+    if act is None:
+        raise bad_request("ac is subscribe, unsubscribe or edit.")
+    feeds = [one.value for one in call.streams("s") if one.kind == "feed"]
+    if not feeds:
+        raise bad_request("Say which feed: the parameter s is missing.")
+    for feed in feeds:
+        act(call, feed)
+    return "OK"
+
+
+def export_subscriptions(call: AppCall) -> str:
+    """As OPML."""
+    return "".join(export_follows(call.reader, now=call.now))
+
+
+def import_subscriptions(call: AppCall) -> str:
+    """Follows what an OPML file lists, in its folders. What takes longer than a moment goes on afterwards."""
+    _count_look(call)
+    kept = keep_list(reader=call.reader, body=call.body, now=call.now)
+    follow_listed(kept, left=TimeBudget(IMPORT_WAITS))
+    return "OK"
+
+
+def quick_add(call: AppCall) -> Shown:
+    """Follows what is at an address, in the folder for what nobody says a folder of."""
+    url = call.needed("quickadd").removeprefix("feed/")
+    _count_look(call)
+    try:
+        channel = default_channel(call.reader)
+        feed = follow_address(channel=channel, url=url, clock=lambda: call.now).follow.feed
+    except Refused as error:
+        return {"numResults": 0, "query": url, "error": str(error)}
+    except ValidationError as error:
+        return {"numResults": 0, "query": url, "error": " ".join(error.messages)}
+    stream = str(StreamName("feed", str(feed.pk)))
+    return {"numResults": 1, "query": feed.url, "streamId": stream, "streamName": feed_title(feed)}
+
+
+def rename_tag(call: AppCall) -> str:
+    folder, name = call.folder("s"), call.label("dest")
+    if folder is None or not name:
+        raise bad_request("Say which folder, and its new name: s and dest.")
+    alter_channel(channel=folder, name=name)
+    return "OK"
+
+
+def disable_tag(call: AppCall) -> str:
+    """Ends a folder. Its feeds and posts go into the one for what nobody says a folder of."""
+    folder = call.folder("s")
+    if folder is None:
+        raise bad_request("Say which folder: the parameter s is missing.")
+    into = default_channel(call.reader, but=folder)
+    if into == folder:
+        raise bad_request("This is the only folder. Add another one first.")
+    dissolve_channel(channel=folder, into=into, now=call.now)
+    return "OK"
+
+
+def _subscribe(call: AppCall, feed: str) -> None:
+    _count_look(call)
+    label = call.label("a")
+    channel = channel_named(call.reader, label) if label else default_channel(call.reader)
+    follow = follow_address(channel=channel, url=feed, clock=lambda: call.now).follow
+    if name := call.given.one("t"):
+        rename_follow(follow=follow, name=name)
+
+
+def _unsubscribe(call: AppCall, feed: str) -> None:
+    for follow in follows_of(call.reader, feed):
+        unfollow(channel=follow.channel, feed=follow.feed, now=call.now)
+
+
+def _edit(call: AppCall, feed: str) -> None:
+    """`a` is where the feed goes, `r` where it goes from, `t` what it is called from now on.
+
+    Apps that know of one folder name `a` alone.
+    """
+    follows = {follow.channel.name: follow for follow in follows_of(call.reader, feed)}
+    first = next(iter(follows.values()))
+    to, away = call.label("a"), call.label("r")
+    moved = follows.get(away) or (first if to and len(follows) == 1 else None)
+    if moved is not None:
+        others = (follow.channel for follow in follows.values() if follow != moved)
+        otherwise = next(others, None) or default_channel(call.reader)
+        channel = channel_named(call.reader, to) if to else otherwise
+        if channel != moved.channel:
+            move_follow(follow=moved, to=channel, now=call.now, with_posts=True)
+    elif to and to not in follows:
+        channel = channel_named(call.reader, to)
+        follow_address(channel=channel, url=first.feed.url, clock=lambda: call.now)
+    if name := call.given.one("t"):
+        for follow in follows_of(call.reader, feed):
+            rename_follow(follow=follow, name=name)
+
+
+EDITS: Mapping[str, Callable[[AppCall, str], None]] = {
+    "subscribe": _subscribe,
+    "unsubscribe": _unsubscribe,
+    "edit": _edit,
+}
+
+
+def _count_look(call: AppCall) -> None:
+    """Each may ask other servers a dozen times. Raises CallError."""
+    if not is_within(f"reader-looks-{call.reader.pk}", ADDED_A_MINUTE):
+        raise CallError(HTTPStatus.TOO_MANY_REQUESTS, "That was often. Wait a minute.")
