@@ -16,6 +16,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from common.clock import utcnow
 from common.secrets import Sealed, SecretsField
+from tests.upgrade.originals import only_originals
 
 FILE = Path(__file__).parent / "rows_of_0001.json"
 WRITTEN = datetime.fromisoformat("2026-03-02T12:00:00+00:00")
@@ -28,7 +29,8 @@ LATER_APPS = ("chat", "reader")
 
 def first_release() -> Any:
     """The models as the migrations 0001 made them."""
-    loader = MigrationLoader(None)
+    with only_originals():
+        loader = MigrationLoader(None)
     ours = [(app, "0001_initial") for app in APPS]
     others = [node for node in loader.graph.leaf_nodes() if node[0] not in (*APPS, *LATER_APPS)]
     return loader.project_state([*ours, *others]).apps

@@ -1,0 +1,154 @@
+"""The tables of this app for a new database, as the migrations to 0006 make them: one step in place of 6."""
+
+import django.db.models.deletion
+import django.db.models.functions.datetime
+import django.utils.timezone
+from django.conf import settings
+from django.db import migrations, models
+
+from common.db.squashed import SquashedMigration
+
+
+class Migration(SquashedMigration):
+
+    replaces = [
+        ('feedletter_site', '0001_initial'),
+        ('feedletter_site', '0002_ticks_without_an_end'),
+        ('feedletter_site', '0003_stages_and_counts'),
+        ('feedletter_site', '0004_overview'),
+        ('feedletter_site', '0005_origins'),
+        ('feedletter_site', '0006_arrivals'),
+    ]
+
+    initial = True
+
+    dependencies = [
+        migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+    ]
+
+    operations = [
+        migrations.CreateModel(
+            name='ApiToken',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(help_text='What uses it, such as “shop” or “backup script”.', max_length=100)),
+                ('prefix', models.CharField(editable=False, max_length=12, unique=True)),
+                ('digest', models.CharField(editable=False, max_length=64)),
+                ('scopes', models.JSONField(default=list)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='made')),
+                ('last_used_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='last used')),
+                ('expires_at', models.DateTimeField(blank=True, null=True, verbose_name='expires')),
+                ('revoked_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='revoked')),
+                ('made_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='api_tokens', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'verbose_name': 'API token',
+                'ordering': ('-created_at', '-pk'),
+            },
+        ),
+        migrations.CreateModel(
+            name='Stage',
+            fields=[
+                ('name', models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ('since', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('ran_at', models.DateTimeField(null=True)),
+                ('ticked_at', models.DateTimeField(null=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='Counted',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=64)),
+                ('label', models.CharField(db_default='', max_length=64)),
+                ('count', models.BigIntegerField(db_default=0)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('name', 'label'), name='counted_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Figure',
+            fields=[
+                ('name', models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ('value', models.JSONField()),
+                ('counted_at', models.DateTimeField(default=django.utils.timezone.now)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='FirstStep',
+            fields=[
+                ('name', models.CharField(max_length=32, primary_key=True, serialize=False)),
+                ('is_done', models.BooleanField(db_default=False, default=False)),
+                ('at', models.DateTimeField(default=django.utils.timezone.now)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='Origin',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('source', models.CharField(max_length=20)),
+                ('kind', models.CharField(max_length=20)),
+                ('old_key', models.CharField(max_length=100)),
+                ('row', models.BigIntegerField()),
+                ('taken_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('finished_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('source', 'kind', 'old_key'), name='origin_once')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Arrival',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('source', models.CharField(max_length=20, verbose_name='from')),
+                ('file_name', models.CharField(max_length=200, verbose_name='file')),
+                ('size', models.PositiveBigIntegerField(default=0)),
+                ('by', models.CharField(blank=True, default='', max_length=150, verbose_name='uploaded by')),
+                ('state', models.CharField(choices=[('uploading', 'being uploaded'), ('looking', 'being looked at'), ('looked', 'waiting for your word'), ('reading', 'its feeds are being read'), ('taking', 'being taken over'), ('done', 'taken over'), ('stopped', 'stopped'), ('unusable', 'cannot be used')], default='uploading', max_length=10)),
+                ('trouble', models.TextField(blank=True, default='')),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='uploaded')),
+                ('begun_at', models.DateTimeField(blank=True, null=True)),
+                ('ended_at', models.DateTimeField(blank=True, null=True)),
+                ('notes', models.JSONField(default=list)),
+                ('parts', models.PositiveIntegerField(default=0)),
+                ('done', models.PositiveIntegerField(default=0)),
+                ('is_read', models.BooleanField(default=False)),
+                ('lease_token', models.UUIDField(blank=True, editable=False, null=True)),
+                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True)),
+            ],
+            options={
+                'ordering': ('-pk',),
+                'indexes': [models.Index(condition=models.Q(('state__in', ('looking', 'reading', 'taking'))), fields=['id'], name='arrival_open')],
+            },
+        ),
+        migrations.CreateModel(
+            name='ArrivalLine',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('what', models.CharField(max_length=20)),
+                ('kind', models.CharField(max_length=20)),
+                ('name', models.TextField()),
+                ('words', models.TextField(blank=True, default='')),
+                ('count', models.PositiveIntegerField(default=1)),
+                ('arrival', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='lines', to='feedletter_site.arrival')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['arrival', 'what', 'id'], name='arrival_line')],
+            },
+        ),
+        migrations.CreateModel(
+            name='ArrivalPiece',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('suffix', models.CharField(blank=True, default='', max_length=4)),
+                ('place', models.PositiveIntegerField()),
+                ('data', models.BinaryField()),
+                ('arrival', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='pieces', to='feedletter_site.arrival')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('arrival', 'suffix', 'place'), name='arrival_piece_once')],
+            },
+        ),
+    ]

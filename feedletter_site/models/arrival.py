@@ -1,0 +1,86 @@
+"""Another program's database that an admin uploaded: looked at first, then taken over, by a worker."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+class Arrival(models.Model):
+    """`done` of its `parts` are behind the state's worker, with what there is to say of them: whoever goes on
+    begins there."""
+
+    class State(models.TextChoices):
+        UPLOADING = "uploading", "being uploaded"
+        LOOKING = "looking", "being looked at"
+        LOOKED = "looked", "waiting for your word"
+        READING = "reading", "its feeds are being read"
+        TAKING = "taking", "being taken over"
+        DONE = "done", "taken over"
+        STOPPED = "stopped", "stopped"
+        UNUSABLE = "unusable", "cannot be used"
+
+    # Of feedletter_site.arrivals.
+    source = models.CharField("from", max_length=20)
+    file_name = models.CharField("file", max_length=200)
+    size = models.PositiveBigIntegerField(default=0)
+    by = models.CharField("uploaded by", max_length=150, blank=True, default="")
+    state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
+    trouble = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField("uploaded", default=timezone.now)
+    begun_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    notes = models.JSONField(default=list)
+    parts = models.PositiveIntegerField(default=0)
+    done = models.PositiveIntegerField(default=0)
+    # Its feeds were read, to see what would be new.
+    is_read = models.BooleanField(default=False)
+    lease_token = models.UUIDField(null=True, blank=True, editable=False)
+    lease_until = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering = ("-pk",)
+        indexes = (
+            models.Index(
+                name="arrival_open", fields=["id"], condition=Q(state__in=("looking", "reading", "taking"))
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.file_name
+
+
+class ArrivalPiece(models.Model):
+    """A piece of a file, compressed: any worker on any machine can put it together. Gone when all is done.
+
+    `suffix` is "" of the database, and "-wal" of what stands beside it.
+    """
+
+    arrival = models.ForeignKey(Arrival, on_delete=models.CASCADE, related_name="pieces", db_index=False)
+    suffix = models.CharField(max_length=4, blank=True, default="")
+    place = models.PositiveIntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(name="arrival_piece_once", fields=["arrival", "suffix", "place"]),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.arrival_id}{self.suffix}, {self.place}"
+
+
+class ArrivalLine(models.Model):
+    """A line of the report, in the words of feedletter_site.arrivals.report."""
+
+    arrival = models.ForeignKey(Arrival, on_delete=models.CASCADE, related_name="lines", db_index=False)
+    what = models.CharField(max_length=20)
+    kind = models.CharField(max_length=20)
+    name = models.TextField()
+    words = models.TextField(blank=True, default="")
+    count = models.PositiveIntegerField(default=1)
+
+    class Meta:
+        indexes = (models.Index(name="arrival_line", fields=["arrival", "what", "id"]),)
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.name}"

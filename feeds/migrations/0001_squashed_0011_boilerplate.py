@@ -1,0 +1,243 @@
+"""The tables of this app for a new database, as the migrations to 0011 make them: one step in place of 11."""
+
+import common.secrets
+import django.core.validators
+import django.db.models.deletion
+import django.utils.timezone
+from django.db import migrations, models
+
+from common.db.squashed import SquashedMigration
+
+
+class Migration(SquashedMigration):
+
+    replaces = [
+        ('feeds', '0001_initial'),
+        ('feeds', '0002_push'),
+        ('feeds', '0003_indexes_of_lists_of_posts'),
+        ('feeds', '0004_gone_for_good_and_sent_in_full'),
+        ('feeds', '0005_item_returns'),
+        ('feeds', '0006_words_about_itself'),
+        ('feeds', '0007_posts'),
+        ('feeds', '0008_tracked_items'),
+        ('feeds', '0009_read_by_people'),
+        ('feeds', '0010_read_elsewhere'),
+        ('feeds', '0011_boilerplate'),
+    ]
+
+    initial = True
+
+    dependencies = []
+
+    operations = [
+        migrations.CreateModel(
+            name='Tag',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=100, unique=True)),
+            ],
+            options={
+                'ordering': ('name',),
+            },
+        ),
+        migrations.CreateModel(
+            name='Feed',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('url', models.TextField(help_text='For example https://example.org/feed.xml', max_length=4000, verbose_name='address')),
+                ('title', models.TextField(blank=True, default='')),
+                ('site_url', models.TextField(blank=True, default='', verbose_name='web site')),
+                ('language', models.CharField(blank=True, default='', max_length=35)),
+                ('credentials', common.secrets.SecretsField(blank=True, default=dict, editable=False)),
+                ('added_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='added')),
+                ('start', models.CharField(choices=[('from_now', 'from now on'), ('last', 'the last few, then from now on'), ('all', 'everything in the feed')], default='from_now', help_text='Which of the posts that are in the feed when it is first read should be sent.', max_length=10, verbose_name='send')),
+                ('start_count', models.PositiveIntegerField(default=0, help_text='With “the last few”: how many posts, newest first.', verbose_name='how many')),
+                ('min_delay_minutes', models.PositiveIntegerField(default=30, help_text='A post is never sent earlier than this after it was first seen.', validators=[django.core.validators.MaxValueValidator(44640)])),
+                ('await_stabilization_minutes', models.PositiveIntegerField(default=15, help_text='A post must have stayed unchanged this long.', validators=[django.core.validators.MaxValueValidator(44640)])),
+                ('max_delay_minutes', models.PositiveIntegerField(default=180, help_text='A post that keeps changing is sent after this all the same.', validators=[django.core.validators.MaxValueValidator(44640)])),
+                ('recheck_every_minutes', models.PositiveIntegerField(default=10, help_text='How often the feed is read. 0 reads it at most once a minute (for feeds that ping).', validators=[django.core.validators.MaxValueValidator(44640)])),
+                ('pace', models.CharField(choices=[('fixed', 'at a fixed interval'), ('adaptive', 'at the pace at which it publishes')], default='fixed', max_length=10, verbose_name='read')),
+                ('ceiling_minutes', models.PositiveIntegerField(default=60, help_text='The longest interval that its own rhythm, its server’s wishes or a hub may lead to.', validators=[django.core.validators.MaxValueValidator(44640)])),
+                ('hold_next', models.BooleanField(default=False, editable=False)),
+                ('hold_floods', models.BooleanField(default=True, help_text='When more than 10 and more than half of its posts are new at once, ask before sending.', verbose_name='hold floods')),
+                ('join_reposts', models.BooleanField(default=True, help_text='A post that comes back under a new id, at the address it had, is not sent again.', verbose_name='recognise reposts')),
+                ('use_hub', models.BooleanField(default=True, help_text='WebSub: new posts are pushed, if it names a hub.', verbose_name='let its hub tell us')),
+                ('status', models.CharField(choices=[('active', 'active'), ('paused', 'paused'), ('stopped', 'stopped')], default='active', max_length=10)),
+                ('dropping', models.BooleanField(default=False, editable=False)),
+                ('first_polled_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('last_polled_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='last read')),
+                ('fetched_through', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('next_poll_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='next reading')),
+                ('next_poll_why', models.CharField(blank=True, default='', editable=False, max_length=12)),
+                ('host', models.CharField(blank=True, default='', editable=False, max_length=255)),
+                ('newest_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('rhythm_minutes', models.PositiveIntegerField(blank=True, editable=False, null=True)),
+                ('moved_to', models.TextField(blank=True, default='', editable=False)),
+                ('moved_polls', models.PositiveIntegerField(default=0, editable=False)),
+                ('restless_polls', models.PositiveIntegerField(default=0, editable=False)),
+                ('held_since', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('failures', models.PositiveIntegerField(default=0, editable=False)),
+                ('failing_since', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('alerted_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('last_error', models.TextField(blank=True, default='', editable=False)),
+                ('warning', models.TextField(blank=True, default='', editable=False)),
+                ('lease_token', models.UUIDField(blank=True, editable=False, null=True)),
+                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('tags', models.ManyToManyField(blank=True, related_name='feeds', to='feeds.tag')),
+                ('gone_polls', models.PositiveIntegerField(db_default=0, default=0, editable=False)),
+                ('gone_since', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('description', models.TextField(blank=True, db_default='', default='', editable=False)),
+                ('tracked_until', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('audience_behind_since', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('for_letters', models.BooleanField(db_default=True, default=True, editable=False)),
+                ('read_by', models.PositiveIntegerField(db_default=0, default=0, editable=False)),
+                ('unread_since', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('read_elsewhere_until', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('boilerplate_end', models.TextField(blank=True, db_default='', default='', editable=False)),
+                ('boilerplate_start', models.TextField(blank=True, db_default='', default='', editable=False)),
+            ],
+            options={
+                'ordering': ('pk',),
+                'indexes': [models.Index(condition=models.Q(('status', 'active')), fields=['next_poll_at'], name='feed_due'), models.Index(condition=models.Q(('status', 'active')), fields=['host'], name='feed_host'), models.Index(condition=models.Q(('dropping', True)), fields=['id'], name='feed_dropping'), models.Index(condition=models.Q(('audience_behind_since__isnull', False)), fields=['id'], name='feed_audience_behind'), models.Index(condition=models.Q(('for_letters', False)), fields=['id'], name='feed_only_read')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('lease_token', None), ('lease_until', None)), models.Q(('lease_token__isnull', False), ('lease_until__isnull', False)), _connector='OR'), name='feed_leased_whole'), models.CheckConstraint(condition=models.Q(('max_delay_minutes__gte', models.F('min_delay_minutes'))), name='feed_delays_in_order')],
+            },
+        ),
+        migrations.CreateModel(
+            name='FeedDocument',
+            fields=[
+                ('feed', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='document', serialize=False, to='feeds.feed')),
+                ('body', models.BinaryField()),
+                ('headers', models.JSONField(default=dict)),
+                ('channel', models.JSONField(default=dict)),
+                ('sha256', models.CharField(max_length=64)),
+                ('order', models.BinaryField()),
+                ('fetched_at', models.DateTimeField()),
+                ('sent_at', models.DateTimeField(blank=True, null=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='Host',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=255, unique=True)),
+                ('free_at', models.DateTimeField(blank=True, null=True)),
+                ('lease_token', models.UUIDField(blank=True, editable=False, null=True)),
+                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True)),
+            ],
+            options={
+                'ordering': ('name',),
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('lease_token', None), ('lease_until', None)), models.Q(('lease_token__isnull', False), ('lease_until__isnull', False)), _connector='OR'), name='host_leased_whole')],
+            },
+        ),
+        migrations.CreateModel(
+            name='HubSubscription',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('hub', models.TextField(max_length=4000)),
+                ('topic', models.TextField(max_length=4000)),
+                ('made_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('token', models.CharField(max_length=64, unique=True)),
+                ('secret', common.secrets.SecretsField(blank=True, default=dict, editable=False)),
+                ('state', models.CharField(choices=[('wanted', 'to be asked for'), ('pending', 'asked for'), ('active', 'active'), ('denied', 'denied by the hub'), ('leaving', 'to be ended')], default='wanted', max_length=10)),
+                ('expires_at', models.DateTimeField(blank=True, null=True)),
+                ('next_at', models.DateTimeField()),
+                ('failures', models.PositiveIntegerField(default=0)),
+                ('last_error', models.TextField(blank=True, default='')),
+                ('last_push_at', models.DateTimeField(blank=True, null=True)),
+                ('seen', models.JSONField(blank=True, default=list)),
+                ('refused', models.PositiveIntegerField(default=0)),
+                ('missed', models.PositiveIntegerField(default=0)),
+                ('owed_at', models.DateTimeField(blank=True, null=True)),
+                ('feed', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='hub_subscription', to='feeds.feed')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['next_at'], name='hub_next')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Item',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('guid', models.TextField()),
+                ('guid_hash', models.CharField(editable=False, max_length=64)),
+                ('link', models.TextField(blank=True, default='')),
+                ('link_hash', models.CharField(blank=True, default='', editable=False, max_length=32)),
+                ('title', models.TextField(blank=True, default='')),
+                ('published_at', models.DateTimeField(blank=True, null=True)),
+                ('state', models.CharField(choices=[('unassigned', 'waiting to settle'), ('assigned', 'in a collection'), ('cleared', 'done'), ('excluded', 'excluded')], default='unassigned', max_length=10)),
+                ('reason', models.TextField(blank=True, default='', help_text='Why it is excluded.')),
+                ('first_seen', models.DateTimeField()),
+                ('stable_since', models.DateTimeField()),
+                ('last_checked', models.DateTimeField()),
+                ('final_at', models.DateTimeField(blank=True, null=True)),
+                ('vanished_at', models.DateTimeField(blank=True, null=True)),
+                ('rolled_off_at', models.DateTimeField(blank=True, null=True)),
+                ('held_at', models.DateTimeField(blank=True, null=True)),
+                ('changes', models.PositiveIntegerField(default=0, editable=False)),
+                ('content_hash', models.CharField(blank=True, default='', editable=False, max_length=80)),
+                ('entry', models.JSONField(blank=True, editable=False, null=True)),
+                ('feed', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='items', to='feeds.feed')),
+                ('returns', models.PositiveIntegerField(db_default=0, default=0, editable=False)),
+            ],
+            options={
+                'ordering': ('-first_seen', '-pk'),
+                'indexes': [models.Index(condition=models.Q(('state', 'unassigned')), fields=['feed'], name='item_open'), models.Index(condition=models.Q(('link_hash', ''), _negated=True), fields=['feed', 'link_hash'], name='item_link'), models.Index(condition=models.Q(('final_at__isnull', False), ('held_at', None), ('state', 'unassigned'), ('vanished_at', None)), fields=['final_at'], name='item_final'), models.Index(fields=['-first_seen', '-id'], name='item_seen'), models.Index(fields=['feed', '-first_seen', '-id'], name='item_of_feed'), models.Index(fields=['state', '-first_seen', '-id'], name='item_in_state')],
+                'constraints': [models.UniqueConstraint(fields=('feed', 'guid_hash'), name='item_identity'), models.CheckConstraint(condition=models.Q(models.Q(('entry__isnull', False), ('state__in', ('unassigned', 'assigned'))), models.Q(('entry__isnull', True), ('state__in', ('cleared', 'excluded'))), _connector='OR'), name='item_content_while_needed')],
+                'verbose_name': 'post',
+            },
+        ),
+        migrations.CreateModel(
+            name='Poll',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('at', models.DateTimeField()),
+                ('origin', models.CharField(choices=[('poll', 'asked'), ('push', 'told by its hub')], default='poll', max_length=4)),
+                ('outcome', models.CharField(choices=[('read', 'read'), ('unchanged', 'nothing new'), ('failed', 'failed')], max_length=10)),
+                ('status', models.PositiveSmallIntegerField(null=True)),
+                ('bytes', models.PositiveIntegerField(default=0)),
+                ('duration_ms', models.PositiveIntegerField(default=0)),
+                ('new', models.PositiveIntegerField(default=0)),
+                ('changed', models.PositiveIntegerField(default=0)),
+                ('vanished', models.PositiveIntegerField(default=0)),
+                ('held', models.PositiveIntegerField(default=0)),
+                ('excluded', models.PositiveIntegerField(default=0)),
+                ('final', models.PositiveIntegerField(default=0)),
+                ('note', models.TextField(blank=True, default='')),
+                ('next_poll_at', models.DateTimeField()),
+                ('next_poll_why', models.CharField(blank=True, default='', max_length=12)),
+                ('feed', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='polls', to='feeds.feed')),
+            ],
+            options={
+                'ordering': ('-at', '-pk'),
+                'indexes': [models.Index(fields=['feed', '-at'], name='poll_of_feed'), models.Index(fields=['at'], name='poll_at')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Push',
+            fields=[
+                ('subscription', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='push', serialize=False, to='feeds.hubsubscription')),
+                ('body', models.BinaryField()),
+                ('content_type', models.CharField(blank=True, default='', max_length=200)),
+                ('arrived_at', models.DateTimeField()),
+                ('began_at', models.DateTimeField(blank=True, null=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name='TrackedItem',
+            fields=[
+                ('item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='tracked', serialize=False, to='feeds.item')),
+                ('until', models.DateTimeField()),
+                ('noted', models.BooleanField(default=False)),
+                ('content_hash', models.CharField(max_length=80)),
+                ('seen_hash', models.CharField(blank=True, default='', max_length=80)),
+                ('seen_since', models.DateTimeField(blank=True, null=True)),
+                ('entry', models.JSONField(blank=True, null=True)),
+                ('missing_since', models.DateTimeField(blank=True, null=True)),
+                ('corrections', models.PositiveSmallIntegerField(default=0)),
+                ('news', models.CharField(blank=True, choices=[('', 'nothing'), ('corrected', 'Corrected'), ('withdrawn', 'Withdrawn')], default='', max_length=10)),
+            ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('news', ''), _negated=True), fields=['item'], name='tracked_news'), models.Index(condition=models.Q(('noted', False)), fields=['item'], name='tracked_unnoted'), models.Index(fields=['until'], name='tracked_until')],
+            },
+        ),
+    ]
