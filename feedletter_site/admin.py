@@ -23,9 +23,10 @@ from common.admin.html import moment_of
 from common.admin.page_words import EmptyList, PageWords, words_of
 from common.admin.questions import asks
 from feedletter_site.api.admin import ApiTokenAdmin
+from feedletter_site.arrivals.admin import ArrivalAdmin
 from reader.models import Reader
 
-__all__ = ["ApiTokenAdmin"]
+__all__ = ["ApiTokenAdmin", "ArrivalAdmin"]
 
 for model in (User, Group, PeriodicTask, IntervalSchedule, CrontabSchedule):
     admin.site.unregister(model)

@@ -118,6 +118,7 @@ ADMIN_LOOK = {
                 "collapsible": True,
                 "items": [
                     _page("Site settings", "storefront", "subscriptions_sitesettings_changelist"),
+                    _page("Come from another program", "move_to_inbox", "feedletter_site_arrival_changelist"),
                     _page("Users", "person", "auth_user_changelist"),
                     _page("Groups", "groups", "auth_group_changelist"),
                     _page("API tokens", "key", "feedletter_site_apitoken_changelist"),

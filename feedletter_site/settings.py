@@ -314,6 +314,7 @@ CELERY_TASK_ROUTES = {
     "delivery.alert": {"queue": "reap"},
     "delivery.prune": {"queue": "reap"},
     "feedletter_site.figures": {"queue": "reap"},
+    "feedletter_site.arrivals": {"queue": "assign"},
     # People wait for it, so it waits for no other stage.
     "chat.answer": {"queue": "chat"},
     "chat.notify": {"queue": "chat"},

@@ -1,6 +1,7 @@
 from celery import shared_task
 
-from common.passes import skip_if_running
+from common.passes import PASS_BUDGET, skip_if_running
+from feedletter_site.arrivals.worker import work_off_arrivals
 from feedletter_site.monitoring.figures import count_again
 
 
@@ -8,3 +9,9 @@ from feedletter_site.monitoring.figures import count_again
 @skip_if_running
 def figures() -> None:
     count_again()
+
+
+@shared_task(name="feedletter_site.arrivals")
+@skip_if_running
+def arrivals() -> None:
+    work_off_arrivals(budget=PASS_BUDGET)

@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString
 
 from common.admin.html import add_url, button, html_table, link_to, when
 from common.clock import utcnow
+from common.ports import channels
 from common.ports.panels import Action, Panel, add_action, add_panel
 from common.text import counted
 from feeds.credentials import exposure
@@ -39,7 +40,8 @@ def newsletters_of_feed(feed: Feed) -> SafeString:
     """The newsletters that read the feed; if there are none, the next step."""
     if feed.dropping:
         return format_html("<p>{}</p>", "It is being deleted.")
-    rows = list(feed.subscribables.all())
+    # Bridges have a panel of their own.
+    rows = list(feed.subscribables.exclude(channel__in=[kind.key for kind in channels.bridge_kinds()]))
     text = "Make another newsletter of this feed" if rows else "Make a newsletter of this feed"
     further = button(add_url(Subscribable, feeds=feed.pk), text)
     shown = html_table(

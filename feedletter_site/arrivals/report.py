@@ -1,9 +1,12 @@
 """What became of each thing that another program had: nothing is passed over in silence."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from common.text import counted
+from subscriptions.rules.lists.formulas import as_text
 
 
 class Fate(StrEnum):
@@ -11,16 +14,30 @@ class Fate(StrEnum):
     CHANGED = "changed"
     REFUSED = "not taken"
     THERE = "there already"
+    # Of posts, once the feeds were read: new after the take-over, or first a person decides.
+    NEW = "new"
+    ASKS = "asks first"
+    UNREAD = "not read"
+
+
+# What needs a person comes first.
+ORDER = (Fate.REFUSED, Fate.UNREAD, Fate.NEW, Fate.ASKS, Fate.CHANGED, Fate.TAKEN, Fate.THERE)
+READING = (Fate.NEW, Fate.ASKS, Fate.UNREAD)
+COLUMNS = ("what", "kind", "name", "words")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`kind` and `name` say what it is, as people of the other program know it; `words` why, or how."""
+    """`kind` and `name` say what it is, as people of the other program know it; `words` why, or how.
+
+    `count`: it stands for so many of the kind.
+    """
 
     fate: Fate
     kind: str
     name: str
     words: str = ""
+    count: int = 1
 
     def row(self) -> dict[str, str]:
         return {"what": self.fate.value, "kind": self.kind, "name": self.name, "words": self.words}
@@ -28,10 +45,12 @@ class Line:
 
 @dataclass(slots=True)
 class Report:
-    """`notes` are about all of it. With `is_dry_run` it says what would be done."""
+    """`notes` are about all of it. With `is_dry_run` it says what would be done; `is_read`: the feeds were
+    read, to see what would be new."""
 
     source: str
     is_dry_run: bool
+    is_read: bool = False
     lines: list[Line] = field(default_factory=list)
     notes: Sequence[str] = ()
 
@@ -39,6 +58,28 @@ class Report:
         self.lines.extend(lines)
 
     def counts(self) -> dict[str, int]:
-        """How many lines there are of each fate."""
-        found = Counter(line.fate for line in self.lines)
-        return {fate.value: found[fate] for fate in Fate}
+        """How many things there are of each fate."""
+        found = Counter[Fate]()
+        for line in self.lines:
+            found[line.fate] += line.count
+        return {fate.value: found[fate] for fate in Fate if self.is_read or fate not in READING}
+
+    def by_need(self) -> list[Line]:
+        """What needs a person first."""
+        return sorted(self.lines, key=lambda line: ORDER.index(line.fate))
+
+    def about_reading(self) -> list[str]:
+        """What the reading of the feeds has shown, if they were read."""
+        if not self.is_read:
+            return []
+        said = [f"The feeds were read: {counted(self.counts()[Fate.NEW], 'post')} would be new."]
+        if self.counts()[Fate.UNREAD]:
+            said.append("Of feeds that were not read nobody knows what would be new.")
+        return said
+
+
+def csv_rows(rows: Iterable[Iterable[str]]) -> Iterator[list[str]]:
+    """The report for spreadsheets, its heading first; `rows` have its COLUMNS."""
+    yield list(COLUMNS)
+    for row in rows:
+        yield [as_text(cell) for cell in row]

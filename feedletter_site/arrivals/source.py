@@ -13,12 +13,17 @@ from django.utils.module_loading import import_string
 
 from feedletter_site.arrivals.origins import Origins
 from feedletter_site.arrivals.report import Line
+from feeds.models import Feed
 
 SOURCES: Mapping[str, str] = {"cordfeeder": "feedletter_site.arrivals.cordfeeder.source.CordFeeder"}
 
 
 class Part(Protocol):
-    """A thing that is taken with all that belongs to it, such as a feed and the servers that have it."""
+    """A feed that is taken with all that belongs to it, such as the servers that have it."""
+
+    # For people.
+    @property
+    def name(self) -> str: ...
 
     def foresee(self, origins: Origins) -> Sequence[Line]:
         """What `take` would say, as far as our own rows tell. Changes nothing, and asks nobody."""
@@ -30,6 +35,18 @@ class Part(Protocol):
         Whoever is killed within it leaves nothing that sends, and the next run goes on. Raises Refused for
         what stands in the way of all parts.
         """
+        ...
+
+    def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
+        """The feed as it is here, or an unsaved one; None where nothing of it is taken. Changes nothing.
+
+        Raises Refused and ValidationError.
+        """
+        ...
+
+    def take_feed(self, origins: Origins, *, now: datetime) -> tuple[Feed, Mapping[int, str]]:
+        """The row as it is read after `take`, and the titles, by their keys, of posts that wait in it and
+        would be sent. In the caller's transaction, which is undone. Raises Refused and ValidationError."""
         ...
 
 

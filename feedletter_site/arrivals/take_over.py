@@ -1,31 +1,56 @@
 """Takes over what another program had. Again, it adds what is missing, and overwrites nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from pathlib import Path
+from enum import StrEnum
+from typing import NamedTuple
 
+from common.db.batches import batched
 from feedletter_site.arrivals.origins import Origins
-from feedletter_site.arrivals.report import Report
-from feedletter_site.arrivals.source import Source
+from feedletter_site.arrivals.read_ahead import read_ahead
+from feedletter_site.arrivals.report import Line
+from feedletter_site.arrivals.source import Plan, Source
 
 
-def take_over(
+class Doing(StrEnum):
+    """`LOOK` and `READ` change nothing: what would be done, and which posts would be new then."""
+
+    LOOK = "look"
+    READ = "read"
+    TAKE = "take"
+
+
+# Parts after which whoever is cut off need not begin again. Several feeds are read at a time.
+TOGETHER = {Doing.LOOK: 50, Doing.READ: 32, Doing.TAKE: 1}
+
+
+class Batch(NamedTuple):
+    """Some parts, what there is to say of them, and how many are done by now."""
+
+    done: int
+    lines: Sequence[Line]
+
+
+def work_off(
     source: Source,
-    place: Path,
+    plan: Plan,
+    doing: Doing,
     *,
-    is_dry_run: bool,
     now: datetime,
-    told: Callable[[int, int], object] = lambda done, of: None,
-) -> Report:
-    """Reads the source at `place`, and takes each of its parts; a dry run only says what would be done.
-
-    `told` hears after each part how many are done, of how many. Raises Refused.
-    """
-    plan, origins = source.read(place, now=now), Origins(source.key)
-    report = Report(source.key, is_dry_run, list(plan.refused), plan.notes)
-    if plan.parts and not is_dry_run:
+    begin: int = 0,
+    told: Callable[[], object] = lambda: None,
+) -> Iterator[Batch]:
+    """Goes through the parts from that number on. `told` is called while it goes on. Raises Refused."""
+    origins = Origins(source.key)
+    if doing is Doing.TAKE and plan.parts:
         source.prepare(now=now)
-    for number, part in enumerate(plan.parts, 1):
-        report.add(part.foresee(origins) if is_dry_run else part.take(origins, now=now))
-        told(number, len(plan.parts))
-    return report
+    done = begin
+    for parts in batched(plan.parts[begin:], TOGETHER[doing]):
+        if doing is Doing.READ:
+            lines = read_ahead(parts, origins, now=now, told=told)
+        elif doing is Doing.LOOK:
+            lines = [line for part in parts for line in part.foresee(origins)]
+        else:
+            lines = [line for part in parts for line in part.take(origins, now=now)]
+        done += len(parts)
+        yield Batch(done, lines)

@@ -59,10 +59,10 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 def tiles(user: Any, figures: Figures) -> list[tuple[str, str, str]]:
-    """Title, number, link."""
+    """Title, number, link. Bridges of Discord servers are not counted: the list hides them, too."""
     found: list[tuple[str, QuerySet[Any], dict[str, str]]] = [
         ("Feeds", Feed.objects.all(), {}),
-        ("Newsletters", Subscribable.objects.all(), {}),
+        ("Newsletters and bridges", Subscribable.objects.filter(guild_feed=None), {}),
         ("Subscriptions", Subscription.objects.confirmed(), {"status__exact": "confirmed"}),
         ("Waiting to be sent", Delivery.objects.waiting(), {"state__in": "queued,deferred"}),
     ]

@@ -38,7 +38,7 @@ def how_far(row: ListImport) -> SafeString:
         "facts": counts(row) if row.lines or not (is_going or row.state == State.ASKING) else [],
         "trouble": row.trouble,
     }
-    return render_to_string("admin/subscriptions/import_progress.html", context)
+    return render_to_string("admin/import_progress.html", context)
 
 
 def sentence_about_state(row: ListImport, now: datetime) -> str:

@@ -34,7 +34,7 @@ from tests.factories import (
     an_issue,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.every_case, pytest.mark.django_db]
 
 admin.autodiscover()
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)

@@ -1,6 +1,6 @@
 """CordFeeder, a Discord bot for feeds: its servers go on with ours, without a post twice."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -11,9 +11,10 @@ from django.db import transaction
 
 from chat.discord.api import ApiRefused, ask_bot
 from chat.guilds.account import ensure_account
-from chat.guilds.feeds import checked_channel
+from chat.guilds.feeds import checked_channel, locked_settings, shared_feed
 from chat.guilds.taken_over import resume_feed, take_feed, take_guild_feed, why_not_taken
 from chat.models import BotFeed, Guild, GuildFeed
+from common.admin.refusals import refusal_sentence
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.refused import Refused
 from common.text import counted
@@ -23,7 +24,9 @@ from feedletter_site.arrivals.origins import Origins, TakenMeanwhile
 from feedletter_site.arrivals.report import Fate, Line
 from feedletter_site.arrivals.source import Plan
 from feedletter_site.models import Origin
-from feeds.models import Feed
+from feeds.adding.add import new_feed
+from feeds.adding.known import waiting_among
+from feeds.models import Feed, Item
 
 FEED, SERVER_FEED = "feed", "server feed"
 RUNS_STILL = timedelta(minutes=15)
@@ -45,12 +48,8 @@ class CordFeeder:
         addresses, refused = understood(read_rows(place), now=now)
         notes = list(CHANGES_FOR_ALL)
         last = max((one.read_until for one in addresses if one.read_until), default=None)
-        if last is not None and now - last < RUNS_STILL:
-            notes.insert(
-                0,
-                f"CordFeeder read a feed {counted((now - last) // timedelta(minutes=1), 'minute')} ago. If it"
-                " runs still, stop it: both would post.",
-            )
+        if last is not None:
+            notes.insert(0, _about_last_look(last, now))
         channels: dict[int, ParsedDestination | str] = {}
         return Plan([AddressPart(one, channels) for one in addresses], refused, notes)
 
@@ -100,7 +99,7 @@ class AddressPart:
         try:
             feed, marked = self._take_feed(origins, now)
         except (Refused, ValidationError) as error:
-            why = " ".join(error.messages) if isinstance(error, ValidationError) else str(error)
+            why = refusal_sentence(error)
             return [*lines, *(Line(Fate.REFUSED, "server's feed", one.name, why) for one, _place in ready)]
         for one, place in ready:
             lines += self._take_server_feed(one, place, feed, origins, now)
@@ -111,6 +110,21 @@ class AddressPart:
                 origins.finish(FEED, self.address.old_key, now=now)
         lines.append(self._about_feed(f"{counted(marked, 'post')} marked that it had sent or passed over."))
         return [*lines, *self._differences()]
+
+    def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
+        origin = origins.find(FEED, self.address.old_key)
+        if origin is None and not self._known_and_free(origins)[1]:
+            return None
+        taken = self._taken(origin)
+        return taken or shared_feed(self.address.url) or new_feed(url=self.address.url, now=now)
+
+    def take_feed(self, origins: Origins, *, now: datetime) -> tuple[Feed, Mapping[int, str]]:
+        _lines, free = self._known_and_free(origins)
+        feed, _marked = self._take_feed(origins, now)
+        waiting = dict(Item.objects.unassigned().filter(feed=feed, held_at=None).values_list("pk", "title"))
+        # A post that all of its servers had is not left over for any.
+        had = [set(waiting_among(feed=feed, posts=one.posts)) for one in free]
+        return feed, {pk: title for pk, title in waiting.items() if any(pk not in keys for keys in had)}
 
     def _known_and_free(self, origins: Origins) -> tuple[list[Line], list[ServerFeed]]:
         """What our own rows say of the servers' feeds, and those of which they say nothing."""
@@ -146,12 +160,22 @@ class AddressPart:
             return "That channel is not of this server."
         return found
 
+    @property
+    def name(self) -> str:
+        return self.address.url
+
+    def _taken(self, origin: Origin | None) -> Feed | None:
+        """The row that an earlier run made, if servers use it still."""
+        row = BotFeed.objects.filter(feed=origin.row, unused_since=None).first() if origin else None
+        return row.feed if row else None
+
     @transaction.atomic
     def _take_feed(self, origins: Origins, now: datetime) -> tuple[Feed, int]:
         """The row, and how many posts were marked. Raises Refused and ValidationError."""
         address = self.address
+        # Where another run is at it, this one goes on with what that has made.
+        locked_settings()
         origin = origins.find(FEED, address.old_key)
-        taken = BotFeed.objects.filter(feed=origin.row, unused_since=None).first() if origin else None
         feed, marked = take_feed(
             url=address.url,
             title=address.title,
@@ -160,7 +184,7 @@ class AddressPart:
             read_until=address.read_until,
             sender=CordFeeder.name,
             now=now,
-            taken=taken.feed if taken else None,
+            taken=self._taken(origin),
         )
         if origin is None:
             origins.note(FEED, address.old_key, feed.pk, now=now)
@@ -188,8 +212,7 @@ class AddressPart:
         except TakenMeanwhile:
             yield Line(Fate.THERE, "server's feed", one.name, "Another run has just taken it.")
         except (InvalidDestination, ValidationError) as error:
-            why = " ".join(error.messages) if isinstance(error, ValidationError) else str(error)
-            yield Line(Fate.REFUSED, "server's feed", one.name, why)
+            yield Line(Fate.REFUSED, "server's feed", one.name, refusal_sentence(error))
         else:
             said = f"Goes on in channel {one.channel_id}, with the number {made.number}."
             yield Line(Fate.TAKEN, "server's feed", one.name, said)
@@ -208,6 +231,17 @@ class AddressPart:
             named = ", ".join(guid[:100] for guid in guids[:NAMED]) + (" …" if len(guids) > NAMED else "")
             words = f"{counted(len(guids), 'post')} that another server got will not come here: {named}"
             yield Line(Fate.CHANGED, "posts", one.name, words)
+
+
+def _about_last_look(last: datetime, now: datetime) -> str:
+    """What it posted after its last look, by this file, we would post, too."""
+    if now - last < RUNS_STILL:
+        ago = counted((now - last) // timedelta(minutes=1), "minute")
+        return f"CordFeeder read a feed {ago} ago. If it runs still, stop it: both would post."
+    return (
+        f"By this file CordFeeder read a feed last on {last:%Y-%m-%d at %H:%M} UTC. Did it run after that?"
+        " Then take the file that it left when it was stopped: what it posted since would come twice."
+    )
 
 
 def _why_no_channel(channel_id: int) -> str:

@@ -1,6 +1,7 @@
 """`migrate_from`: takes over what another program had, without sending anything twice."""
 
 import csv
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,52 +10,74 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import table_lines
 from common.clock import utcnow
-from feedletter_site.arrivals.report import Fate, Report
-from feedletter_site.arrivals.source import SOURCES, source_called
-from feedletter_site.arrivals.take_over import take_over
-from subscriptions.rules.lists.formulas import as_text
+from common.passes import TimeBudget
+from common.text import counted
+from feedletter_site.arrivals.report import Fate, Line, Report, csv_rows
+from feedletter_site.arrivals.source import SOURCES, Plan, Source, source_called
+from feedletter_site.arrivals.take_over import Doing, work_off
+
+READS_FOR = timedelta(minutes=30)
+BARS = {Doing.LOOK: "looking", Doing.READ: "reading the feeds", Doing.TAKE: "taking over"}
 
 
 class Command(FeedletterCommand):
-    help = "Takes over what another program had. Stop that program first; begin with --dry-run."
+    help = (
+        "Takes over what another program had. Stop that program first; begin with --dry-run --read, which"
+        " reads each feed once and lists the posts that would be new."
+    )
 
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("program", choices=sorted(SOURCES), metavar="SOURCE", help=", ".join(SOURCES))
         parser.add_argument("place", type=Path, metavar="DB", help="its database; it is only read")
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
+        parser.add_argument(
+            "--read",
+            action="store_true",
+            help="read each feed once, and list by title the posts that would be new; means --dry-run, too",
+        )
         parser.add_argument("--report", type=Path, metavar="FILE", help="keep the report as CSV, too")
 
     def run(self, **options: Any) -> Result:
-        source, file = source_called(options["program"]), options["report"]
-        with self.progress("taking over") as progress:
-
-            def told(done: int, of: int) -> None:
-                progress.done, progress.total = done, of
-
-            report = take_over(
-                source, options["place"], is_dry_run=options["dry_run"], now=utcnow(), told=told
-            )
+        source, file, now = source_called(options["program"]), options["report"], utcnow()
+        plan = source.read(options["place"], now=now)
+        report = Report(source.key, options["dry_run"] or options["read"], options["read"])
+        report.add(plan.refused)
+        self._go(source, plan, Doing.LOOK if report.is_dry_run else Doing.TAKE, report, now)
+        if report.is_read:
+            self._go(source, plan, Doing.READ, report, now)
+        report.notes = [*plan.notes, *report.about_reading()]
         if file is not None:
             _keep(report, file)
         facts = {
             "source": report.source,
             "dry_run": report.is_dry_run,
+            "read": report.is_read,
             "counts": report.counts(),
             "notes": list(report.notes),
             "lines": [line.row() for line in report.lines],
         }
         return Printed(_shown(report, source.name), facts)
 
+    def _go(self, source: Source, plan: Plan, doing: Doing, report: Report, now: datetime) -> None:
+        """One round through all parts, with a bar. Reading ends after READS_FOR, and says what it left."""
+        left, parts = TimeBudget(READS_FOR if doing is Doing.READ else None), len(plan.parts)
+        with self.progress(BARS[doing], parts) as progress:
+            for done, lines in work_off(source, plan, doing, now=now, told=progress.advance):
+                report.add(lines)
+                progress.done = done
+                if left.is_spent and done < parts:
+                    more = counted(parts - done, "more feed")
+                    why = "The time for reading was over. The page in the admin goes on as long as it takes."
+                    report.add([Line(Fate.UNREAD, "feeds", more, why, count=parts - done)])
+                    return
+
 
 def _shown(report: Report, name: str) -> str:
-    counts = report.counts()
-    said = ", ".join(f"{fate.value}: {counts[fate.value]}" for fate in Fate)
+    said = ", ".join(f"{fate}: {count}" for fate, count in report.counts().items())
     first = f"Of {name}, as it would be ({said}):" if report.is_dry_run else f"Of {name} ({said}):"
-    # What needs a person comes first.
-    order = [Fate.REFUSED, Fate.CHANGED, Fate.TAKEN, Fate.THERE]
-    lines = sorted(report.lines, key=lambda line: order.index(line.fate))
+    lines = report.by_need()
     rows = table_lines([line.row() for line in lines]) if lines else ["There was nothing to take."]
-    last = ["Nothing was changed, and Discord was not asked. Without --dry-run it is done."]
+    last = ["Nothing was changed, and Discord was not asked. Without --dry-run and --read it is done."]
     return "\n".join([first, *rows, *report.notes, *(last if report.is_dry_run else ())])
 
 
@@ -62,9 +85,6 @@ def _keep(report: Report, file: Path) -> None:
     """Raises CommandError."""
     try:
         with file.open("w", encoding="utf-8", newline="") as stream:
-            writer = csv.DictWriter(stream, ["what", "kind", "name", "words"])
-            writer.writeheader()
-            rows = (line.row() for line in report.lines)
-            writer.writerows({name: as_text(value) for name, value in row.items()} for row in rows)
+            csv.writer(stream).writerows(csv_rows(line.row().values() for line in report.lines))
     except OSError as error:
         raise CommandError(f"--report: {file} cannot be written: {error.strerror}.") from error

@@ -462,6 +462,7 @@ def of_servers() -> Iterator[GuildFeed]:
     yield from GuildFeed.objects.select_related("feed", "subscribable")
 
 
+@pytest.mark.slow
 def test_cut_off_anywhere_the_next_run_ends_the_same(
     servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from common.ports.events import Event, EventKind, emit
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
 from delivery.webhooks.manage import add_webhook
+from feedletter_site.models import Arrival
 from feedletter_site.monitoring.work import QUESTIONS, stages_without_work
 from feeds.models import Feed
 from feeds.polling.poll import poll_due
@@ -98,6 +99,14 @@ def test_an_uploaded_list_is_work_until_it_is_taken() -> None:
     assert with_work() == {"subscriptions.lists"}
     ListImport.objects.filter(pk=row.pk).update(state="done")
     assert with_work() == set()
+
+
+def test_what_came_from_another_program_is_work_but_while_it_waits_for_a_person() -> None:
+    row = Arrival.objects.create(source="cordfeeder", file_name="x", state="looking", created_at=NOW)
+    assert with_work() == {"feedletter_site.arrivals"}
+    Arrival.objects.filter(pk=row.pk).update(state="looked")
+    assert with_work() == set()
+    assert "feedletter_site.arrivals" in with_work(NOW + 8 * DAY)
 
 
 COLLECTIONS: dict[str, tuple[Callable[[], Any], bool]] = {
@@ -196,6 +205,7 @@ class Watched(World):
         assert not (rests and written), f"{stage} had work at {now}: {written}"
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("pace", ["daily", "monthly", "three", "twice a week"])
 def test_no_pass_that_was_said_to_have_no_work_writes_anything(pace: str) -> None:
     world = Watched(pace, "weekly" if pace != "weekly" else "daily")

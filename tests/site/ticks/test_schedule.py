@@ -67,6 +67,7 @@ BESIDE = {
     "delivery.alert": "reap",
     "delivery.prune": "reap",
     "feedletter_site.figures": "reap",
+    "feedletter_site.arrivals": "assign",
     "chat.notify": "chat",
     "chat.tidy": "chat",
 }
