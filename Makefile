@@ -53,7 +53,7 @@ requirements: $(DEV)
 $(PY):
 	@$(PYTHON) -c 'import sys; sys.exit("Feedletter needs Python 3.11 or newer: make PYTHON=python3.12" \
 		if sys.version_info < (3, 11) else 0)'
-	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 INSTALL := $(PY) -m pip install -qq --disable-pip-version-check
 $(BASE): requirements/base.txt | $(PY)

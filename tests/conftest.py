@@ -3,6 +3,7 @@
 import gc
 import os
 import re
+import shutil
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from ipaddress import ip_network
@@ -14,14 +15,16 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.cache import cache
-from django.db import connections, transaction
+from django.db import connection, connections, transaction
 from django.test import TestCase, TransactionTestCase
+from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from feedletter_site.monitoring import figures
 from feedletter_site.monitoring.vitals import VITALS
 from feedletter_site.ticks.schedule import ensure_schedule
 from tests import examples, services
+from tests.databases import create_database, drop_database, migrated_database, migrated_file
 from tests.guard import LoopbackGuard
 from tests.servers.dns_server import DnsServer
 
@@ -41,13 +44,8 @@ POSTGRESQL_AT_ONCE = re.compile(
     r"tests/(common|delivery/(engine|issues|lanes|privacy)|feeds/(hubs|items|polling|rules)"
     r"|chat/guilds|reader/(channels|entries|greader|indieauth|mentions|micropub|microsub|people|streams|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
 )
-# What takes minutes each, a hundred kills or a thousand servers, waits for LONG=1 make test. So do all of
-# Hypothesis's examples.
-LONG = re.compile(
-    r"tests/(chat/test_(many_servers|outage|speed)|site/arrivals/test_killed"
-    r"|load/test_(discord_kill|placing_kills|sms_kill)"
-    r"|delivery/(channels/webpush/test_processes|engine/test_(bad_input|every_bridge|killed_edits)))\.py"
-)
+# Of these rooms the rest, whose SQL is Django's own, is asked when slow tests are, too.
+POSTGRESQL_LATER = re.compile(r"tests/reader/(greader|indieauth|mentions|micropub|microsub|streams)/")
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
@@ -73,6 +71,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     path = collection_path.as_posix()
     is_everywhere = os.environ.get("EVERYWHERE") == "1"
     is_left = is_everywhere or collection_path.is_dir() or POSTGRESQL_AT_ONCE.search(path)
+    if POSTGRESQL_LATER.search(path) and not (is_everywhere or config.getoption("--slow")):
+        return True
     return True if ONE_DATABASE_SERVES.search(path) or not is_left else None
 
 
@@ -88,11 +88,24 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left = [item for item in items if is_left_out(config, item)]
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in set(left)]
-    items[:] = dealt(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+    kept = [item for item in items if not is_left_out(config, item)]
+    if not config.getoption("--slow"):
+        kept = first_cases(kept)
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=list(set(items) - set(kept)))
+    items[:] = dealt(kept, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def first_cases(items: list[pytest.Item]) -> list[pytest.Item]:
+    """All but the later cases of tests that are tried in every case with the slow tests only."""
+    seen: set[str] = set()
+    kept = []
+    for item in items:
+        test = item.nodeid.split("[")[0]
+        if test not in seen or not item.get_closest_marker("every_case"):
+            kept.append(item)
+        seen.add(test)
+    return kept
 
 
 def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
@@ -100,8 +113,8 @@ def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
 
     xdist gives each worker one pile. A slow test that comes last would leave the others idle.
     """
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    rest = [item for item in items if not item.get_closest_marker("slow")]
+    slow = [item for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")]
+    rest = [item for item in items if item not in set(slow)]
     size = -(-len(rest) // workers)
     piles = [slow[pile::workers] + rest[pile * size : (pile + 1) * size] for pile in range(workers)]
     return [item for pile in piles for item in pile]
@@ -114,8 +127,8 @@ def is_long() -> bool:
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
     if config.getoption("--followed") and item.get_closest_marker("unfollowed"):
         return True
-    takes_minutes = LONG.search(item.path.as_posix()) and not is_long()
-    if item.get_closest_marker("slow") and (takes_minutes or not config.getoption("--slow")):
+    is_slow, is_long_one = (item.get_closest_marker(name) for name in ("slow", "long"))
+    if (is_slow and not config.getoption("--slow")) or (is_long_one and not is_long()):
         return True
     return bool(config.getoption("--database-only")) and not touches_database(item)
 
@@ -152,14 +165,32 @@ def redis_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> None:
-    """SQLite in a file, as in real life: in memory, threads would share one connection's locks."""
-    database: dict[str, Any] = django_settings.DATABASES["default"]
-    if "sqlite" in database["ENGINE"]:
-        name: str | Path = tmp_path_factory.mktemp("sqlite") / "test.db"
-    else:
-        name = f"test_{database['NAME']}" + ("" if worker_id == "master" else f"_{worker_id}")
-    database["TEST"]["NAME"] = str(name)
+def django_db_setup(
+    request: pytest.FixtureRequest,
+    django_test_environment: None,
+    django_db_blocker: DjangoDbBlocker,
+    tmp_path_factory: pytest.TempPathFactory,
+    worker_id: str,
+) -> Iterator[None]:
+    """Each process's own copy of a migrated database, in place of pytest-django's that migrates anew.
+
+    SQLite in a file, as in real life: in memory, threads would share one connection's locks.
+    """
+    settings = connection.settings_dict
+    if connection.vendor == "sqlite":
+        copy = tmp_path_factory.mktemp("sqlite") / "test.db"
+        shutil.copy(migrated_file(), copy)
+        settings["NAME"] = str(copy)
+        yield
+        return
+    server = request.getfixturevalue("postgres_url")
+    name = f"test_{settings['NAME']}_{worker_id}"
+    create_database(server, name, template=migrated_database(server))
+    settings["NAME"] = name
+    yield
+    with django_db_blocker.unblock():
+        connection.close()
+    drop_database(server, name)
 
 
 @pytest.fixture(scope="session", autouse=True)

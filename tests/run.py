@@ -11,13 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from tests import services
+from tests import databases, services
 from tests.services import Missing
 
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
@@ -63,6 +64,7 @@ def main(arguments: list[str]) -> int:
         if missing and REQUIRED:
             print(f"REQUIRE_SERVICES=1, but missing: {', '.join(missing)}.", file=sys.stderr)
             return 1
+        migrate_once(stack, environment)
         report = side_by_side(runs(stack, environment, arguments), started)
     report += [f"not run for want of {name}" for name in missing]
     print(f"\nThe suite{', slow tests included' if REQUIRED else ''}: {'; '.join(report)}.", end=" ")
@@ -91,6 +93,18 @@ def start_services(stack: ExitStack) -> tuple[dict[str, str], list[str]]:
     except Missing as error:
         missing.append(str(error))
     return environment, missing
+
+
+def migrate_once(stack: ExitStack, environment: dict[str, str]) -> None:
+    """Adds to the environment where every process finds databases with all tables, to be copied."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feedletter-migrated-")))
+    with ThreadPoolExecutor() as both:
+        file = both.submit(databases.migrate_file, folder)
+        if url := environment.get("TEST_POSTGRES_URL"):
+            name = both.submit(databases.migrate_database, url, "feedletter_migrated")
+            environment[databases.DATABASE] = name.result()
+            stack.callback(databases.drop_database, url, name.result())
+        environment[databases.FILE] = str(file.result())
 
 
 def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) -> list[Run]:

@@ -55,6 +55,7 @@ def asked(service: DiscordService) -> int:
     return len(service.asked(MESSAGES))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("status", "code", "words"),
     [
@@ -141,6 +142,7 @@ def test_a_forum_gets_a_thread_for_each_post(
     assert thread.json["name"] == "Post 4"
 
 
+@pytest.mark.unfollowed
 def test_a_removed_feed_posts_nothing_that_waits_and_is_gone_a_month_later(
     service: DiscordService, ada: DiscordClient, site: FeedServer, rounds: Rounds
 ) -> None:

@@ -43,6 +43,7 @@ def rounds(ada: DiscordClient, site: FeedServer) -> Rounds:
     return made
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("keep", "drop", "wanted"),
     [

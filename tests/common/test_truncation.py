@@ -13,6 +13,7 @@ from common.truncation import (
     DoesNotFit,
     FittingPart,
     cut_at_word,
+    cut_to,
     fit_parts,
     plain_line,
 )
@@ -110,3 +111,8 @@ def test_one_line_has_no_breaks_and_no_controls(text: str) -> None:
     assert not any(unicodedata.category(char) in ("Cc", "Cs") for char in made)
     assert made.splitlines() == [made]
     made.encode()
+
+
+def test_a_text_is_cut_to_a_length_at_a_word() -> None:
+    assert cut_to("the mainland asked for butter", 20) == "the mainland asked…"
+    assert cut_to("butter", 6) == "butter"

@@ -69,7 +69,15 @@ def look(page: Any, name: str) -> None:
 NEW = "/admin/delivery/writtenletter/add/"
 
 
-@pytest.mark.parametrize(("size", "dark"), [(WIDE, False), (WIDE, True), (NARROW, False), (NARROW, True)])
+@pytest.mark.parametrize(
+    ("size", "dark"),
+    [
+        (WIDE, False),
+        (NARROW, True),
+        pytest.param(WIDE, True, marks=pytest.mark.long),
+        pytest.param(NARROW, False, marks=pytest.mark.long),
+    ],
+)
 def test_a_letter_is_written_tried_scheduled_taken_back_and_sent(
     opened: Callable[..., Any], size: Any, dark: bool
 ) -> None:

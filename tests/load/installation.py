@@ -1,21 +1,23 @@
 """An installation of its own: a database, an environment, real processes started by their own commands."""
 
-import atexit
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import psycopg
+from tests.databases import (
+    ROOT,
+    create_database,
+    drop_database,
+    migrated_database,
+    migrated_file,
+    url_of,
+)
 
-ROOT = Path(__file__).resolve().parents[2]
 # Standard streams of workers go to a file in the installation's folder, to be read when a test fails.
 WORKER = (
     "-m celery -A feedletter_site worker -P threads -c 10 -l warning --without-gossip --without-mingle "
@@ -112,15 +114,6 @@ def sqlite_installation(folder: Path, *, migrated: bool = True, **environment: s
         installation.stop_all()
 
 
-@cache
-def migrated_file() -> Path:
-    """A database with all tables, made once in each test process."""
-    folder = Path(tempfile.mkdtemp(prefix="feedletter-migrated-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    Installation(folder, f"sqlite:///{folder}/feedletter.db").manage("migrate", "-v", "0")
-    return folder / "feedletter.db"
-
-
 @contextmanager
 def postgres_installation(
     folder: Path, server: str, *, migrated: bool = True, **environment: str
@@ -134,30 +127,3 @@ def postgres_installation(
     finally:
         installation.stop_all()
         drop_database(server, name)
-
-
-@cache
-def migrated_database(server: str) -> str:
-    """The name of a database with all tables, made once in each test process."""
-    name = f"feedletter_migrated_{os.getpid()}"
-    create_database(server, name, template="template1")
-    atexit.register(drop_database, server, name)
-    with tempfile.TemporaryDirectory(prefix="feedletter-migrated-") as folder:
-        Installation(Path(folder), url_of(server, name)).manage("migrate", "-v", "0")
-    return name
-
-
-def url_of(server: str, name: str) -> str:
-    return urlsplit(server)._replace(path=f"/{name}").geturl()
-
-
-def create_database(server: str, name: str, *, template: str) -> None:
-    drop_database(server, name)
-    with psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
-
-
-def drop_database(server: str, name: str) -> None:
-    """A server that is gone by now has no database either."""
-    with suppress(psycopg.OperationalError), psycopg.connect(server, autocommit=True) as admin:
-        admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')

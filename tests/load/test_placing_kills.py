@@ -9,7 +9,7 @@ import pytest
 
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 KILLS = 100
 POSTS, CHANNELS = 2_000, 10

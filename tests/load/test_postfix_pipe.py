@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.databases import ROOT
 from tests.delivery.bounces.mails import dsn, failed
 from tests.delivery.bounces.test_unsubscribe_mail import mail
-from tests.load.installation import ROOT, Installation
+from tests.load.installation import Installation
 from tests.servers.postfix import Postfix, interpreter, postfix, site_packages
 from tests.services import Missing
 

@@ -81,8 +81,15 @@ def hours(start: datetime, days: int) -> Iterator[tuple[int, datetime]]:
 
 @pytest.mark.parametrize(
     "window",
-    # What the windows differ in is the rules' affair (see test_ten_years); on PostgreSQL one is enough.
-    [*(pytest.param(name, marks=pytest.mark.one_database) for name in WINDOWS if name != ALSO), ALSO],
+    # What the windows differ in is the rules' affair (see test_ten_years).
+    [
+        *(
+            pytest.param(name, marks=[pytest.mark.one_database, pytest.mark.long])
+            for name in WINDOWS
+            if name != ALSO
+        ),
+        ALSO,
+    ],
 )
 def test_every_post_is_in_exactly_one_issue_of_each_newsletter(window: str, loopback_allowed: None) -> None:
     start, days = WINDOWS[window]

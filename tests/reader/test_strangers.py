@@ -167,6 +167,7 @@ def said(response: Any) -> str:
     return f"{response.content.decode()} {response.headers.get('Location', '')}"
 
 
+@pytest.mark.slow
 def test_every_address_with_every_key(
     ada: Reader, bob: Reader, web: Callable[[Reader], Client], hers: dict[str, Any]
 ) -> None:

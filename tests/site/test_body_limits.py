@@ -14,7 +14,11 @@ from tests.factories import SubscribableFactory
 
 pytestmark = pytest.mark.django_db
 
-LISTS = ("/admin/feeds/feed/opml/", "/admin/subscriptions/subscription/import/")
+LISTS = (
+    "/admin/feeds/feed/opml/",
+    "/admin/subscriptions/subscription/import/",
+    "/admin/feedletter_site/arrival/add/",
+)
 PICTURES = ("/admin/subscriptions/sitesettings/1/change/", "/admin/subscriptions/subscribable/1/change/")
 FILE_PAGES = (*LISTS, *PICTURES, "/reader/feeds/opml/")
 STRANGERS = (

@@ -66,8 +66,7 @@ def whole(message: EmailMessage) -> str:
 
 
 @pytest.mark.slow
-def test_a_letter_of_each_arrangement_comes_it_goes_on_live_and_begins_afresh(tmp_path: Path) -> None:
-    """One test of two demos, as each takes its time."""
+def test_a_letter_of_each_arrangement_comes_and_it_goes_on_live(tmp_path: Path) -> None:
     port = free_port("127.0.0.1", 18_400)
     site = f"http://127.0.0.1:{port}"
     values = {"DATA_DIR": str(tmp_path), "DEMO_EXIT": "0", "BIND": f"127.0.0.1:{port}"}
@@ -91,6 +90,11 @@ def test_a_letter_of_each_arrangement_comes_it_goes_on_live_and_begins_afresh(tm
         process.terminate()
         assert process.wait(40) == 0
 
+
+@pytest.mark.long
+def test_a_second_demo_begins_afresh(tmp_path: Path) -> None:
+    assert run_demo(tmp_path).returncode == 0
+    first = letters(tmp_path)
     beside = f"sqlite:///{tmp_path}/beside.db"
     done = run_demo(tmp_path, "--json", DATABASE_URL=beside, EMAIL_URL="smtp://127.0.0.1:9")
     assert done.returncode == 0, done.stderr[-3000:]

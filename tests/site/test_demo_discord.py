@@ -169,6 +169,7 @@ def test_markup_is_drawn() -> None:
     assert '<strong><a href="https://a.example/?x=1&amp;y=2">A *b*</a></strong>' in shown
     assert "#news</span>" in shown
     assert " ago</time>" in shown
+    assert ">01:00</time>" in drawn("<t:1767225600:t>", channels=CHANNELS, people={}, now=NOW)
     assert "<code>/feed</code>" in shown
 
 

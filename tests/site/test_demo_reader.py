@@ -14,7 +14,7 @@ from feedletter_site.demo.server import BlogServer
 from feeds.adding.add import add_feed
 from feeds.models import Feed, Item
 from feeds.polling.poll import poll_due
-from reader.models import Star, Unread
+from reader.models import Place, Star, Unread
 from tests.site.test_demo import NOW, TODAY
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,6 +33,8 @@ def test_three_channels_have_unread_posts_and_nothing_of_it_is_sent(settings: An
     for channel in channels:
         unread = Unread.objects.filter(channel=channel).count()
         assert 0 < unread <= 10, channel
+    seen = Place.objects.seen().filter(reader=reader).values_list("entry__link_hash", flat=True)
+    assert len(set(seen)) == len(seen), "a post stands in two channels"
     assert Star.objects.filter(reader=reader).count() == 1
     by_tag = Feed.objects.exclude(pk=feed.pk)
     assert {one.title for one in by_tag} == {"Harbour Notes: Boatyard", "Harbour Notes: Bakery"}

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import ROOT
 from tests.e2e.processes import running, until
-from tests.load.installation import ROOT, sqlite_installation
+from tests.load.installation import sqlite_installation
 from tests.services import free_port
 
 
@@ -55,6 +56,7 @@ def test_every_line_is_an_object(process: str, tmp_path: Path) -> None:
     assert any("hutdown" in entry["message"] or "Shutting down" in entry["message"] for entry in entries)
 
 
+@pytest.mark.slow
 def test_a_damaged_database_file_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "feedletter.db").write_bytes(b"this is no database at all, but some text" * 30)
     environment = {
@@ -62,9 +64,9 @@ def test_a_damaged_database_file_is_one_sentence(tmp_path: Path) -> None:
         "DATABASE_URL": f"sqlite:///{tmp_path}/feedletter.db",
         "DATA_DIR": str(tmp_path),
     }
-    for command in ("list_feeds", "up"):
+    for command in (["list_feeds"], ["up", "--bind", f"127.0.0.1:{free_port()}"]):
         done = subprocess.run(
-            [sys.executable, "manage.py", command],
+            [sys.executable, "manage.py", *command],
             cwd=ROOT,
             env=environment,
             capture_output=True,

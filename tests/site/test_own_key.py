@@ -6,6 +6,8 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.processes import clean_environment
 
 ROOT = Path(__file__).parent.parent.parent
@@ -24,6 +26,7 @@ for round in range({ROUNDS}):
 """
 
 
+@pytest.mark.slow
 def test_processes_that_start_together_have_one_key_that_nobody_else_can_read(tmp_path: Path) -> None:
     environment = clean_environment({"DATA_DIR": str(tmp_path), "SECRET_KEY": "given" * 10})
     with ExitStack() as stack:

@@ -250,6 +250,7 @@ def test_what_readers_need_is_among_the_links(mails: dict[str, EmailMessage]) ->
     assert one_click.startswith(f"<{django_settings.SITE_URL}/unsubscribe/")
 
 
+@pytest.mark.slow
 def test_fetching_every_link_of_every_mail_twice_by_get_and_head_changes_nothing(
     mails: dict[str, EmailMessage],
 ) -> None:

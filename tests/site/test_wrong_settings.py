@@ -11,6 +11,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from tests.e2e.processes import clean_environment
 
+pytestmark = pytest.mark.every_case
+
 ROOT = Path(__file__).parent.parent.parent
 SETTINGS = str(ROOT / "feedletter_site" / "settings.py")
 GOOD = {

@@ -133,6 +133,7 @@ def test_one_odd_domain_that_refuses_the_sender_pauses_nothing_and_its_letters_w
     assert all_arrive(smtp, issue, now + 5 * HOUR)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("reply", "todo"),
     [

@@ -216,6 +216,7 @@ def nested(depth: int) -> bytes:
     return mail
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "raw",
     [

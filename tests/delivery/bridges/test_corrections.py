@@ -154,6 +154,7 @@ def test_a_post_that_is_back_within_the_hour_stays(blog: BridgedBlog, instance: 
     assert changes() == []
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "shown",
     [

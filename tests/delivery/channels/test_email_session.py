@@ -172,6 +172,7 @@ def test_without_an_answer_to_the_final_dot_nobody_knows(
     assert isinstance(send(client, message(BEN)), Sent)
 
 
+@pytest.mark.slow
 def test_a_server_that_closes_within_a_big_message_did_not_get_it() -> None:
     big = message(text="A line of a very long letter.\n" * 500_000)
     with RawServer({}, hangs_up_within_data=True) as server:

@@ -32,7 +32,11 @@ from tests.pictures import octets_of
 from tests.servers.api_server import Reply, Request
 from tests.servers.picture_host import PictureHost
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
+pytestmark = [
+    pytest.mark.every_case,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("loopback_allowed"),
+]
 FAMILY = "👩\u200d👩\u200d👧\u200d👦"
 EVERYBODY = "@everyone @here <@&9> <!channel> @room"
 PARENTHESES = "https://en.example/wiki/Bee_(insect)?a=(b)&c=[d]"

@@ -35,15 +35,16 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("_often")
 def test_a_second_worker_gets_connections_only_as_the_first_closes_some(smtp: SmtpServer) -> None:
-    # More than the first worker claims at once, however late the second one begins.
+    # More than the first worker claims at once; slowly, however late the second one begins.
     letters = 4 * LETTERS
-    smtp.state.delay = 0.08
+    smtp.state.delay = 0.5
     queued(letters, issue=IssueFactory(), lane=a_lane(concurrency=WIDTH))
     with sending() as first:
         smtp.wait_for(12)
         assert smtp.most_open == WIDTH
         with sending() as second:
             wait_until(lambda: len(LaneShare.objects.values_list("holder")) == 2)
+            smtp.state.delay = 0.05
     assert smtp.most_open == WIDTH
     all_went_once(smtp, letters)
     assert first.result().sent + second.result().sent == letters

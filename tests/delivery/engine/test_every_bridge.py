@@ -33,7 +33,11 @@ from tests.e2e.processes import running
 from tests.examples import some_now
 from tests.servers.api_server import Reply
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
+pytestmark = [
+    pytest.mark.every_case,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("loopback_allowed"),
+]
 
 
 every_bridge = pytest.mark.parametrize("contract", list(contracts()), ids=lambda contract: contract.__name__)

@@ -21,7 +21,11 @@ from tests.feeds.watched import at
 from tests.servers.api_server import Reply
 from tests.servers.feed_server import FeedServer
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
+pytestmark = [
+    pytest.mark.every_case,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("loopback_allowed"),
+]
 
 A, CORRECTED = (dated("a", 10, title=title) for title in ("Bee hotels", "Bee hotels, corrected"))
 # What stands at the fake service, as people see it; of a webhook, what was told.

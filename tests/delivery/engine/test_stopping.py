@@ -109,6 +109,7 @@ def nothing_is_lost(site: Installation, smtp: SmtpServer) -> None:
     assert begun(site) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"),
     [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, -signal.SIGTERM, marks=pytest.mark.slow)],

@@ -11,7 +11,7 @@ from delivery.models import Delivery
 from tests.delivery.two_paces import DAY, MINUTE, START, World
 from tests.examples import some_now
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.every_case, pytest.mark.django_db]
 
 MINUTES = 31 * 24 * 60
 NESTED = [

@@ -46,6 +46,7 @@ def tags(html: str) -> set[str]:
     return names
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize("odd", ODD)
 def test_every_template_takes_odd_posts(template: str, odd: str) -> None:

@@ -11,7 +11,7 @@ from tests.delivery.ledger import MINUTE, a_lane, queued, states
 from tests.factories import NOW, IssueFactory
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.every_case, pytest.mark.django_db(transaction=True)]
 
 # Where a message of ours is already under way.
 STAGES = ("mail", "rcpt", "data", "message")

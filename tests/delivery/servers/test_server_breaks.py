@@ -13,7 +13,7 @@ from tests.factories import NOW, IssueFactory
 from tests.servers.raw_smtp import RawServer, Reply
 from tests.servers.smtp_server import SmtpServer
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.every_case, pytest.mark.django_db(transaction=True)]
 # (What is not marked so goes by this process's loop: the dialogue is the same code in the child process.)
 in_either_process = pytest.mark.usefixtures("_either_sender")
 __all__ = ["impatient"]

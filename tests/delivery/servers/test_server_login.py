@@ -18,6 +18,7 @@ from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import DROP, STALL, SmtpServer
 
 pytestmark = [
+    pytest.mark.every_case,
     pytest.mark.django_db(transaction=True),
     # What aiosmtpd says of a login without TLS; here it is meant.
     pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),

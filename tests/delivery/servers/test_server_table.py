@@ -24,6 +24,7 @@ from tests.servers.smtp_server import DROP, SmtpServer
 from tests.services import free_port
 
 pytestmark = [
+    pytest.mark.every_case,
     pytest.mark.django_db(transaction=True),
     pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS"),
 ]

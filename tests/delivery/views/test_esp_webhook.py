@@ -305,6 +305,7 @@ MALFORMED = [
 ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("esp", sorted(SERVICES))
 def test_a_malformed_body_is_refused_whatever_it_is(esp: str) -> None:
     headers = {"Authorization": "Basic " + base64.b64encode(SECRET.encode()).decode()}

@@ -9,7 +9,7 @@ from django.core.cache import cache
 from common.shutdown import stopping
 from reader.streams import stream
 from subscriptions.subscribers import antispam
-from tests.e2e.browser.screens import NIGHT, OTHERS, Screen, Seen
+from tests.e2e.browser.screens import DAY, NIGHT, OTHERS, Screen, Seen
 from tests.e2e.conftest import chromium
 from tests.e2e.processes import until
 
@@ -19,11 +19,18 @@ def browser() -> Iterator[Any]:
     yield from chromium()
 
 
-@pytest.fixture(params=[NIGHT, *(pytest.param(other, marks=pytest.mark.slow) for other in OTHERS)], ids=str)
-def screen(request: pytest.FixtureRequest) -> Screen:
-    """Wide or narrow, by day or by night, with scripts or without: each pair of these is among the four.
+SCREENS = [
+    NIGHT,
+    pytest.param(DAY, marks=pytest.mark.slow),
+    *(pytest.param(other, marks=pytest.mark.long) for other in OTHERS),
+]
 
-    `make test` looks at one of them, which is a phone's at night.
+
+@pytest.fixture(params=SCREENS, ids=str)
+def screen(request: pytest.FixtureRequest) -> Screen:
+    """Wide or narrow, by day or by night, with scripts or without: each pair of these is among all of them.
+
+    `make test` looks at one of them, which is a phone's at night; the slow tests have the opposite, too.
     """
     chosen: Screen = request.param
     return chosen

@@ -7,6 +7,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from common.clock import utcnow
 from delivery.accounts.dkim_keys import make_key
+from feedletter_site.models import Arrival, ArrivalLine
 from reader.people.invitations import invite
 from reader.people.readers import add_reader
 from subscriptions import links
@@ -57,6 +58,8 @@ NO_PAGES = {
     "feeds_feed_export_opml",
     "feeds_feed_opml_look",
     "feeds_feed_opml_run",
+    "feedletter_site_arrival_progress",
+    "feedletter_site_arrival_report",
     "subscriptions_listimport_progress",
     "subscriptions_listimport_refused",
     "subscriptions_subscription_export_list",
@@ -107,6 +110,26 @@ def fill() -> None:
     make_key(domain="example.org", algorithm="ed25519", now=NOW)
     add_reader(name="countess-of-the-analytical-engine", email=ADDRESS, now=NOW)
     invite(name="The Countess of the Analytical Engine", now=NOW)
+    arrive()
+
+
+def arrive() -> None:
+    """From another program, with what needs a person."""
+    notes = [f"{LONG}.", "Posts look as they did: the style is compact."]
+    row = Arrival.objects.create(
+        source="cordfeeder", file_name="feeds-of-the-analytical-engine.db", state="looked", parts=9, done=9,
+        size=2_400_000, by="ada", notes=notes, is_read=True, created_at=NOW,
+    )  # fmt: skip
+    address = "https://blog.example.org/a-very-long-path/that-nobody-types/feeds/atom.xml"
+    for what, kind, name, words in (
+        ("not taken", "server's feed", f"server 1200000000000000001, feed 7: {LONG}", "Its address is none."),
+        ("not read", "feed", address, "The server answered with an error (HTTP 500)."),
+        ("new", "post", LONG, f"of {address}"),
+        ("asks first", "post", LONG, f"of {address}: a person decides first"),
+        ("changed", "posts", "server 7, feed 9: Bees", "1 post that another server got will not come here"),
+        ("taken", "feed", address, "2 servers. 300 posts that it had sent are marked."),
+    ):
+        ArrivalLine.objects.create(arrival=row, what=what, kind=kind, name=name, words=words)
 
 
 def admin_pages() -> Iterator[tuple[str, str]]:

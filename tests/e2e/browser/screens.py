@@ -85,6 +85,8 @@ class Screen:
 
 WIDE, NARROW = (1280, 900), (390, 844)
 NIGHT = Screen(*NARROW, scripts=True, scheme="dark")
+# It differs from that one in everything.
+DAY = Screen(*WIDE, scripts=False, scheme="light")
 OTHERS = (
     Screen(*WIDE, scripts=True, scheme="light"),
     Screen(*WIDE, scripts=False, scheme="dark"),

@@ -24,6 +24,8 @@ SOME = (
     "subscriptions_destination_changelist",
     "delivery_issue_history",
     "auth_user_delete",
+    "feedletter_site_arrival_change",
+    "feedletter_site_arrival_add",
 )
 NARROWEST = 320
 LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("he", "Hebrew")]

@@ -11,15 +11,8 @@ from delivery.issues.complete import complete_due
 from delivery.models import Delivery, Issue
 from subscriptions.models import Assignable
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
-from tests.e2e.browser.screens import NIGHT, OTHERS, Screen
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-
-
-@pytest.fixture(params=[NIGHT, *OTHERS], ids=str)
-def screen(request: pytest.FixtureRequest) -> Screen:
-    chosen: Screen = request.param
-    return chosen
 
 
 @pytest.fixture

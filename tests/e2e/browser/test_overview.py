@@ -28,7 +28,13 @@ DAY = timedelta(days=1)
 
 
 LOOKS = [
-    Screen(*size, scripts=True, scheme=scheme) for size in (WIDE, NARROW) for scheme in ("light", "dark")
+    pytest.param(Screen(*size, scripts=True, scheme=scheme), marks=marks)
+    for size, scheme, marks in (
+        (WIDE, "light", []),
+        (NARROW, "dark", []),
+        (WIDE, "dark", pytest.mark.long),
+        (NARROW, "light", pytest.mark.long),
+    )
 ]
 
 

@@ -15,7 +15,7 @@ from tests.feeds.corpus.documents import CONTENT_TYPES, documents
 from tests.servers.documents import atom, rss
 from tests.servers.feed_server import FeedServer
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.every_case, pytest.mark.django_db]
 FEEDS = Path(__file__).parents[2] / "fixtures" / "feeds"
 Served = tuple[bytes, str]
 

@@ -11,6 +11,8 @@ from feeds.parsing.document import parse
 from feeds.parsing.entry import ParseError
 from tests.feeds.corpus.documents import URL
 
+pytestmark = pytest.mark.every_case
+
 SECONDS = 1.5
 NAMESPACES = (
     b' xmlns:media="http://search.yahoo.com/mrss/" xmlns:content="http://purl.org/rss/1.0/modules/content/"'

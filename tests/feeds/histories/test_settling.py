@@ -6,6 +6,8 @@ import pytest
 
 from tests.feeds.histories.history import History, at, fail, send, show
 
+pytestmark = pytest.mark.every_case
+
 HISTORIES = [
     History(
         "a post is sent once, and what was there at the adding is not",

@@ -160,6 +160,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_page_costs_seconds_at_most(name: str) -> None:
     before = time.process_time()

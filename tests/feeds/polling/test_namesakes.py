@@ -97,6 +97,7 @@ class Story:
         self.shared |= {guid for guid in guids if guids.count(guid) > 1}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("seed", some_now(range(20), every=4))
 def test_each_post_that_comes_is_new_once(feed: Feed, seed: int) -> None:
     story = Story(seed)

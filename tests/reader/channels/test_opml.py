@@ -59,6 +59,7 @@ def where(reader: Reader) -> set[tuple[str, str, str]]:
     return {(row.channel.name, row.feed.url, row.title) for row in rows}
 
 
+@pytest.mark.unfollowed
 def test_each_line_is_followed_known_or_refused_with_a_reason(ada: Reader, home: Channel) -> None:
     follow_unseen(channel=home, url="https://bare.example.org/feed", clock=lambda: NOW)
     kept = taken(ada, LIST)
@@ -117,6 +118,7 @@ def test_what_goes_out_comes_back_the_same(ada: Reader, bob: Reader, home: Chann
 NAMES = st.text(min_size=1, max_size=100).filter(lambda text: one_line(text) == text)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(NAMES, st.dictionaries(st.sampled_from("abc"), NAMES, max_size=3), max_size=4))
 def test_every_name_comes_back(wanted: dict[str, dict[str, str]]) -> None:
     from django.db import transaction
@@ -205,6 +207,7 @@ def test_a_line_that_breaks_stops_no_other(ada: Reader, monkeypatch: pytest.Monk
     assert opml.OUR_FAULT in kept.lines.values_list("reason", flat=True)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "body",
     [

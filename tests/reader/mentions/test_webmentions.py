@@ -315,6 +315,7 @@ def test_markup_of_strangers_is_cleaned(send: Send, server: FeedServer, page: st
     assert "<script" not in shown
 
 
+@pytest.mark.slow
 def test_a_hundred_at_once_are_all_shown_once(
     ada: Reader, server: FeedServer, page: str, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ def in_both(given: Given) -> Sent:
 ENCODINGS = (form, brackets, numbered, as_json, in_the_query, in_both)
 
 
+@pytest.mark.every_case
 @pytest.mark.django_db
 @pytest.mark.parametrize("encode", ENCODINGS)
 def test_a_whole_day(encode: Callable[[Given], Sent], blog: Blog, ada: Reader, api: MicrosubClient) -> None:

@@ -37,7 +37,15 @@ def test_the_page_says_what_to_type(browser: Client) -> None:
     page = browser.get(PAGE).content.decode()
     assert "http://127.0.0.1:8000/api/greader.php" in page
     assert '<code dir="ltr">ada</code>' in page
-    assert f'href="{PAGE}"' in browser.get("/reader/").content.decode(), "the menu leads there"
+    assert f'href="{PAGE}"' in browser.get("/reader/account/").content.decode()
+    assert f'href="{PAGE}"' in browser.get("/reader/clients/").content.decode()
+
+
+@pytest.mark.parametrize("page", [PAGE, "/reader/clients/", "/reader/site/"])
+def test_what_the_account_leads_to_leads_back_and_is_not_in_the_menu(browser: Client, page: str) -> None:
+    there = '<a href="/reader/account/" aria-current="page">'
+    assert there in browser.get(page).content.decode()
+    assert f'href="{page}"' not in browser.get("/reader/").content.decode()
 
 
 @pytest.mark.parametrize("app", ["", " ", "x" * 101])

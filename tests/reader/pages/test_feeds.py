@@ -30,6 +30,7 @@ def test_a_page_leads_to_its_feed_which_is_followed_left_and_followed_again(
     assert f'value="{url}"' in page
     assert "Post a" in page
     assert 'value="follow"' in page
+    assert '<option value="home" selected>' in page
     assert not Feed.objects.exists()
     answer = browser.post("/reader/follow/", {"act": "follow", "url": url, "channel": "home"})
     assert answer.headers["Location"] == "/reader/c/home/"

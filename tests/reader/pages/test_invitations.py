@@ -93,6 +93,16 @@ def test_whoever_reads_here_uses_up_nobodys_invitation(ada: Reader, web: Any) ->
     invitation.refresh_from_db()
     assert invitation.used_at is None
     assert Reader.objects.count() == 1
+    assert "The invitation stays good" in answer.content.decode()
+
+
+def test_a_used_invitation_is_not_called_good(web: Any) -> None:
+    _, path = invited()
+    newcomer = Client()
+    newcomer.post(path, GOOD)
+    page = newcomer.get(path).content.decode()
+    assert "You read here already" in page
+    assert "stays good" not in page
 
 
 def test_nothing_that_is_kept_opens_it() -> None:

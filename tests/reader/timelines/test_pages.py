@@ -160,6 +160,7 @@ def test_going_up_each_post_that_came_since_comes_once(
         assert set(pks(rest)) >= later, "what arrived meanwhile is newer than the newest page"
 
 
+@pytest.mark.slow
 def test_a_thousand_posts_of_one_moment_come_once_each_way() -> None:
     world = World([])
     for _ in range(1_000):

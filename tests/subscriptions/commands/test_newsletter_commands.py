@@ -199,12 +199,14 @@ def test_drop_subscribable_with_subscribers_refuses_with_the_count_unless_forced
     assert not Subscribable.objects.exists()
 
 
+@pytest.mark.unfollowed
 def test_drop_feed_with_posts_on_their_way_refuses_unless_forced() -> None:
     item = AssignmentFactory().item
     assert "1 post" in refused("drop_feed", str(item.feed.pk))
     assert "no longer read" in printed("drop_feed", str(item.feed.pk), "--force")
 
 
+@pytest.mark.unfollowed
 def test_drop_feed_deletes_an_idle_feed() -> None:
     feed = FeedFactory()
     assert json_of("drop_feed", str(feed.pk))["id"] == feed.pk

@@ -17,6 +17,8 @@ from subscriptions.rules.periods import Period, period_for
 from subscriptions.rules.schedule import Schedule
 from tests.examples import some_now
 
+pytestmark = pytest.mark.every_case
+
 FIRST, LAST = date(2020, 1, 1), date(2030, 1, 1)
 START, END = datetime(2020, 1, 1, tzinfo=UTC), datetime(2030, 1, 1, tzinfo=UTC)
 HOUR, SECOND, MICROSECOND = timedelta(hours=1), timedelta(seconds=1), datetime.resolution

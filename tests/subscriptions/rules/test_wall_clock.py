@@ -45,6 +45,7 @@ def test_the_clock_first_shows_the_reading_or_later_at_that_instant(
     assert found.astimezone(zone).fold == 0
 
 
+@pytest.mark.slow
 def test_this_holds_around_every_change_of_every_zone_since_2000() -> None:
     for name in sorted(available_timezones()):
         zone = ZoneInfo(name)

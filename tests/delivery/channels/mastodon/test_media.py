@@ -114,6 +114,7 @@ class TestWhich:
 
 
 class TestFailures:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "reply",
         [

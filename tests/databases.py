@@ -1,0 +1,82 @@
+"""Databases with all tables. Migrating takes seconds, so it is done once for all processes of a run."""
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+
+ROOT = Path(__file__).resolve().parents[1]
+# Where tests/run.py has put them.
+FILE, DATABASE = "TEST_MIGRATED_FILE", "TEST_MIGRATED_DATABASE"
+
+
+@cache
+def migrated_file() -> Path:
+    """An SQLite database, to be copied."""
+    if given := os.environ.get(FILE):
+        return Path(given)
+    folder = Path(tempfile.mkdtemp(prefix="feedletter-migrated-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return migrate_file(folder)
+
+
+def migrate_file(folder: Path) -> Path:
+    """Makes it in that folder."""
+    file = folder / "migrated.db"
+    migrate(f"sqlite:///{file}", folder)
+    return file
+
+
+@cache
+def migrated_database(server: str) -> str:
+    """The name of a database on that PostgreSQL, to be another's template."""
+    if given := os.environ.get(DATABASE):
+        return given
+    name = f"feedletter_migrated_{os.getpid()}"
+    atexit.register(drop_database, server, name)
+    return migrate_database(server, name)
+
+
+def migrate_database(server: str, name: str) -> str:
+    """Makes it under that name."""
+    create_database(server, name, template="template1")
+    with tempfile.TemporaryDirectory(prefix="feedletter-migrated-") as folder:
+        migrate(url_of(server, name), Path(folder))
+    return name
+
+
+def migrate(url: str, folder: Path) -> None:
+    """AssertionError, with the command's words, when it fails."""
+    environment = {
+        "PATH": os.environ.get("PATH", ""),
+        "DATABASE_URL": url,
+        "DATA_DIR": str(folder),
+        "SECRET_KEY": "a key for tests only, long enough to be one",
+    }
+    command = [sys.executable, "manage.py", "migrate", "-v", "0"]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def url_of(server: str, name: str) -> str:
+    return urlsplit(server)._replace(path=f"/{name}").geturl()
+
+
+def create_database(server: str, name: str, *, template: str) -> None:
+    drop_database(server, name)
+    with psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
+
+
+def drop_database(server: str, name: str) -> None:
+    """A server that is gone by now has no database either."""
+    with suppress(psycopg.OperationalError), psycopg.connect(server, autocommit=True) as admin:
+        admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
