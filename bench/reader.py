@@ -14,11 +14,14 @@ from collections.abc import Callable
 from statistics import median
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.db import connection
+from django.test import Client
 from django.utils import timezone
 
 from bench.million import figure
+from bench.web import answered, get, site
 from feeds.models import Feed
 from reader.microsub.actions import Call, answer
 from reader.models import Channel, Entry, Reader, Unread
@@ -31,10 +34,10 @@ from reader.timelines.pages import Timeline, page_of
 
 ENTRIES, CHANNELS, IN_THE_LARGEST, IN_EACH = 200_000, 50, 200_000, 16_327
 FEEDS, DEEP, UNREAD = 200, 150_000, 100_000
-ROUNDS = 40
+ROUNDS, REQUESTS = 40, 300
 # What is wanted, in milliseconds.
 A_PAGE = {"postgresql": 5.0, "sqlite": 15.0}
-COUNTS = 60.0
+COUNTS, OVER_HTTP = 60.0, 50.0
 MARKED = {"postgresql": 1_000.0, "sqlite": 3_000.0}
 SAY = "from bench.reader import measured; import json; print(json.dumps(measured()))"
 SERIES = "WITH RECURSIVE series(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM series WHERE n < %s)"
@@ -88,9 +91,31 @@ def measured() -> list[dict[str, object]]:
 
         found.append(milliseconds(f"{vendor}: {name}", ask, wanted))
     found.append(milliseconds(f"{vendor}: the list of channels", lambda: channels(reader), COUNTS))
+    found += over_http(reader, home)
     make_unread(home, IN_THE_LARGEST)
     name, whole = f"{vendor}: {IN_THE_LARGEST:,} marked read", Timeline(reader, home)
     return [*found, milliseconds(name, lambda: marks.mark_all_read(whole), MARKED[vendor], rounds=1)]
+
+
+def over_http(reader: Reader, home: Channel) -> list[dict[str, object]]:
+    """What nineteen of twenty pages take at most, asked one after another as a person and an app do."""
+    _token, secret = make_token(reader=reader, client="bench over HTTP", now=timezone.now())
+    browser = Client()
+    browser.force_login(reader.user)
+    session = f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
+    asked = {
+        "an app's page": get(
+            f"/microsub?action=timeline&channel={home.uid}", {"Authorization": f"Bearer {secret}"}
+        ),
+        "a person's page": get(f"/reader/c/{home.uid}/", {"Cookie": session}),
+    }
+    found = []
+    with site() as port:
+        for name, ask in asked.items():
+            p95 = answered(port, ask, count=REQUESTS, readers=1).p95_ms
+            shown = figure(f"{connection.vendor}: {name} over HTTP, p95", p95, "ms", "wanted", OVER_HTTP)
+            found.append(shown | {"ratio": OVER_HTTP / p95})
+    return found
 
 
 def milliseconds(

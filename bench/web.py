@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -47,11 +47,11 @@ def site(**environment: str) -> Iterator[int]:
         process.wait(PATIENCE_SECONDS)
 
 
-def get(path: str) -> Ask:
+def get(path: str, headers: Mapping[str, str] | None = None) -> Ask:
     """Asks for the path, and reads the answer to its end."""
 
     def ask(connection: http.client.HTTPConnection, _number: int) -> None:
-        connection.request("GET", path)
+        connection.request("GET", path, headers=dict(headers or {}))
         answer = connection.getresponse()
         answer.read()
         assert answer.status == 200, answer.status

@@ -121,6 +121,11 @@ def cut_at_word(text: str, fits: Callable[[str], bool]) -> str:
     return _ended(beginning) if beginning else ""
 
 
+def cut_to(text: str, longest: int) -> str:
+    """At most so many characters of the text, cut at a word."""
+    return cut_at_word(text, lambda part: len(part) <= longest)
+
+
 def _ended(text: str) -> str:
     return text.rstrip(" ,;:.-–—") + ELLIPSIS
 

@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
-from chat.commands.context import Context, ago, chosen_channel, feed_buttons
+from chat.commands.context import Context, chosen_channel, feed_buttons, time_of_day
 from chat.commands.feeds import named
 from chat.discord.messages import (
     MOST_CHOICES,
@@ -191,5 +191,6 @@ def card(one: GuildFeed, latest: list[str]) -> Message:
     ]
     if latest:
         lines += [_("The latest posts there:"), *(f"• {shown_title(title) or '–'}" for title in latest)]
-    lines.append(_("I look for new ones %(when)s.") % {"when": ago(one.feed.next_poll_at)})
+    if soon := one.feed.next_poll_at:
+        lines.append(_("I look for new ones from %(time)s on.") % {"time": time_of_day(soon)})
     return Message("\n".join(lines), [feed_buttons(one)])

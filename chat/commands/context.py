@@ -87,6 +87,11 @@ def ago(moment: datetime | None) -> str:
     return f"<t:{int(moment.timestamp())}:R>" if moment else "–"
 
 
+def time_of_day(moment: datetime) -> str:
+    """As `ago`, and true however late it is read."""
+    return f"<t:{int(moment.timestamp())}:t>"
+
+
 def chosen_channel(context: Context) -> int:
     """The channel that an option names, or the one that people are in. Raises Refused where the bot may not
     post."""

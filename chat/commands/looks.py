@@ -33,7 +33,7 @@ LONGEST_FIELD = 4_000
 USUAL = "usual"
 LOOKS, WORDS, THREADS = "looks", "words", "threads"
 HOURS_OF_THREADS = {str(int(minutes) // 60): minutes for minutes in THREAD_MINUTES if minutes}
-# “Show the author” is on unless the option says otherwise.
+# “Show the author” is on unless the option is given, which turns it off.
 AUTHOR = "author"
 
 
@@ -51,8 +51,7 @@ def edit(context: Context) -> Result:
 def panel(one: GuildFeed) -> Message:
     options, number = one.subscribable.options, one.number
     role = options.get("role", "")
-    is_on = {name for name in _switches() if options.get(name)} - {AUTHOR}
-    is_on |= set() if options.get(AUTHOR) else {AUTHOR}
+    is_on = {name for name in _switches() if bool(options.get(name)) != (name == AUTHOR)}
     styles = {
         "": _("A card"),
         "compact": _("In brief: title, age and beginning"),
@@ -128,7 +127,8 @@ def work_switches(context: Context, row: Interaction) -> Message:
 
 def _switched(one: GuildFeed, chosen: set[str]) -> Message:
     wanted = {name: "on" if name in chosen else "" for name in _switches()}
-    return _changed(one, **{**wanted, AUTHOR: "" if AUTHOR in chosen else "off"})
+    wanted[AUTHOR] = "" if AUTHOR in chosen else "off"
+    return _changed(one, **wanted)
 
 
 def _changed(one: GuildFeed, **changes: str) -> Message:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chat.rules.buttons import Pressed
-from common.truncation import cut_at_word, plain_line
+from common.truncation import cut_to, plain_line
 from delivery.channels.discord.markup import escaped
 
 EPHEMERAL, NO_PREVIEWS = 1 << 6, 1 << 2
@@ -140,7 +140,7 @@ def role_menu(act: Pressed, hint: str, chosen: str) -> Body:
 
 def fitted(text: str, limit: int) -> str:
     """On one line, cut at a word; for where Discord knows no markup."""
-    return cut_at_word(plain_line(text), lambda part: len(part) <= limit)
+    return cut_to(plain_line(text), limit)
 
 
 def shown_title(text: str, limit: int = 200) -> str:

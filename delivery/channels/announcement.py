@@ -12,7 +12,7 @@ from urllib.parse import urljoin
 from common.html.clean import clean
 from common.html.clean import plain as without_tags
 from common.html.tags import attributes
-from common.truncation import cut_at_word, plain_line
+from common.truncation import cut_to, plain_line
 from delivery.channels.http.links import postable
 from delivery.letter import Letter
 from feeds.parsing.entry import Entry
@@ -174,7 +174,7 @@ def _images(entry: Entry, base: str) -> Iterator[tuple[str, str]]:
 
 
 def _bounded(text: str, limit: int) -> str:
-    return cut_at_word(plain_line(text), lambda part: len(part) <= limit)
+    return cut_to(plain_line(text), limit)
 
 
 def _name(text: str) -> str:

@@ -12,7 +12,7 @@ from common.formats.dates import days_words
 from common.html.clean import plain
 from common.refused import Refused
 from common.text import one_line, shortened
-from common.truncation import cut_at_word
+from common.truncation import cut_to
 from delivery.rendering.facts import IssueFacts
 from delivery.rendering.languages import dated_in, speaks, spoken
 from feeds.parsing.entry import Entry
@@ -52,12 +52,12 @@ def title(entries: Sequence[Entry], language: str) -> str:
 
 def post_title(entry: Entry, *, longest: int = LONGEST_SUBJECT) -> str:
     """Its title in one line, cut at a word; the beginning of its text where it has none."""
-    return _cut(one_line(entry.title), longest) or beginning(entry) or gettext("Untitled post")
+    return cut_to(one_line(entry.title), longest) or beginning(entry) or gettext("Untitled post")
 
 
 def beginning(entry: Entry) -> str:
     """The first words of its text, to stand for a title."""
-    return _cut(one_line(plain(entry.html[:5_000].replace("><", "> <"))), _LONGEST_BEGINNING)
+    return cut_to(one_line(plain(entry.html[:5_000].replace("><", "> <"))), _LONGEST_BEGINNING)
 
 
 def subject_line(facts: IssueFacts) -> str:
@@ -75,7 +75,7 @@ def subject_line(facts: IssueFacts) -> str:
     }
     # One pass over the pattern: what a title has in braces is never looked at.
     filled = _PLACE.sub(lambda place: values.get(place[1], ""), facts.theme.subject)
-    return _cut(one_line(filled), LONGEST_SUBJECT) or usual
+    return cut_to(one_line(filled), LONGEST_SUBJECT) or usual
 
 
 def marked_as_test(subject: str, language: str) -> str:
@@ -126,10 +126,6 @@ def _upstream(facts: IssueFacts) -> str:
     else:
         subject = ngettext("%(count)d new item", "%(count)d new items", count) % {"count": count}
     return f"[{name}] {subject}"
-
-
-def _cut(text: str, longest: int) -> str:
-    return cut_at_word(text, lambda part: len(part) <= longest)
 
 
 def _short(day: date) -> str:

@@ -89,6 +89,8 @@ def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
         "DISCORD_URL": services,
         **application_settings(),
         "POLL_HOST_GAP": "0",
+        # Static files come straight from the packages: nothing to warn of.
+        "PYTHONWARNINGS": "ignore:No directory at",
         "DEFAULT_FROM_EMAIL": "Harbour Notes <letters@harbour.example.org>",
     }
 

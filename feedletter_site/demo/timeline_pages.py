@@ -12,7 +12,7 @@ from feedletter_site.demo.timeline import PICTURES, Timeline, TimelinePost
 SERVICE_NAMES = {MASTODON: "Mastodon", DISCORD: "Discord"}
 PLACE = f"@{ACCOUNT}"
 POLICY = (
-    "default-src 'none'; img-src 'self' http://127.0.0.1:*; style-src 'unsafe-inline'; "
+    "default-src 'none'; img-src 'self' data: http://127.0.0.1:*; style-src 'unsafe-inline'; "
     "script-src 'unsafe-inline'; connect-src 'self'; form-action 'none'; base-uri 'none'"
 )
 LINKS = re.compile(r"https?://[^\s<>]+|#\w+")

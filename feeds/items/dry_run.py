@@ -12,7 +12,7 @@ from feeds.models import Feed, FeedDocument, Item
 from feeds.polling.claims import asks
 from feeds.polling.kept_document import kept_feed
 from feeds.polling.known_items import DONE, chunks, known
-from feeds.polling.read import Reading, ReadingFailed, fetch, reading_of
+from feeds.polling.read import FetchResult, Kept, Reading, ReadingFailed, fetch, reading_of
 from feeds.polling.store import look_up, plan_of
 from feeds.rules.facts import KnownItem, PollPlan
 from feeds.rules.forecast import Forecast, ForecastStep, forecast
@@ -65,11 +65,15 @@ def dry_run(
     forbid_open_transaction()
     feed = Feed.objects.get(pk=feed_id)
     ask = asks([feed])[0]
-    answer = fetch(ask, http or client(), clock)
+    return judged(feed, ask.feeds[feed.pk], fetch(ask, http or client(), clock))
+
+
+def judged(feed: Feed, kept: Kept | None, answer: FetchResult) -> DryRun:
+    """What the answer would do to the feed, of whose last document we know what was `kept`."""
     status = answer.fetched.status if answer.fetched else None
     is_first = feed.first_polled_at is None
     try:
-        reading = reading_of(ask.feeds[feed.pk], answer)
+        reading = reading_of(kept, answer)
     except ReadingFailed as error:
         return DryRun(feed, answer.moment, FAILED, str(error), status, is_first)
     outcome = UNCHANGED if reading.unchanged else READ

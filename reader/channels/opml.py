@@ -6,6 +6,7 @@ due. Folders are channels; so are the categories of what stands in a folder or i
 
 import logging
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -97,7 +98,9 @@ def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, no
     named = [_channel_name(name) for name in opml.folders] + [line.channel for line in lines if line.channel]
     # Each is put on top of the list: the file's first comes last.
     for name in reversed(list(dict.fromkeys(named))):
-        _channel_named(reader, name)
+        # Why one cannot be made, its lines say when it is their turn.
+        with suppress(Refused):
+            _channel_named(reader, name)
     return kept
 
 
@@ -200,12 +203,9 @@ def _first_channel(reader: Reader) -> Channel:
     return home or add_channel(reader=reader, name=FIRST_CHANNEL)
 
 
-def _channel_named(reader: Reader, name: str) -> Channel | Refused:
-    """The channel of that name, made if there is none; or why it cannot be made."""
-    try:
-        return reader.channels.filter(name=name).first() or add_channel(reader=reader, name=name)
-    except Refused as error:
-        return error
+def _channel_named(reader: Reader, name: str) -> Channel:
+    """The channel of that name, made if there is none. Raises Refused where it cannot be made."""
+    return reader.channels.filter(name=name).first() or add_channel(reader=reader, name=name)
 
 
 def _followed(
@@ -214,8 +214,6 @@ def _followed(
     """What becomes of a line, and why where it is refused."""
     try:
         channel = _channel_named(reader, line.channel)
-        if isinstance(channel, Refused):
-            return Outcome.REFUSED, str(channel)
         followed = follow_unseen(channel=channel, url=line.url, name=line.name, wait=wait, clock=clock)
     except (Refused, NoSuchChannel) as error:
         return Outcome.REFUSED, str(error)

@@ -65,22 +65,23 @@ def _read(answer: Fetched, source: str, target: str) -> Look:
     kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     text = without_controls(decoded(answer.body, answer.headers.get("content-type", "")))
     url = without_controls(answer.url)
-    post = Entry("")
     if "html" in kind:
-        if not html_links_to(text, target, url=url):
-            return Look(problem=NO_LINK, is_gone=True)
-        post = _post(text, target, url)
+        is_linked = html_links_to(text, target, url=url)
     elif kind == "application/json" or kind.endswith("+json"):
-        if not json_links_to(text, target):
-            return Look(problem=NO_LINK, is_gone=True)
+        is_linked = json_links_to(text, target)
     elif kind == "text/plain":
-        if not text_links_to(text, target):
-            return Look(problem=NO_LINK, is_gone=True)
-        post = replace(post, content=paragraphs(shortened(text.strip(), LONGEST_QUOTE)))
+        is_linked = text_links_to(text, target)
     else:
         return Look(
             problem=f"A source of the type {shortened(one_line(kind), 100)} is not read.", is_gone=True
         )
+    if not is_linked:
+        return Look(problem=NO_LINK, is_gone=True)
+    post = Entry("")
+    if "html" in kind:
+        post = _post(text, target, url)
+    elif kind == "text/plain":
+        post = replace(post, content=paragraphs(shortened(text.strip(), LONGEST_QUOTE)))
     # What a page says of its own address counts only where it stands there.
     is_there = _origin(post.link) == _origin(url)
     post = replace(post, link=post.link if is_there else source)

@@ -77,8 +77,8 @@ def _queued(reader: Reader, source: str, target: str, now: datetime) -> Mention:
     # While one looks at it, it may change: then it is looked at once more.
     looked = now if mention.lease_token else mention.checked_at
     turn = max(now, looked + LOOK_EVERY) if looked else now
-    is_waiting = mention.due_at is not None and mention.lease_token is None
-    mention.due_at = min(mention.due_at, turn) if is_waiting and mention.due_at else turn
+    waiting = None if mention.lease_token else mention.due_at
+    mention.due_at = min(waiting, turn) if waiting else turn
     mention.attempts = 0
     mention.save(update_fields=["due_at", "attempts"])
     return mention

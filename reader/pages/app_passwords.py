@@ -44,7 +44,7 @@ def app_passwords(request: HttpRequest, reader: Reader) -> HttpResponse:
             ) % {"characters": LONGEST_APP, "most": MAX_APP_PASSWORDS}
     context = {
         **surroundings(reader),
-        "section": "app_passwords",
+        "section": "account",
         "made": made,
         "passwords": active(reader),
         "problem": problem,

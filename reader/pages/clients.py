@@ -27,7 +27,7 @@ def clients(request: HttpRequest, reader: Reader) -> HttpResponse:
     ]
     context = {
         **surroundings(reader),
-        "section": "clients",
+        "section": "account",
         "clients": listed,
         "me": profile_of(reader),
         "is_revoked": "revoked" in request.GET,

@@ -2,8 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
 from typing import Any, BinaryIO, cast
@@ -11,22 +10,21 @@ from typing import Any, BinaryIO, cast
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils.translation import gettext, gettext_lazy
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods, require_POST
 
 from common.body_limits import takes_body
 from common.clock import utcnow
 from common.net.errors import host_of
-from common.rates import is_within
 from common.refused import Refused
-from reader.indieauth.addresses import site_url
 from reader.micropub import compositions as written
 from reader.micropub.config import config_at
-from reader.micropub.connection import ask_site, connect, disconnect, site_of
+from reader.micropub.connection import site_of
 from reader.models import Composition, Entry, Reader
-from reader.pages.access import back_to, for_readers, keys_in, policy_to_own_sites, surroundings
-from reader.pages.posts import STATE_WORDS, WRITTEN_KIND_WORDS, web_address
-from reader.people.own_sites import TakenSite
+from reader.pages.access import back_to, for_readers, keys_in, surroundings
+from reader.pages.connect import unconnected
+from reader.pages.posts import WRITTEN_KIND_WORDS
+from reader.pages.written import Line, lines_of
 from reader.rules.micropub import (
     ARTICLE,
     BOOKMARK,
@@ -50,10 +48,6 @@ from reader.timelines.stars import NoSuchEntry, entry_of
 
 # Four pictures and the text.
 MOST_SENT = 34 * 1024 * 1024
-LISTED = 20
-# Each asks another server a few times.
-CONNECTIONS_A_MINUTE = 10
-KEPT_IN_SESSION = "micropub"
 RSVP_WORDS = {
     "yes": gettext_lazy("I come"),
     "no": gettext_lazy("I do not come"),
@@ -70,31 +64,6 @@ VISIBILITY_WORDS = {
 WITH_PICTURES = (NOTE, ARTICLE, REPLY)
 # A page that waits looks again after so many seconds.
 LOOKS_AGAIN = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Something written, in a list."""
-
-    row: Composition
-    said: Said
-
-    @property
-    def kind(self) -> str:
-        return str(WRITTEN_KIND_WORDS[self.said.kind])
-
-    @property
-    def state(self) -> str:
-        return str(STATE_WORDS[Composition.State(self.row.state)])
-
-    @property
-    def words(self) -> str:
-        said = fitting(self.said)
-        return said.name or said.content or said.url
-
-    @property
-    def location(self) -> str:
-        return web_address(self.row.location)
 
 
 @takes_body(MOST_SENT, files=True, for_users=True)
@@ -154,43 +123,6 @@ def reaction(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     except Refused as error:
         raise Http404(str(error)) from error
     return HttpResponseRedirect(back_to(request, reverse("reader:post", args=[entry.pk])))
-
-
-@for_readers
-@require_http_methods(["GET", "HEAD", "POST"])
-def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Leads to the reader's site, where they say yes; or (`act`) forgets its token."""
-    if request.method != "POST":
-        return _unconnected(request, reader, reader.me)
-    if request.POST.get("act") == "disconnect":
-        disconnect(reader=reader)
-        return HttpResponseRedirect(reverse("reader:compose"))
-    me = request.POST.get("me", "")[:LONGEST_POST_URL]
-    if not is_within(f"reader-connects-{reader.pk}", CONNECTIONS_A_MINUTE):
-        problem = gettext("That was often. Please wait a minute.")
-        return _unconnected(request, reader, me, problem, status=HTTPStatus.TOO_MANY_REQUESTS)
-    try:
-        begun = ask_site(me=me, redirect_uri=site_url("reader:connected"), now=utcnow())
-    except Refused as error:
-        return _unconnected(request, reader, me, gettext("This site could not be connected."), str(error))
-    request.session[KEPT_IN_SESSION] = begun.kept
-    return HttpResponseRedirect(begun.url)
-
-
-@for_readers
-@require_safe
-def connected(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Where the reader's site leads them back to: its answer is worth something once, to who asked."""
-    kept = request.session.pop(KEPT_IN_SESSION, {})
-    try:
-        connect(reader=reader, kept=kept, answer=request.GET.dict(), now=utcnow())
-    except TakenSite:
-        return _unconnected(request, reader, "", gettext("Somebody else here has connected this site."))
-    except Refused as error:
-        return _unconnected(
-            request, reader, reader.me, gettext("This site could not be connected."), str(error)
-        )
-    return HttpResponseRedirect(reverse("reader:compose"))
 
 
 def _keep(request: HttpRequest, reader: Reader) -> HttpResponse:
@@ -261,7 +193,7 @@ def _form(
     row = reader.compositions.filter(key=key).first()
     site = site_of(reader)
     if site is None and row is None and error is None:
-        return _unconnected(request, reader, reader.me)
+        return unconnected(request, reader, reader.me)
     photos = list(row.photos.defer("data")) if row else []
     targets = config_at(site).targets if site else ()
     context = {
@@ -287,35 +219,12 @@ def _form(
         "host": host_of(reader.me),
         "is_connected": site is not None,
         "is_another": "again" in request.GET,
-        "lines": _lines(reader),
+        "lines": lines_of(reader),
         "problem": str(error) if error else "",
         "field": error.field if error else "",
         "longest": {"name": LONGEST_NAME, "content": LONGEST_CONTENT, "url": LONGEST_POST_URL},
     }
     return render(request, "reader/compose.html", context, status=_status(context["problem"]))
-
-
-def _unconnected(
-    request: HttpRequest,
-    reader: Reader,
-    me: str,
-    problem: str = "",
-    details: str = "",
-    *,
-    status: HTTPStatus | None = None,
-) -> HttpResponse:
-    """`details` are for whoever understands English."""
-    context = {
-        **surroundings(reader),
-        "section": "compose",
-        "me": me,
-        "problem": problem,
-        "details": details,
-        "lines": _lines(reader),
-    }
-    response = render(request, "reader/connect.html", context, status=status or _status(problem))
-    response.headers["Content-Security-Policy"] = policy_to_own_sites()
-    return response
 
 
 def _acted(row: Composition, act: str) -> str:
@@ -331,7 +240,7 @@ def _acted(row: Composition, act: str) -> str:
             written.throw_away(composition=row)
             return reverse("reader:compose")
         case _:
-            raise Http404("There is no such mark.")
+            raise Http404("That cannot be done with it.")
     return reverse("reader:composed", args=[row.pk])
 
 
@@ -346,11 +255,6 @@ def _entry(reader: Reader, text: str) -> Entry | None:
     """The post that it is about; None where none is named. Raises NoSuchEntry where the reader sees none."""
     numbers = keys_in([text])
     return entry_of(reader, numbers[0]) if numbers else None
-
-
-def _lines(reader: Reader) -> Sequence[Line]:
-    rows = reader.compositions.order_by("-made_at", "-pk")[:LISTED]
-    return [Line(row, Said.from_json(row.said)) for row in rows]
 
 
 def _status(problem: Any) -> HTTPStatus:

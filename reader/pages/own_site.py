@@ -76,7 +76,7 @@ def _page(
     """`details` are for whoever understands English."""
     context = {
         **surroundings(reader),
-        "section": "site",
+        "section": "account",
         "typed": typed,
         "problem": problem,
         "details": details,

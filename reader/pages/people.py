@@ -59,10 +59,11 @@ def invitation(request: HttpRequest, key: str) -> HttpResponse:
 
 def _answer_to(request: HttpRequest, key: str) -> HttpResponse:
     user, now = request.user, utcnow()
-    if user.is_authenticated and Reader.objects.filter(user=user.pk).exists():
-        return render(request, "reader/reads_already.html", {"user": user})
+    reads_here = user.is_authenticated and Reader.objects.filter(user=user.pk).exists()
     try:
         invited = open_invitation(key=key, now=now)
+        if reads_here:
+            return render(request, "reader/reads_already.html", {"user": user, "is_open": True})
         data = request.POST or None
         offered = {"name": offered_name(user.get_username() or invited.name)}
         made = NameForm if user.is_authenticated else NewcomerForm
@@ -76,6 +77,8 @@ def _answer_to(request: HttpRequest, key: str) -> HttpResponse:
                 login(request, reader.user, MODEL_BACKEND)
             return HttpResponseRedirect(reverse("reader:all"))
     except InvitationOver as error:
+        if reads_here:
+            return render(request, "reader/reads_already.html", {"user": user})
         return render(request, "reader/invitation_over.html", {"reason": error}, status=410)
     return render(request, "reader/begin.html", {"form": form}, status=400 if form.errors else 200)
 

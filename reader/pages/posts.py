@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from common.html.tags import attributes, scheme
 from common.text import one_line, shortened
+from common.truncation import cut_to
 from reader.media.posts import IMG, html_by_proxy, picture_by_proxy, pictures_by_proxy
 from reader.micropub.compositions import reactions_to
 from reader.models import Composition, Entry, Follow, Place, Reader
@@ -173,8 +174,8 @@ def shown_post(
         feed_name=feed_name or ((feed.title or feed.host) if feed else ""),
         at=_moment(jf2.get("published")) or entry.seen_at,
         html=shown_html(html),
-        beginning=shortened(summary, LONGEST_BEGINNING) if len(text) > LONGEST_WHOLE else "",
-        excerpt=shortened(one_line(summary), LONGEST_EXCERPT),
+        beginning=cut_to(summary, LONGEST_BEGINNING) if len(text) > LONGEST_WHOLE else "",
+        excerpt=cut_to(one_line(summary), LONGEST_EXCERPT),
         pictures=pictures,
         first_picture=pictures[0] if pictures else first,
         references=tuple(_references(jf2)),

@@ -1,8 +1,8 @@
 """Bridges on the pages of feeds, newsletters and bridges themselves."""
 
-from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import QuerySet
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from common.admin.html import button, html_table, link_to, paragraph, web_link, when
 from common.ports import channels
 from common.refused import Refused
+from common.text import counted
 from delivery.admin.bridges.add import add_bridge_url, set_up_url
 from delivery.admin.bridges.set_up import reconnect_url
 from delivery.bridges.connect import connections_of
@@ -22,6 +23,7 @@ from feeds.models import Feed
 from subscriptions.models import Subscribable, Subscription
 
 POSTS_SHOWN = 10
+BRIDGES_SHOWN = 20
 AS_OF_NOW = "By the words that the bridge has now: what was posted with others stays as it was."
 ELSEWHERE = "Its posts can go to an account of yours as well: on Mastodon, to a chat, to a phone."
 
@@ -31,11 +33,10 @@ def is_bridge(subscribable: Subscribable) -> bool:
 
 
 def bridges_of_feed(feed: Feed) -> SafeString | str:
-    """The way to a bridge of a feed."""
+    """The bridges that post what comes of a feed, and the way to another."""
     if feed.dropping:
         return ""
-    # (Those there are stand among its newsletters.)
-    return format_html("{}<p>{}</p>", paragraph(ELSEWHERE), _plain(add_bridge_url(feed=feed.pk)))
+    return _listed(feed.subscribables.all(), add_bridge_url(feed=feed.pk))
 
 
 def bridges_beside(subscribable: Subscribable) -> SafeString | str:
@@ -46,14 +47,17 @@ def bridges_beside(subscribable: Subscribable) -> SafeString | str:
     return _listed(rows, add_bridge_url(newsletter=subscribable.pk))
 
 
-def _listed(rows: Iterable[Subscribable], add_url: str) -> SafeString:
-    bridges = [row for row in rows if is_bridge(row)]
+def _listed(rows: "QuerySet[Subscribable]", add_url: str) -> SafeString:
+    """The oldest bridges among these: a feed that a bot lends to servers has thousands."""
+    bridges = rows.filter(channel__in=[kind.key for kind in channels.bridge_kinds()]).order_by("pk")
+    more = bridges.count() - BRIDGES_SHOWN
     table = html_table(
         ("bridge", "service"),
-        ((link_to(row), channels.get(row.channel).label) for row in bridges),
+        ((link_to(row), channels.get(row.channel).label) for row in bridges[:BRIDGES_SHOWN]),
         ELSEWHERE,
     )
-    return format_html("{}<p>{}</p>", table, _plain(add_url))
+    others = paragraph(f"And {counted(more, 'other')}.") if more > 0 else ""
+    return format_html("{}{}<p>{}</p>", table, others, _plain(add_url))
 
 
 def _plain(add_url: str) -> SafeString:

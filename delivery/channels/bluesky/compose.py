@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from common.truncation import DoesNotFit, FittingPart, cut_at_word
+from common.truncation import DoesNotFit, FittingPart, cut_to
 from delivery.channels.announcement import EPOCH, Announcement
 from delivery.channels.bluesky.kind import ENTRYWAY
 from delivery.channels.bluesky.richtext import rich_text, tags_of
@@ -91,7 +91,7 @@ def _announcing(said: Announcement, options: Mapping[str, str]) -> BlueskyPost:
         return BlueskyPost(plain, plain)
     parts = parts_of(said, template, link=False)
     text, facets = rich_text(parts, said.hashtags, is_own=is_own)
-    description = cut_at_word(said.summary, lambda part: len(part) <= LONGEST_DESCRIPTION)
+    description = cut_to(said.summary, LONGEST_DESCRIPTION)
     card = {"uri": said.link, "title": said.title or said.newsletter_title, "description": description}
     embed = {"$type": "app.bsky.embed.external", "external": card}
     record = {**_record(said, options, text, facets), "embed": embed}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from common.truncation import DoesNotFit, FittingPart, cut_at_word, fit_parts, fitted, plain_line
+from common.truncation import DoesNotFit, FittingPart, cut_at_word, cut_to, fit_parts, fitted, plain_line
 from delivery.channels.announcement import Announcement
 from delivery.channels.discord.markup import ago, apart, escaped, unaddressed, with_preview, written
 from delivery.channels.wording import parts_of
@@ -211,7 +211,7 @@ def _listed(said: Announcement, room: int) -> list[str]:
     """A line for each of a digest's first posts, as many as there is room for; how many more its page has."""
     made: list[str] = []
     for number, line in enumerate(said.lines):
-        title = cut_at_word(line.title, lambda part: len(part) <= TITLE_LIMIT)
+        title = cut_to(line.title, TITLE_LIMIT)
         text = f"• {written(FittingPart(title, link=line.link))}"
         more = f"… {written(FittingPart(f'and {len(said.lines) - number:,} more', link=said.link))}"
         room -= len(text) + 1
@@ -225,4 +225,4 @@ def _thread_name(said: Announcement, template: str) -> str:
     """Words without markup, and never none."""
     parts = parts_of(replace(said, own_words=""), template or "{title|" + UNTITLED + "}")
     name = plain_line("".join(part.text for part in parts))
-    return cut_at_word(unaddressed(name), lambda text: len(text) <= THREAD_NAME_LIMIT) or UNTITLED
+    return cut_to(unaddressed(name), THREAD_NAME_LIMIT) or UNTITLED

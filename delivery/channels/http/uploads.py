@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from common.pictures.picture import CleanPicture
-from common.truncation import cut_at_word
+from common.truncation import cut_to
 from delivery.channels.announcement import PostImage
 from delivery.channels.base import Temporary
 from delivery.channels.http.client import Failed
@@ -61,9 +61,7 @@ class Uploads:
             if (picture := fetched_picture(image, by.bounds)) is None:
                 continue
             try:
-                media_id, is_ready = by.upload(
-                    picture, cut_at_word(image.alt, lambda text: len(text) <= by.alt)
-                )
+                media_id, is_ready = by.upload(picture, cut_to(image.alt, by.alt))
             except Failed as failed:
                 if failed.is_about_message:
                     continue

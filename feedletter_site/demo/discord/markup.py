@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from html import escape
 
+from feedletter_site.demo.content.post import ZONE
+
 _TOKEN = re.compile(
     r"\\(?P<plain>[^0-9A-Za-z\s])"
     r"|\[(?P<words>(?:\\.|[^\]\\])*)\]\(<?(?P<url>https?://[^\s<>)]+)>?\)"
     r"|<(?P<alone>https?://[^\s<>]+)>|(?P<bare>https?://[^\s<>]+)"
-    r"|<\#(?P<channel>\d+)>|<@&?(?P<who>\d+)>|<t:(?P<time>\d+)(?::\w)?>"
+    r"|<\#(?P<channel>\d+)>|<@&?(?P<who>\d+)>|<t:(?P<time>\d+(?::\w)?)>"
     r"|`(?P<code>[^`]+)`|(?P<bold>\*\*)"
 )
 _ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
@@ -46,9 +48,11 @@ def _line(text: str, channels: Mapping[str, str], people: Mapping[str, str], now
                 parts.append(f'<span class="name">#{escape(channels.get(said, "unknown"))}</span>')
             case "who":
                 parts.append(f'<span class="name">@{escape(people.get(said, said))}</span>')
-            case "time" if int(said) < LATEST_TIME:
-                moment = datetime.fromtimestamp(int(said), UTC)
-                parts.append(f'<time datetime="{moment.isoformat()}">{ago(moment, now)}</time>')
+            case "time" if int(said.partition(":")[0]) < LATEST_TIME:
+                seconds, _, style = said.partition(":")
+                moment = datetime.fromtimestamp(int(seconds), UTC)
+                words = f"{moment.astimezone(ZONE):%H:%M}" if style == "t" else ago(moment, now)
+                parts.append(f'<time datetime="{moment.isoformat()}">{words}</time>')
             case "code":
                 parts.append(f"<code>{escape(said)}</code>")
             case _:

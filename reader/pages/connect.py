@@ -1,0 +1,84 @@
+"""Connecting one's own site, so that what is written here is published there (Micropub)."""
+
+from http import HTTPStatus
+
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.translation import gettext, gettext_noop
+from django.views.decorators.http import require_http_methods, require_safe
+
+from common.clock import utcnow
+from common.rates import is_within
+from common.refused import Refused
+from reader.indieauth.addresses import site_url
+from reader.micropub.connection import ask_site, connect, disconnect
+from reader.models import Reader
+from reader.pages.access import for_readers, policy_to_own_sites, surroundings
+from reader.pages.written import lines_of
+from reader.people.own_sites import TakenSite
+from reader.rules.micropub import LONGEST_POST_URL
+
+# Each asks another server a few times.
+CONNECTIONS_A_MINUTE = 10
+KEPT_IN_SESSION = "micropub"
+FAILED = gettext_noop("This site could not be connected.")
+
+
+@for_readers
+@require_http_methods(["GET", "HEAD", "POST"])
+def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """Leads to the reader's site, where they say yes; or (`act`) forgets its token."""
+    if request.method != "POST":
+        return unconnected(request, reader, reader.me)
+    if request.POST.get("act") == "disconnect":
+        disconnect(reader=reader)
+        return HttpResponseRedirect(reverse("reader:compose"))
+    me = request.POST.get("me", "")[:LONGEST_POST_URL]
+    if not is_within(f"reader-connects-{reader.pk}", CONNECTIONS_A_MINUTE):
+        problem = gettext("That was often. Please wait a minute.")
+        return unconnected(request, reader, me, problem, status=HTTPStatus.TOO_MANY_REQUESTS)
+    try:
+        begun = ask_site(me=me, redirect_uri=site_url("reader:connected"), now=utcnow())
+    except Refused as error:
+        return unconnected(request, reader, me, gettext(FAILED), str(error))
+    request.session[KEPT_IN_SESSION] = begun.kept
+    return HttpResponseRedirect(begun.url)
+
+
+@for_readers
+@require_safe
+def connected(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """Where the reader's site leads them back to: its answer is worth something once, to who asked."""
+    kept = request.session.pop(KEPT_IN_SESSION, {})
+    try:
+        connect(reader=reader, kept=kept, answer=request.GET.dict(), now=utcnow())
+    except TakenSite:
+        return unconnected(request, reader, "", gettext("Somebody else here has connected this site."))
+    except Refused as error:
+        return unconnected(request, reader, reader.me, gettext(FAILED), str(error))
+    return HttpResponseRedirect(reverse("reader:compose"))
+
+
+def unconnected(
+    request: HttpRequest,
+    reader: Reader,
+    me: str,
+    problem: str = "",
+    details: str = "",
+    *,
+    status: HTTPStatus | None = None,
+) -> HttpResponse:
+    """The page that asks for the site's address. `details` are for whoever understands English."""
+    context = {
+        **surroundings(reader),
+        "section": "compose",
+        "me": me,
+        "problem": problem,
+        "details": details,
+        "lines": lines_of(reader),
+    }
+    status = status or (HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK)
+    response = render(request, "reader/connect.html", context, status=status)
+    response.headers["Content-Security-Policy"] = policy_to_own_sites()
+    return response
