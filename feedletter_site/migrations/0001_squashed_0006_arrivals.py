@@ -119,6 +119,8 @@ class Migration(SquashedMigration):
                 ('lease_until', models.DateTimeField(blank=True, editable=False, null=True)),
             ],
             options={
+                'verbose_name': 'file of another program',
+                'verbose_name_plural': 'come from another program',
                 'ordering': ('-pk',),
                 'indexes': [models.Index(condition=models.Q(('state__in', ('looking', 'reading', 'taking'))), fields=['id'], name='arrival_open')],
             },

@@ -38,6 +38,9 @@ class Arrival(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
+        verbose_name = "file of another program"
+        # The name of its page.
+        verbose_name_plural = "come from another program"
         ordering = ("-pk",)
         indexes = (
             models.Index(

@@ -106,5 +106,6 @@ def test_term_ends_the_process_beside_twenty_streams(tmp_path: Path) -> None:
         began = time.monotonic()
         many.process.send_signal(signal.SIGTERM)
         assert many.process.wait(20) == 0
-        assert time.monotonic() - began < 3
+        # A second when nothing else runs. Without an end to the streams, gunicorn waits for 30.
+        assert time.monotonic() - began < 10
         installation.workers.remove(many.process)

@@ -69,6 +69,17 @@ def look(page: Any, name: str) -> None:
 NEW = "/admin/delivery/writtenletter/add/"
 
 
+def test_what_is_typed_before_the_page_is_whole_is_saved(opened: Callable[..., Any]) -> None:
+    page = opened(NEW)
+    late: list[Any] = []
+    page.route("**/writing*.js", lambda route: late.append(route))
+    begun(page)
+    page.fill(TEXT, "We are away until Monday.")
+    assert [route.continue_() for route in late] == [None]
+    page.get_by_text("Saved at").wait_for()
+    assert WrittenLetter.objects.get().markdown == "We are away until Monday."
+
+
 @pytest.mark.parametrize(
     ("size", "dark"),
     [

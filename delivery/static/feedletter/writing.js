@@ -57,6 +57,11 @@
     say("Not saved yet.");
     later(PAUSE);
   });
+  // What was typed before this ran, or put back by the browser when it loaded the page anew.
+  if ([form.elements.subject, text].some((field) => field.value !== field.defaultValue)) {
+    say("Not saved yet.");
+    later(PAUSE);
+  }
 
   // A click that sends the form waits for what is being saved, so that it names the version of that.
   form.addEventListener("submit", async (event) => {
