@@ -105,7 +105,8 @@ def over_http(reader: Reader, home: Channel) -> list[dict[str, object]]:
     session = f"{settings.SESSION_COOKIE_NAME}={browser.cookies[settings.SESSION_COOKIE_NAME].value}"
     asked = {
         "an app's page": get(
-            f"/microsub?action=timeline&channel={home.uid}", {"Authorization": f"Bearer {secret}"}
+            f"/microsub/{reader.slug}?action=timeline&channel={home.uid}",
+            {"Authorization": f"Bearer {secret}"},
         ),
         "a person's page": get(f"/reader/c/{home.uid}/", {"Cookie": session}),
     }

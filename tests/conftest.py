@@ -44,8 +44,11 @@ POSTGRESQL_AT_ONCE = re.compile(
     r"tests/(common|delivery/(engine|issues|lanes|privacy)|feeds/(hubs|items|polling|rules)"
     r"|chat/guilds|reader/(channels|entries|greader|indieauth|mentions|micropub|microsub|people|streams|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
 )
-# Of these rooms the rest, whose SQL is Django's own, is asked when slow tests are, too.
-POSTGRESQL_LATER = re.compile(r"tests/reader/(greader|indieauth|mentions|micropub|microsub|streams)/")
+# Of these rooms all but races is asked when slow tests are: their SQL is Django's own, or timelines' and lanes'.
+POSTGRESQL_LATER = re.compile(
+    r"tests/(reader/(channels|entries|greader|indieauth|mentions|micropub|microsub|streams)|delivery/(issues|privacy)"
+    r"|subscriptions/subscribers|common/(api|cli))/(?!\w*(race|together))"
+)
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 

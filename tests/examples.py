@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: a quarter in `make test`, all with LONG=1."""
+"""How many examples Hypothesis tries: a seventh in `make test`, all with LONG=1."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-ALL, QUICK = 100, 25
+ALL, QUICK = 100, 15
 settings.register_profile("feedletter", deadline=None, max_examples=ALL)
 
 

@@ -71,6 +71,7 @@ def test_a_body_beyond_a_megabyte_is_not_read() -> None:
     assert deliver(b" " * (2 * 1024 * 1024)).status_code == 413
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_a_thousand_bad_signatures_ask_the_database_nothing_and_take_a_second_at_most() -> None:
     """By the very application that web servers call. (Of the processor's time: others use this machine.)"""

@@ -55,7 +55,7 @@ def asked(service: DiscordService) -> int:
     return len(service.asked(MESSAGES))
 
 
-@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "code", "words"),
     [
@@ -96,6 +96,7 @@ def test_a_channel_that_refuses_us_is_told_of_once_and_not_called_again(
     assert posted(service)[-1:] == ["Post 6"]
 
 
+@pytest.mark.slow
 def test_a_bot_that_was_kicked_ends_all_and_tells_nobody(
     service: DiscordService, site: FeedServer, rounds: Rounds
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_bot_that_was_kicked_ends_all_and_tells_nobody(
     assert len(service.requests) == before
 
 
+@pytest.mark.slow
 def test_a_revoked_token_stops_the_account_and_loses_nothing(
     service: DiscordService, site: FeedServer, rounds: Rounds
 ) -> None:
@@ -130,6 +132,7 @@ def test_a_revoked_token_stops_the_account_and_loses_nothing(
     assert ServiceAccount.objects.count() == 1
 
 
+@pytest.mark.slow
 def test_a_forum_gets_a_thread_for_each_post(
     service: DiscordService, ada: DiscordClient, site: FeedServer
 ) -> None:
@@ -142,6 +145,7 @@ def test_a_forum_gets_a_thread_for_each_post(
     assert thread.json["name"] == "Post 4"
 
 
+@pytest.mark.slow
 @pytest.mark.unfollowed
 def test_a_removed_feed_posts_nothing_that_waits_and_is_gone_a_month_later(
     service: DiscordService, ada: DiscordClient, site: FeedServer, rounds: Rounds

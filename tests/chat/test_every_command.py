@@ -35,6 +35,7 @@ def data_of(client: DiscordClient, act: str, url: str) -> dict[str, Any]:
     return client._command(f"feed {act}", given)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("act", OF_ONE_FEED)
 def test_the_feed_of_another_server_is_not_there(
     act: str, service: DiscordService, ada: DiscordClient
@@ -83,6 +84,7 @@ def was_done(act: str, service: DiscordService) -> bool:
     return GuildFeed.objects.count() == 1
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("act", DEFERRED)
 def test_with_an_expired_token_it_is_done_and_forgotten(
     act: str, service: DiscordService, ada: DiscordClient, site: FeedServer
@@ -95,6 +97,7 @@ def test_with_an_expired_token_it_is_done_and_forgotten(
     assert was_done(act, service)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("act", DEFERRED)
 @pytest.mark.parametrize("down", [Reply(503), Reply(hangs_up=True)], ids=["refuses", "hangs up"])
 def test_an_answer_waits_while_discord_is_down(
@@ -115,6 +118,7 @@ def test_an_answer_waits_while_discord_is_down(
     assert was_done(act, service)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("act", DEFERRED)
 def test_an_answer_that_is_too_early_comes_again(
     act: str, service: DiscordService, ada: DiscordClient, site: FeedServer

@@ -43,7 +43,7 @@ def rounds(ada: DiscordClient, site: FeedServer) -> Rounds:
     return made
 
 
-@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keep", "drop", "wanted"),
     [
@@ -78,6 +78,7 @@ def called(service: DiscordService) -> list[list[str]]:
     return [one.json["allowed_mentions"].get("roles", []) for one in asked]
 
 
+@pytest.mark.slow
 def test_a_role_is_called_once_and_never_by_an_edit_or_by_words_of_the_feed(
     service: DiscordService, ada: DiscordClient, site: FeedServer, rounds: Rounds
 ) -> None:
@@ -108,6 +109,7 @@ def everything_kept() -> str:
     return str([list(model._default_manager.values_list()) for model in apps.get_models()])
 
 
+@pytest.mark.slow
 def test_no_token_is_in_logs_rows_or_the_admins_pages(
     service: DiscordService,
     ada: DiscordClient,

@@ -34,6 +34,7 @@ def test_while_an_outcome_cannot_be_committed_its_connection_sends_nothing(smtp:
     assert states() == {"sent": LETTERS}
 
 
+@pytest.mark.slow
 def test_what_the_server_has_beyond_the_ledger_is_one_message_a_connection(smtp: SmtpServer) -> None:
     """At every moment, so whenever a worker is killed."""
     smtp.state.delay = 0.005

@@ -38,6 +38,7 @@ def a_client(*permissions: str) -> Client:
     return client
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", [known.name for known in known_templates()])
 @pytest.mark.parametrize("view", ["preview", "edit"])
 def test_every_mail_and_page_has_its_page(admin_client: Client, weekly: Any, name: str, view: str) -> None:
@@ -121,6 +122,7 @@ def test_night_is_shown_by_day(admin_client: Client, weekly: Any) -> None:
     assert "prefers-color-scheme" not in page["night"]
 
 
+@pytest.mark.slow
 def test_versions_can_be_compared_and_used_again(admin_client: Client, weekly: Any) -> None:
     saved(weekly, "issues/post", "<p>One</p>\n<p>same</p>")
     saved(weekly, "issues/post", "<p>Two</p>\n<p>same</p>")

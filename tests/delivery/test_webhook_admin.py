@@ -152,6 +152,7 @@ def test_what_was_forgotten_is_not_sent_again(admin_client: Client, receiver: Re
     assert call.state == "failed"
 
 
+@pytest.mark.slow
 def test_the_first_page_says_which_webhooks_need_a_person(admin_client: Client, receiver: Receiver) -> None:
     FeedFactory()
     webhook = a_webhook(receiver)

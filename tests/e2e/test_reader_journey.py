@@ -56,6 +56,7 @@ def test_a_reader_subscribes_confirms_renames_and_leaves(page: Any, live_server:
     assert Subscription.objects.get().status == "confirmed"
 
 
+@pytest.mark.slow
 def test_no_page_is_wider_than_its_screen(page: Any, live_server: Any, settings: Any) -> None:
     settings.SITE_URL = live_server.url
     letter = SubscribableFactory(name="weekly", title="W" * 120, description="word" * 60)

@@ -182,6 +182,7 @@ def test_a_head_without_an_end_is_refused(web: Web) -> None:
     assert web.said(head).startswith(b"HTTP/1.1 431 ")
 
 
+@pytest.mark.slow
 def test_more_connections_than_there_is_room_for_close_the_one_that_waits_longest(web: Web) -> None:
     with ExitStack() as stack:
         waiting = [stack.enter_context(web.connect()) for _ in range(520)]

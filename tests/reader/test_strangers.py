@@ -204,6 +204,7 @@ def test_her_microsub_address_with_another_persons_token(
     assert of(ada) == before
 
 
+@pytest.mark.slow
 def test_every_action_by_every_key_at_ones_own_address(
     ada: Reader, bob: Reader, hers: dict[str, Any]
 ) -> None:

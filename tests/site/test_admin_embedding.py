@@ -85,6 +85,7 @@ def test_sites_are_tidied_when_they_are_saved() -> None:
     assert altered.embed_hosts == "blog.example.org\nxn--bcher-kva.example"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("written", "kept"), [("https://Blog.example.org/", "blog.example.org"), ("a b", "")]
 )
@@ -98,6 +99,7 @@ def test_the_form_keeps_sites_and_refuses_what_is_none(admin_client: Client, wri
     assert ("is not a site" in answer.content.decode()) == (not kept)
 
 
+@pytest.mark.slow
 def test_a_command_names_the_sites_and_the_page_tells_that_command(admin_client: Client) -> None:
     feed = str(FeedFactory().pk)
     printed(

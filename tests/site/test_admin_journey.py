@@ -109,6 +109,7 @@ def test_what_happens_when_someone_comes_or_goes_is_chosen_with_it(admin_client:
     assert (made.welcome, made.challenge, made.keep_ip, made.farewell_mail) == ("latest", True, True, True)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [

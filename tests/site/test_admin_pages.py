@@ -58,6 +58,7 @@ def test_the_list_and_every_objects_page_answer(admin_client: Client, model: Any
         assert admin_client.get(address(model, "change", row.pk)).status_code == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_an_empty_list_and_the_form_for_a_new_row_answer(admin_client: Client, model: Any) -> None:
     assert admin_client.get(address(model, "changelist"), follow=True).status_code == 200

@@ -51,6 +51,7 @@ def saved(client: Client, subscribable: Subscribable, **changes: str) -> Any:
     return client.post(url(subscribable), {**data, **changes, "_continue": "1"}, follow=True)
 
 
+@pytest.mark.slow
 def test_a_rule_is_added_and_the_page_shows_what_it_does(admin_client: Client, weekly: Subscribable) -> None:
     page = saved(admin_client, weekly, **{"post_rules-TOTAL_FORMS": "1"}, **a_row(0))
     assert [str(rule) for rule in weekly.post_rules.all()] == ["Leave out posts whose title contains “ad:”."]
@@ -60,6 +61,7 @@ def test_a_rule_is_added_and_the_page_shows_what_it_does(admin_client: Client, w
     assert "Its title contains “ad:”." in text
 
 
+@pytest.mark.slow
 def test_new_rules_come_last_and_others_are_changed_and_taken_away(
     admin_client: Client, weekly: Subscribable
 ) -> None:
@@ -77,6 +79,7 @@ def test_new_rules_come_last_and_others_are_changed_and_taken_away(
     assert weekly.post_rules.get(pk=second.pk).pattern == "zwei"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
@@ -93,6 +96,7 @@ def test_a_rule_that_could_not_work_is_refused_in_its_row(
     assert not PostRule.objects.exists()
 
 
+@pytest.mark.slow
 def test_code_that_may_not_be_loaded_is_refused_with_a_sentence(
     admin_client: Client, weekly: Subscribable
 ) -> None:
@@ -102,6 +106,7 @@ def test_code_that_may_not_be_loaded_is_refused_with_a_sentence(
     assert weekly.hooks == ""
 
 
+@pytest.mark.slow
 def test_the_page_tells_of_rules_in_trouble_of_what_waits_and_of_what_was_left_out(
     admin_client: Client, weekly: Subscribable
 ) -> None:
@@ -121,6 +126,7 @@ def test_the_page_tells_of_rules_in_trouble_of_what_waits_and_of_what_was_left_o
         assert words in text
 
 
+@pytest.mark.slow
 def test_a_newsletter_without_rules_has_no_panels_for_them(
     admin_client: Client, weekly: Subscribable
 ) -> None:
@@ -129,6 +135,7 @@ def test_a_newsletter_without_rules_has_no_panels_for_them(
         assert title not in text
 
 
+@pytest.mark.slow
 def test_a_broken_hook_does_not_break_the_page(
     admin_client: Client, weekly: Subscribable, settings: Any
 ) -> None:

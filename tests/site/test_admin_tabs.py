@@ -30,6 +30,7 @@ def panels(client: Client, newsletter: Subscribable, tab: str) -> list[str]:
     return re.findall(r'<section class="fl-panel[^"]*" id="[^"]+" aria-label="([^"]+)"', page)
 
 
+@pytest.mark.slow
 def test_every_panel_stands_in_one_tab(admin_client: Client, weekly: Subscribable) -> None:
     seen = [title for tab in TABS for title in panels(admin_client, weekly, tab)]
     assert len(seen) == len(set(seen))
@@ -45,6 +46,7 @@ def test_the_first_tab_is_shown_unless_the_address_names_another(
     assert re.findall(r'aria-current="page">([^<]+)</a>', page).count("Look") == 1
 
 
+@pytest.mark.slow
 def test_a_tab_without_a_form_offers_nothing_to_save(admin_client: Client, weekly: Subscribable) -> None:
     saves = {tab: 'name="_save"' in admin_client.get(url(weekly, tab)).content.decode() for tab in TABS}
     assert [tab for tab in TABS if saves[tab]] == ["look", "settings"]
@@ -67,6 +69,7 @@ def test_a_tab_saves_what_it_shows_and_leaves_the_rest(admin_client: Client, wee
     assert (weekly.language, weekly.title) == ("de", "Another title")
 
 
+@pytest.mark.slow
 def test_several_weekdays_are_shown_as_they_were_chosen_and_changed(admin_client: Client) -> None:
     twice = SubscribableFactory(feeds=1, title="Twice", arrangement="cron", cron="0 7 * * 1,4")
     where = url(twice, "settings")

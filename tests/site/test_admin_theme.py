@@ -97,6 +97,7 @@ def test_the_letter_follows_the_typing_and_says_what_it_cannot_show(admin_client
     assert theme_of(newsletter).header == ""
 
 
+@pytest.mark.slow
 def test_the_accent_in_force_stands_in_the_empty_field(admin_client: Client) -> None:
     newsletter = SubscribableFactory()
     alter_site(accent="#0a7d33")

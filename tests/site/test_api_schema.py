@@ -26,6 +26,7 @@ def operations(described: Any) -> Iterator[tuple[str, str, Any]]:
             yield method, path, operation
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_schema_is_public_and_names_every_endpoint(client: Client) -> None:
     answer = client.get("/api/v1/schema/")
@@ -39,6 +40,7 @@ def test_the_schema_is_public_and_names_every_endpoint(client: Client) -> None:
     assert {"202", "400", "403", "404", "429"} <= set(subscribe["post"]["responses"])
 
 
+@pytest.mark.slow
 def test_the_schema_has_no_warnings(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("spectacular", "--validate", "--fail-on-warn", "--file", "/dev/null")
     assert capsys.readouterr().err == ""

@@ -92,6 +92,7 @@ def opened(key: str) -> int:
     return Client(headers={"Authorization": f"Bearer {key}"}).get("/api/v1/feeds/").status_code
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("resource", READABLE)
 def test_a_token_reads_what_its_scope_names_and_nothing_else(resource: str) -> None:
     for scope in SCOPES:
@@ -100,6 +101,7 @@ def test_a_token_reads_what_its_scope_names_and_nothing_else(resource: str) -> N
         assert Api(scope).get(f"{resource}/").status_code == expected, scope
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("area", "method", "path"), CHANGING, ids=lambda part: str(part))
 def test_a_change_needs_the_scope_to_write(area: str, method: str, path: str) -> None:
     others = [scope for scope in SCOPES if scope != f"{area}:write"]
@@ -251,6 +253,7 @@ def key_in(page: str) -> str:
 ADD = "/admin/feedletter_site/apitoken/add/"
 
 
+@pytest.mark.slow
 def test_the_admin_makes_one_shows_its_key_once_and_revokes_it(admin: Client) -> None:
     assert "feeds:write" in admin.get(ADD).content.decode()
     made = admin.post(ADD, {"name": "shop", "scopes": ["feeds:read"], "lifetime": "30"})
@@ -313,6 +316,7 @@ def offered(client: Client) -> set[str]:
     return {scope for scope in SCOPES if f'value="{scope}"' in page}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_scope_is_handed_on_by_those_only_who_may_do_all_that_is_behind_it(
     client: Client, scope: str
@@ -352,6 +356,7 @@ EVERY = [
 ]  # fmt: skip
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("method", "path", "permission"), EVERY, ids=lambda part: str(part))
 def test_at_each_use_a_token_may_no_more_than_its_maker(method: str, path: str, permission: str) -> None:
     """A token with all scopes, made by somebody who has all permissions but one."""

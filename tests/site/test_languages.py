@@ -66,6 +66,7 @@ def asked(client: Client, there: str, language: str) -> Any:
     return client.get(there, headers={"accept-language": language})
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("language", SPOKEN)
 @pytest.mark.parametrize(
     "there", ["/", "/s/lab/", "/s/lab/archive/", "/s/lab/embed/", "/sign-in/", "/nothing/", "/mine/"]

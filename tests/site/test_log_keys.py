@@ -18,6 +18,7 @@ KEY = "1234-927d0a1b-SECRET"
 PREFIXES = ("confirm", "unsubscribe", "manage", "sign-in", "setup", "websub", "reader/invitation")
 
 
+@pytest.mark.every_case
 @pytest.mark.django_db
 @pytest.mark.parametrize("prefix", PREFIXES)
 @pytest.mark.parametrize("method", ["PROPFIND", "OPTIONS", "PUT", "GET", "POST"])

@@ -96,6 +96,7 @@ def test_a_host_that_is_not_ours_gets_a_sentence_and_the_log_a_line(
     assert "ALLOWED_HOSTS" in record.getMessage()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_https_is_promised_for_a_year_where_the_site_has_it(scheme: str) -> None:
     said = subprocess.run(

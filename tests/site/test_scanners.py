@@ -229,6 +229,7 @@ def scan(paths: set[str]) -> set[str]:
     return further
 
 
+@pytest.mark.slow
 def test_a_mail_of_every_template_is_made_and_sent(mails: dict[str, EmailMessage]) -> None:
     expected = names("mails") | {f"issue {name}" for name in names("issues")}
     assert set(mails) == expected
@@ -273,6 +274,7 @@ def test_fetching_every_link_of_every_mail_twice_by_get_and_head_changes_nothing
     assert User.objects.get(username="grace").password == before_reset
 
 
+@pytest.mark.slow
 def test_the_test_would_notice_a_change(mails: dict[str, EmailMessage]) -> None:
     """The same links, but POSTed to, as people do: most of them change something."""
     before = everything()

@@ -81,6 +81,7 @@ def test_there_are_more_threads_than_stages(settings: Settings) -> None:
     assert threads > len(queues)
 
 
+@pytest.mark.slow
 def test_a_worker_does_without_the_pages_and_their_libraries() -> None:
     """(They took a fifth of its memory.)"""
     loaded = "import django, sys; django.setup(); from feedletter_site.celery import app; "
@@ -93,6 +94,7 @@ def test_a_worker_does_without_the_pages_and_their_libraries() -> None:
     assert "--skip-checks" in plan("127.0.0.1:8000").commands["worker"]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("log_format", "own_logger"), [("console", False), ("json", True)])
 def test_gunicorns_parent_looks_at_the_settings_and_keeps_nothing_of_them(
     log_format: str, own_logger: bool
@@ -104,6 +106,7 @@ def test_gunicorns_parent_looks_at_the_settings_and_keeps_nothing_of_them(
     assert ran.stdout.split() == ["False", "False", str(own_logger)]
 
 
+@pytest.mark.slow
 def test_a_second_up_with_the_same_data_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
     code = (
         "import sys, time, django; django.setup(); from pathlib import Path; "

@@ -123,6 +123,7 @@ def test_the_walk_sees_every_part_of_the_site() -> None:
     assert not {name for name in PUBLIC if not name.startswith("admin:")} - names
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("method", ["get", "post", "delete"])
 def test_a_stranger_is_sent_away(method: str) -> None:

@@ -34,6 +34,7 @@ def _redis_is_away(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.CACHES = {"default": {"BACKEND": "common.caching.SteadyRedisCache", "LOCATION": nowhere}}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_is_answered(path: str, admin_client: Client) -> None:
     factories.an_issue()

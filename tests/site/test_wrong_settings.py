@@ -135,6 +135,7 @@ PROCESSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("process", PROCESSES)
 @pytest.mark.parametrize(
     "wrong",

@@ -65,6 +65,7 @@ def installations() -> Iterator[set[Key]]:
         yield set(steps) - set(graph.backwards_plan(step))
 
 
+@pytest.mark.slow
 def test_an_installation_goes_on_from_wherever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     squashed = MigrationLoader(None).replacements
     every = MigrationLoader(None).disk_migrations.keys() - squashed.keys()
@@ -82,6 +83,7 @@ def test_an_installation_goes_on_from_wherever_it_is(monkeypatch: pytest.MonkeyP
             assert {*plan, *replaced} - squashed.keys() == every - applied
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_release_before_takes_a_new_database_for_its_own() -> None:
     with only_originals():

@@ -136,6 +136,7 @@ def test_long_html_is_balanced_and_means_the_same() -> None:
     assert cleaned(item * 200) == once * 200
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "html",
     [

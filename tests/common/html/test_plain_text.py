@@ -62,6 +62,7 @@ def test_lines_are_wrapped_and_addresses_are_not() -> None:
     assert address in lines
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "html", ["<blockquote>x" * 30_000, "<ul><li>x" * 30_000, "<a href=x>" * 30_000, "<!--" * 99_999]
 )

@@ -199,6 +199,7 @@ def brotli_quickly(data: bytes) -> bytes:
     return bytes(brotli.compress(data, quality=1))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("br", brotli_quickly)]
 )

@@ -86,6 +86,7 @@ def test_as_many_refusals_that_are_less_than_a_fifth_pause_nothing() -> None:
     assert paused() == []
 
 
+@pytest.mark.slow
 def test_only_the_last_hundred_letters_count() -> None:
     letters(300)
     answered(Sent("ok"))

@@ -90,6 +90,7 @@ def all_arrive(smtp: SmtpServer, issue: Issue, now: datetime) -> bool:
 # --- what every recipient's letter hears
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["mail", "rcpt", "message"])
 def test_a_sender_that_is_refused_pauses_its_newsletter(smtp: SmtpServer, stage: str) -> None:
     issue = an_issue_for(*DOMAINS)
@@ -133,7 +134,7 @@ def test_one_odd_domain_that_refuses_the_sender_pauses_nothing_and_its_letters_w
     assert all_arrive(smtp, issue, now + 5 * HOUR)
 
 
-@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reply", "todo"),
     [
@@ -174,6 +175,7 @@ def test_what_all_domains_refuse_because_of_us_lets_the_lane_rest(
     assert (lane.refused_since, lane.failures) == (None, 0)
 
 
+@pytest.mark.slow
 def test_a_lane_that_is_resumed_by_hand_sends_what_its_domains_let_wait(smtp: SmtpServer) -> None:
     issue = an_issue_for(*DOMAINS)
     smtp.answer("rcpt", LISTED)
@@ -185,6 +187,7 @@ def test_a_lane_that_is_resumed_by_hand_sends_what_its_domains_let_wait(smtp: Sm
 # --- what one domain's letters hear
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "quoted",
     [
@@ -213,6 +216,7 @@ def test_what_a_foreign_host_says_of_us_lets_its_domain_rest_and_nobody_else(
     assert all_arrive(smtp, issue, NOW + 2 * HOUR)
 
 
+@pytest.mark.slow
 def test_a_domain_that_goes_on_refusing_rests_longer_and_in_the_end_waits_for_a_person() -> None:
     an_issue_for("odd.example", each=1)
     now, rests = NOW, []
@@ -296,6 +300,7 @@ def test_what_was_put_off_for_days_because_of_us_waits_for_a_person_in_the_end(
 # --- letters that are too large
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("where", ["ehlo", "mail", "message"])
 def test_a_letter_that_is_too_large_waits_as_a_whole(where: str, settings: Any, client: Client) -> None:
     limit = 2000 if where == "ehlo" else 10_000_000
@@ -347,6 +352,7 @@ def test_a_single_mail_that_is_too_large_fails_and_says_so(smtp: SmtpServer) -> 
 # --- dead addresses
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "reply",
     [
@@ -369,6 +375,7 @@ def test_an_address_that_is_dead_by_words_or_codes_is_not_written_to_again(
     assert Bounce.objects.get().kind == "hard"
 
 
+@pytest.mark.slow
 def test_a_domain_that_denies_everybody_in_words_alone_suppresses_nobody(smtp: SmtpServer) -> None:
     an_issue_for("odd.example", each=30)
     smtp.answer("rcpt", "550 No such user here")

@@ -96,6 +96,7 @@ def test_whatever_goes_wrong_the_mail_server_keeps_the_mail_and_tries_again(
     assert command._exit_code(["manage.py", "handle_bounce"]) == TRY_AGAIN
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("name", "reader"),
     [*((name, "ada@example.org") for name in KINDS), ("dragonfly", "an-alias@else.example")],
@@ -330,6 +331,7 @@ def test_a_domain_that_refuses_everybody_is_held_for_a_person() -> None:
     assert (len(suppressed()), Bounce.objects.filter(held=True).count()) == (1, 0)
 
 
+@pytest.mark.slow
 def test_as_many_bounces_of_a_large_domain_are_its_readers_own() -> None:
     issue = IssueFactory()
     rows = [sent(issue=issue) for _ in range(150)]

@@ -83,6 +83,7 @@ def test_a_wrong_password_is_told_without_it(kind: type[MailServer]) -> None:
     assert PASSWORD not in str(caught.value)
 
 
+@pytest.mark.every_case
 @SERVERS
 @pytest.mark.parametrize("verb", ["LOGIN|USER", "SEARCH|LIST", "FETCH|RETR"])
 def test_a_server_that_hangs_up_or_falls_silent(

@@ -41,6 +41,7 @@ def test_each_service_is_offered_with_its_sentence(admin_client: Client) -> None
         assert kind.sentence in page
 
 
+@pytest.mark.slow
 def test_the_pages_of_feeds_newsletters_and_their_list_lead_there(admin_client: Client) -> None:
     feed = FeedFactory()
     newsletter = SubscribableFactory(feeds=[feed])

@@ -257,6 +257,7 @@ class TestWhoseYesItIs:
         assert "/admin/login/" in stranger.get(f"{parts.path}?{parts.query}").headers["Location"]
         assert not [one for one in instance.asked("/oauth/token") if "code" in one.form]
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("state", ["", "x", "ä", "x" * 5000])
     def test_a_state_of_nobody_counts_for_nothing(
         self, person: Person, instance: MastodonInstance, feed: Feed, state: str
@@ -382,6 +383,7 @@ class TestDiscord:
         [asked] = discord.consent.asked_for
         assert asked["scope"] == "webhook.incoming"
 
+    @pytest.mark.slow
     def test_again_keeps_the_bridge_though_the_webhook_is_another(
         self, person: Person, discord: Discord, feed: Feed
     ) -> None:

@@ -52,6 +52,7 @@ def titles(instance: MastodonInstance) -> list[str]:
 
 
 class TestWhoIsTold:
+    @pytest.mark.slow
     def test_each_bridge_by_its_own_options_and_each_of_its_accounts(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
@@ -70,6 +71,7 @@ class TestWhoIsTold:
         assert sorted(titles(instance)) == ["Bees"] * 2 + ["Bees, corrected"] * 2
         assert sorted(kind for kind, *_ in changes()) == ["delete", "delete", "edit", "edit"]
 
+    @pytest.mark.slow
     @pytest.mark.usefixtures("mailbox")
     def test_letters_are_never_changed(self, blog: BridgedBlog, instance: MastodonInstance) -> None:
         newsletter = SubscribableFactory(feeds=[blog.feed])
@@ -83,6 +85,7 @@ class TestWhoIsTold:
         assert not Delivery.objects.filter(kind__in=Delivery.CHANGES, destination__kind="email").exists()
         assert MailboxMessage.objects.count() == 1
 
+    @pytest.mark.slow
     def test_an_option_that_was_switched_off_since_counts(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
@@ -94,6 +97,7 @@ class TestWhoIsTold:
         blog.pass_by(100, 180)
         assert changes() == []
 
+    @pytest.mark.slow
     def test_posts_from_before_the_option_was_switched_on_stay(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
@@ -103,6 +107,7 @@ class TestWhoIsTold:
         blog.pass_by(70, 90)
         assert changes() == []
 
+    @pytest.mark.slow
     def test_posts_of_which_no_hash_is_known_are_not_taken_for_corrected(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
@@ -133,6 +138,7 @@ class TestWhoIsTold:
         with pytest.raises(ValidationError, match="Switch it off, or post each by itself"):
             alter_subscribable(subscribable=bridge, arrangement="daily")
 
+    @pytest.mark.slow
     def test_words_of_the_bridges_own_code_are_asked_for_anew(
         self, blog: BridgedBlog, instance: MastodonInstance, settings: Any
     ) -> None:
@@ -151,6 +157,7 @@ class TestWhoIsTold:
 
 
 class TestNotSentYet:
+    @pytest.mark.slow
     def test_what_waits_goes_out_as_it_was_and_is_edited_then(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
@@ -169,6 +176,7 @@ class TestNotSentYet:
         assert changes() == [("edit", "sent", "")]
         assert not Correction.objects.exclude(look_at=None).exists()
 
+    @pytest.mark.slow
     def test_what_was_withdrawn_before_it_was_sent_is_not_sent(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
@@ -187,6 +195,7 @@ class TestNotSentYet:
             "It was withdrawn from its feed before it was sent.",
         )
 
+    @pytest.mark.slow
     def test_what_may_have_arrived_is_found_first_and_deleted_then(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
@@ -205,6 +214,7 @@ class TestNotSentYet:
         assert instance.statuses == []
         assert changes() == [("delete", "sent", "")]
 
+    @pytest.mark.slow
     def test_what_failed_is_left_alone(self, blog: BridgedBlog, instance: MastodonInstance) -> None:
         an_account(blog.bridge(**BOTH), instance)
         instance.says = Reply(422, {"error": "no"})
@@ -218,6 +228,7 @@ class TestNotSentYet:
         assert changes() == []
         assert not Correction.objects.exclude(look_at=None).exists()
 
+    @pytest.mark.slow
     def test_a_pause_holds_edits_up(self, blog: BridgedBlog, instance: MastodonInstance) -> None:
         bridge = posted(blog, instance)
         Subscribable.objects.filter(pk=bridge.pk).update(sending_paused_at=at(65))
@@ -240,6 +251,7 @@ class TestWhatGivesWay:
             blog.pass_by(start, start + 20, start + 70)
             start += 80
 
+    @pytest.mark.slow
     def test_an_edit_that_waits_gives_way_to_a_newer_one(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
@@ -260,6 +272,7 @@ class TestWhatGivesWay:
         blog.work(300)
         assert titles(instance) == []
 
+    @pytest.mark.slow
     def test_an_older_edit_that_is_tried_again_by_hand_changes_nothing(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
@@ -342,6 +355,7 @@ class TestTwice:
         assert titles(instance) == ["Bees, corrected"]
         assert changes() == [("edit", "sent", "")]
 
+    @pytest.mark.slow
     def test_a_post_that_comes_back_after_its_deletion_is_not_posted_again(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:

@@ -52,6 +52,7 @@ def delivery_of(name: str) -> Delivery:
     return Delivery.objects.get(kind="issue", issue__issue_items__item__guid=name)
 
 
+@pytest.mark.slow
 def test_the_pages_say_what_was_done_and_why_not(bridge: Subscribable, admin_client: Client) -> None:
     page = text_of(admin_client, f"/admin/subscriptions/subscribable/{bridge.pk}/change/")
     assert "edited once" in page
@@ -73,6 +74,7 @@ def test_the_pages_say_what_was_done_and_why_not(bridge: Subscribable, admin_cli
     assert f"Since then, in {bridge}: edited once." in page
 
 
+@pytest.mark.slow
 def test_the_commands_say_it_too(bridge: Subscribable) -> None:
     post = delivery_of("a")
     shown = json_of("show_delivery", str(post.pk))
@@ -83,6 +85,7 @@ def test_the_commands_say_it_too(bridge: Subscribable) -> None:
     assert json_of("show_item", str(item.pk))["fate"].endswith(f"Since then, in {bridge}: deleted.")
 
 
+@pytest.mark.slow
 def test_the_archive_shows_a_post_as_it_was_sent(bridge: Subscribable, client: Client) -> None:
     for issue in Issue.objects.all():
         page = text_of(client, f"/s/{bridge.name}/archive/{issue.pk}/")

@@ -52,6 +52,7 @@ def test_a_correction_edits_the_post_once(blog: BridgedBlog, instance: MastodonI
     assert changes() == [("edit", "sent", "")]
 
 
+@pytest.mark.slow
 def test_a_correction_of_the_correction_edits_it_again(blog: BridgedBlog, instance: MastodonInstance) -> None:
     posted(blog, instance, **BOTH)
     blog.new(CORRECTED)
@@ -63,6 +64,7 @@ def test_a_correction_of_the_correction_edits_it_again(blog: BridgedBlog, instan
     assert list(Correction.objects.values_list("number", flat=True)) == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_correction_that_is_taken_back_is_edited_back(
     blog: BridgedBlog, instance: MastodonInstance
 ) -> None:
@@ -75,6 +77,7 @@ def test_a_correction_that_is_taken_back_is_edited_back(
     assert writes(instance) == ["PUT", "PUT"]
 
 
+@pytest.mark.slow
 def test_what_does_not_come_to_rest_is_no_correction(blog: BridgedBlog, instance: MastodonInstance) -> None:
     posted(blog, instance, **BOTH)
     for minute in range(70, 200, 10):
@@ -84,6 +87,7 @@ def test_what_does_not_come_to_rest_is_no_correction(blog: BridgedBlog, instance
     assert changes() == []
 
 
+@pytest.mark.slow
 def test_a_correction_of_what_the_bridge_does_not_show_asks_for_nothing(
     blog: BridgedBlog, instance: MastodonInstance
 ) -> None:
@@ -94,6 +98,7 @@ def test_a_correction_of_what_the_bridge_does_not_show_asks_for_nothing(
     assert changes() == [("edit", "cancelled", "Nothing of what the bridge posted has changed.")]
 
 
+@pytest.mark.slow
 def test_after_a_day_nothing_is_done(blog: BridgedBlog, instance: MastodonInstance) -> None:
     posted(blog, instance, **BOTH)
     day = 24 * 60 + 60
@@ -106,6 +111,7 @@ def test_after_a_day_nothing_is_done(blog: BridgedBlog, instance: MastodonInstan
     assert not TrackedItem.objects.exists()
 
 
+@pytest.mark.slow
 def test_without_the_options_nothing_is_asked_and_nothing_written(
     blog: BridgedBlog, instance: MastodonInstance
 ) -> None:
@@ -133,6 +139,7 @@ def test_what_is_withdrawn_is_deleted_after_an_hour(blog: BridgedBlog, instance:
     assert not TrackedItem.objects.exists()
 
 
+@pytest.mark.slow
 def test_only_what_was_chosen_is_done(blog: BridgedBlog, instance: MastodonInstance) -> None:
     posted(blog, instance, delete_withdrawn="on")
     blog.new(CORRECTED)
@@ -143,6 +150,7 @@ def test_only_what_was_chosen_is_done(blog: BridgedBlog, instance: MastodonInsta
     assert writes(instance) == ["DELETE"]
 
 
+@pytest.mark.slow
 def test_a_post_that_is_back_within_the_hour_stays(blog: BridgedBlog, instance: MastodonInstance) -> None:
     posted(blog, instance, **BOTH)
     for minute in range(70, 400, 40):
@@ -154,7 +162,7 @@ def test_a_post_that_is_back_within_the_hour_stays(blog: BridgedBlog, instance: 
     assert changes() == []
 
 
-@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shown",
     [
@@ -177,6 +185,7 @@ def test_a_feed_that_shows_less_deletes_nothing(
     assert changes() == []
 
 
+@pytest.mark.slow
 def test_a_feed_that_fails_deletes_nothing(blog: BridgedBlog, instance: MastodonInstance) -> None:
     posted(blog, instance, **BOTH)
     for status in (404, 410, 500):

@@ -153,6 +153,7 @@ def test_nothing_is_posted_within_a_transaction(instance: MastodonInstance) -> N
         post_test(subscription=made, now=NOW)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("kind", channels.bridge_kinds(), ids=lambda kind: kind.key)
 @pytest.mark.parametrize("arrangement", ["each", "daily"])
 def test_a_message_for_a_deletion_needs_no_posts(kind: channels.ChannelSpec, arrangement: str) -> None:

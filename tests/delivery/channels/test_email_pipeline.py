@@ -280,6 +280,7 @@ def test_answers_that_nobody_asked_for_make_no_letter_sent(offer: bytes) -> None
 everywhere = pytest.mark.parametrize("tls", ["", "starttls", "implicit"])
 
 
+@pytest.mark.every_case
 @everywhere
 @pytest.mark.parametrize("reply", [DROP, STALL])
 @pytest.mark.parametrize("earlier", [0, 1, 2])
@@ -333,6 +334,7 @@ def test_a_small_letter_that_left_and_was_not_read_is_ambiguous(tls: str, certif
     assert isinstance(outcome, Ambiguous)
 
 
+@pytest.mark.slow
 @everywhere
 def test_a_big_letter_arrives(tls: str, certificate: Path) -> None:
     context = server_context(certificate) if tls else None

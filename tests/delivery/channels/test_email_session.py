@@ -125,6 +125,7 @@ REFUSALS = [
 ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("stage", "reply", "kind", "mark"), REFUSALS, ids=[f"{s}: {r}" for s, r, *_ in REFUSALS]
 )

@@ -182,6 +182,7 @@ def test_one_message_goes_by_itself(esp: str) -> None:
     assert METADATA in said
 
 
+@pytest.mark.slow
 def test_more_than_a_request_takes_go_in_several() -> None:
     with EspServer(services.resend) as server:
         to = session("resend", server)
@@ -191,6 +192,7 @@ def test_more_than_a_request_takes_go_in_several() -> None:
     assert len({outcome.remote_id for outcome in outcomes if isinstance(outcome, Sent)}) == 230
 
 
+@pytest.mark.slow
 def test_large_letters_go_in_smaller_groups(postmark: EspServer) -> None:
     batch(session("postmark", postmark), recipients(count=5), a_letter(html="<p>" + "bees " * 600_000))
     assert [isinstance(request.json, list) for request in postmark.requests] == [True, True, False]
@@ -329,6 +331,7 @@ def test_an_answer_that_nobody_understands_may_be_an_acceptance(mailgun: EspServ
     assert {type(outcome) for outcome in batch(session("mailgun", mailgun))} == {Ambiguous}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("answer", [[], {}, "x", 7, None, {"Messages": []}, [{}], [[]]])
 @pytest.mark.parametrize("esp", ["mailgun", "postmark", "resend", "mailjet", "sparkpost", "mailtrap"])
 def test_no_answer_breaks_the_session(esp: str, answer: Any) -> None:

@@ -42,6 +42,7 @@ def opened(picture: CleanPicture | None) -> Image.Image:
     return image
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
 def test_each_kind_becomes_png_or_jpeg(host: PictureHost, kind: str) -> None:
     image = opened(fetched_picture(host.has(octets_of(drawn(300, 100), kind))))
@@ -80,6 +81,7 @@ def test_what_the_server_calls_it_is_not_believed(host: PictureHost) -> None:
     assert fetched_picture(image)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "octets",
     [
@@ -98,6 +100,7 @@ def test_what_is_not_there_is_left_out(host: PictureHost, status: int) -> None:
     assert fetched_picture(PostImage(f"{host.url}/a.png")) is None
 
 
+@pytest.mark.slow
 def test_too_many_pixels_are_never_decoded(host: PictureHost) -> None:
     most = octets_of(Image.new("P", (8_000, 5_000)))
     more = octets_of(Image.new("P", (8_000, 5_001)))

@@ -59,6 +59,7 @@ TROUBLE = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("reason", TROUBLE)
 def test_a_server_that_cannot_be_used_is_told_of_and_logged_once(
     reason: str, settings: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -93,6 +93,7 @@ def test_none_at_all_asks_nothing() -> None:
     assert len(asked) == 0
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("remote_id", IDS)
 def test_a_name_is_kept_as_the_server_gave_it(remote_id: str) -> None:
     job, other = jobs(2)

@@ -217,6 +217,7 @@ def test_letters_are_signed_over_there(process: ChildProcess, smtp: SmtpServer) 
     assert [verified(one.data, [record(key)]) for one in smtp.messages] == [[True], [True]]
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_takes_its_loop_process_with_it(tmp_path: object) -> None:
     begin = (
         "import django; django.setup(); import time;"
@@ -239,6 +240,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_pass_whose_loop_process_dies_gives_all_back_and_the_next_one_sends_it(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch
@@ -263,6 +265,7 @@ def test_a_pass_whose_loop_process_dies_gives_all_back_and_the_next_one_sends_it
     assert len(smtp.recipients) - 60 <= 3
 
 
+@pytest.mark.slow
 def test_the_process_is_kept_for_the_next_pass_and_ends_when_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     child_client.end_idle_child_process(idle_for=0)
     first = take_child_process()

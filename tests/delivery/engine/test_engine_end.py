@@ -40,6 +40,7 @@ def queue(count: int, **lane: Any) -> None:
     Delivery.objects.update(due_at=now, created_at=now)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("delay", [0.0, 0.02, 0.15])
 def test_a_lane_with_a_slow_rate_is_waited_for_until_all_is_sent(smtp: SmtpServer, delay: float) -> None:
     smtp.state.delay = delay

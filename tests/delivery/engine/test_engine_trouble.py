@@ -58,6 +58,7 @@ def untouched(count: int) -> bool:
     return rows.count() == count and facts <= {(None, None, None, 0, "")}
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("number", [1, 30, 51, 75])
 def test_a_database_that_goes_while_letters_are_made_loses_nothing(
     smtp: SmtpServer, monkeypatch: pytest.MonkeyPatch, number: int
@@ -160,6 +161,7 @@ def test_a_slow_server_keeps_its_letters_beyond_a_lease(
     assert len(smtp.recipients) == len(set(smtp.recipients)) == 4
 
 
+@pytest.mark.slow
 def test_however_many_letters_wait_no_more_are_held_than_the_lane_can_send(smtp: SmtpServer) -> None:
     letters(90, concurrency=2)
     most = 0

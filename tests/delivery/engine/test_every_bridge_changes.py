@@ -147,6 +147,7 @@ def test_what_is_withdrawn_is_deleted_there(
         assert changes() == [("delete", "sent", "")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contract", changing(Edits))
 def test_an_edit_that_comes_too_fast_waits(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
@@ -167,6 +168,7 @@ def test_an_edit_that_comes_too_fast_waits(
         assert changes() == [("edit", "sent", "")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contract", changing(Edits))
 def test_an_edit_whose_answer_was_lost_is_made_again(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch
@@ -184,6 +186,7 @@ def test_an_edit_whose_answer_was_lost_is_made_again(
         assert changes() == [("edit", "sent", "")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("contract", changing(Edits))
 def test_changes_of_a_post_that_is_gone_there_end_plainly(
     contract: type[BridgeContract], monkeypatch: pytest.MonkeyPatch

@@ -62,6 +62,7 @@ def test_where_only_a_person_can_tell_it_is_held() -> None:
     assert claimed(now=LATER) == ()
 
 
+@pytest.mark.slow
 def test_a_message_that_ends_every_worker_waits_longer_and_fails_in_the_end() -> None:
     queued(created_at=NOW)
     now, waits = NOW, []

@@ -116,6 +116,7 @@ def test_an_address_that_no_header_can_hold_fails_alone(smtp: SmtpServer) -> Non
     assert "The message cannot be made" in Delivery.objects.get(state="deferred").last_error
 
 
+@pytest.mark.slow
 def test_a_confirmation_overtakes_letters_that_are_on_their_way(smtp: SmtpServer) -> None:
     """It is claimed while the worker has its hands full, and goes as soon as a connection is free."""
     smtp.state.delay = 0.02

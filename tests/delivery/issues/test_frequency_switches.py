@@ -130,6 +130,7 @@ def test_who_left_on_the_way_is_not_brought_back_by_the_end_of_the_switch() -> N
     assert not Delivery.objects.exists()
 
 
+@pytest.mark.slow
 def test_who_comes_back_after_the_moment_gets_what_they_switched_to() -> None:
     world = World("daily", "weekly")
     world.switch()

@@ -137,6 +137,7 @@ def test_a_post_that_stands_nowhere_else_is_not_cut() -> None:
     assert letter.html.count("Rain on the river.") >= 10_000
 
 
+@pytest.mark.slow
 def test_a_short_post_is_whole_beside_a_long_one() -> None:
     short = "<p>" + "Sun. " * 500 + "The end.</p>"
     html = html_of(render_issue(facts(entry(1, content="<p>Rain.</p>" * 50_000), entry(2, content=short))))

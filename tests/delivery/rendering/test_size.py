@@ -39,7 +39,7 @@ LARGE: dict[str, Callable[[], IssueFacts]] = {
 }
 
 
-@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some_now(LARGE, every=2))
 def test_a_large_letter_fits_and_says_where_the_rest_is(name: str) -> None:
     letter = render_issue(LARGE[name]())

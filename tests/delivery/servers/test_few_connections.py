@@ -34,7 +34,7 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> bool:
     return len(smtp.recipients) == len(set(smtp.recipients)) == letters and rows == {("sent", 1, None)}
 
 
-@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_either_sender")
 @pytest.mark.parametrize(
@@ -62,6 +62,7 @@ def test_a_server_that_takes_few_connections_gets_all_in_one_pass(
     assert f"{takes} connection" in printed("list_lanes")
 
 
+@pytest.mark.every_case
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_either_sender")
 @pytest.mark.parametrize(

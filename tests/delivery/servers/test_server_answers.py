@@ -86,6 +86,7 @@ def test_a_server_that_does_not_let_us_in_slows_the_lane_and_touches_no_letter(
     assert arrives_later(smtp, row)
 
 
+@pytest.mark.slow
 def test_a_lane_that_is_told_to_slow_down_again_and_again_blames_one_letter_at_most(smtp: SmtpServer) -> None:
     a_lane(concurrency=1)
     rows = queued(30)

@@ -77,6 +77,7 @@ def test_a_connection_lost_in_the_envelope_puts_off_that_letter(
     assert arrives_on_the_next_try(settings, row)
 
 
+@pytest.mark.slow
 @in_either_process
 def test_a_connection_lost_within_the_data_is_no_arrival(serve: Serve, settings: Any) -> None:
     row = a_letter(issue=IssueFactory(text="A line of a very long letter.\n" * 250_000))

@@ -40,6 +40,7 @@ def test_the_signature_is_as_twilio_computes_it() -> None:
     assert not is_signed("", url, form, signature_of("", url, form))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("signed", ["", "0/KCTR6DLpKmkAf8muzZqo1nDgQ=", "ü", "A" * 5000])
 @pytest.mark.parametrize("path", [INBOUND, f"/sms/{ACCOUNT}/status/1/", "/sms/nobody/inbound/"])
 def test_a_forged_signature_does_nothing(
@@ -64,6 +65,7 @@ def test_what_is_longer_than_any_message_is_not_read(client: Client, newsletter:
     assert says(client, "STOP " + "x" * 70_000).status_code == 413
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "word", ["STOP", " stop. ", "Stopall", "UNSUBSCRIBE", "cancel", "END", "Quit", "Stop it"]
 )

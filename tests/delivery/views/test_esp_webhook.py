@@ -208,6 +208,7 @@ def test_a_service_without_an_account_or_without_webhooks_is_not_there(settings:
         assert tell(esp, {}).status_code == 404
 
 
+@pytest.mark.every_case
 @pytest.mark.filterwarnings("ignore:django-anymail has dropped")
 @pytest.mark.parametrize(
     ("esp", "make", "kind"),

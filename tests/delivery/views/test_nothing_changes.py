@@ -47,6 +47,7 @@ def every_path() -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_get_and_head_of_every_address_twice_change_nothing(client: Client, settings: Any) -> None:
     settings.EMBEDDED = True
     client.force_login(get_user_model().objects.create_superuser("admin"))

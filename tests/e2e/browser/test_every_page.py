@@ -83,6 +83,7 @@ def assert_for_everyone(tab: Any, site: str, pages: Any) -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.slow
 def test_some_pages_of_the_admin_are_for_everyone(tab: Any, site: str) -> None:
     fill()
     sign_in(tab, site)
@@ -118,6 +119,7 @@ def test_every_page_of_a_reader_is_for_everyone(tab: Any, site: str) -> None:
     assert_for_everyone(tab, site, signed_in_pages())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "language", ["de", pytest.param("he", marks=pytest.mark.slow)], ids=["German", "right to left"]
 )

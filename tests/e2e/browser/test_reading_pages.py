@@ -153,6 +153,7 @@ def test_several_at_once_with_one_mail(page: Any, site: str, valley: Any) -> Non
     look_at(page, "welcome-several")
 
 
+@pytest.mark.slow
 def test_pages_that_have_little_to_say(page: Any, site: str) -> None:
     page.goto(site)
     expect(page.locator("main")).to_contain_text("no newsletters to subscribe to yet")

@@ -28,6 +28,7 @@ BAD: dict[str, tuple[bytes | str, dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", BAD)
 def test_a_document_that_cannot_be_read_is_told_on_the_feed(name: str, blog: Blog) -> None:
     body, reply, said = BAD[name]
@@ -145,6 +146,7 @@ def test_nul_and_control_characters_are_left_out(nul: str, blog: Blog) -> None:
     assert item.entry["content"] == "<p>c</p>"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "count", [2_000, pytest.param(30_000, marks=[pytest.mark.slow, pytest.mark.one_database])]
 )

@@ -122,6 +122,7 @@ def test_html_is_made_safe_absolute_and_short(blog: Blog) -> None:
     assert excerpt.count("word") < 100
 
 
+@pytest.mark.slow
 def test_an_excerpt_of_long_html_is_made_in_a_moment(blog: Blog) -> None:
     blog.show(*(post(str(n), content="<b>" * 5_000 + "&amp" * 5_000) for n in range(POSTS_PREVIEWED)))
     assert len(shown(blog).posts) == POSTS_PREVIEWED

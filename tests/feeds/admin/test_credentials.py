@@ -55,6 +55,7 @@ def test_leaving_the_fields_empty_leaves_them_and_a_box_forgets_them(admin_clien
     assert "Forget what is stored" not in admin_client.get(page_of(feed)).content.decode()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -131,6 +132,7 @@ def test_a_newsletter_over_such_a_feed_is_private_and_closed_at_first(admin_clie
     assert "because a feed of it needs credentials" in page
 
 
+@pytest.mark.slow
 def test_its_form_says_so_and_then_takes_what_the_admin_chooses(admin_client: Client) -> None:
     feed = FeedFactory(credentials=BASIC)
     form = admin_client.get(f"{ADD}?feeds={feed.pk}").content.decode()

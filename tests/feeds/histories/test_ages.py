@@ -258,11 +258,13 @@ LEFT_OUT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", some_now(SENT, every=2), ids=str)
 def test_it_is_sent(history: History, play: Callable[[History], Stage]) -> None:
     play(history)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", LEFT_OUT, ids=str)
 def test_it_is_left_out_and_told(history: History, play: Callable[[History], Stage]) -> None:
     play(history)

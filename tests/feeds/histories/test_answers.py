@@ -216,6 +216,7 @@ HISTORIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", some_now(HISTORIES, every=2), ids=str)
 def test_what_a_server_answers(history: History, play: Callable[[History], Stage]) -> None:
     play(history)

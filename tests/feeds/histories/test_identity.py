@@ -247,6 +247,7 @@ def test_a_guid_or_link_of_one_post_alone_names_it(names: list[str], titles: lis
     assert as_read(shown) == [f"feedletter-synthetic:{PAGE}{name}" for name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", some_now(HISTORIES, every=2), ids=str)
 def test_each_post_once(history: History, play: Callable[[History], Stage]) -> None:
     play(history)

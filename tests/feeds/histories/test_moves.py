@@ -221,6 +221,7 @@ HISTORIES += [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", some_now(HISTORIES, every=4), ids=str)
 def test_a_site_that_moves(history: History, play: Callable[[History], Stage]) -> None:
     play(history)

@@ -45,6 +45,7 @@ HISTORIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", HISTORIES, ids=str)
 def test_a_feed_that_settles(history: History, play: Callable[[History], object]) -> None:
     play(history)

@@ -157,6 +157,7 @@ HISTORIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("history", some_now(HISTORIES, every=2), ids=str)
 def test_what_is_not_the_feeds_own(history: History, play: Callable[[History], Stage]) -> None:
     play(history)

@@ -103,6 +103,7 @@ def test_the_feed_is_no_longer_held_once_the_last_post_was_excluded_by_hand(floo
     assert not Item.objects.filter(held_at__isnull=False).exists()
 
 
+@pytest.mark.slow
 def test_a_flood_that_is_withdrawn_is_no_longer_held(flooded: Blog) -> None:
     flooded.show("old")
     assert flooded.read(20).vanished == 12

@@ -47,6 +47,7 @@ def test_a_post_that_left_the_feed_cannot_be_included(watched: Blog) -> None:
     assert watched.item("a").state == "excluded"
 
 
+@pytest.mark.slow
 def test_a_post_beyond_what_is_read_in_full_can_be_included(blog: Blog) -> None:
     blog.show(*[f"post {number}" for number in range(600)])
     blog.watch(start="all")

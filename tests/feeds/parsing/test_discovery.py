@@ -318,6 +318,7 @@ def test_an_address_without_the_look_of_a_feed(href: str) -> None:
     assert not looks_like_feed(href)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "piece",
     [

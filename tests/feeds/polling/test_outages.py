@@ -112,6 +112,7 @@ class TestAwayHost:
                 return minutes
         return 36 * 60
 
+    @pytest.mark.slow
     def test_all_its_feeds_are_read_within_an_hour_and_a_bit_after_three_days(
         self, blogs: list[Blog]
     ) -> None:
@@ -119,10 +120,12 @@ class TestAwayHost:
         assert 20 <= asked <= 35, "hourly by one of them, and once a day by each of the others"
         assert self.minutes_until_all_are_read(blogs, 72) <= 65
 
+    @pytest.mark.slow
     def test_a_feed_with_an_error_of_its_own_backs_off_and_tries_nothing(self, blogs: list[Blog]) -> None:
         assert self.away(blogs, 72, status=404) <= 10
         assert {feed.next_poll_why for feed in Feed.objects.all()} == {"backoff"}
 
+    @pytest.mark.slow
     def test_another_answer_than_a_document_shows_as_well_that_it_is_back(self, blogs: list[Blog]) -> None:
         self.away(blogs, 72)
         blogs[0].serve(b"", status=404)

@@ -93,6 +93,7 @@ def queries(blog: Blog, minutes: float) -> int:
     return len(caught)
 
 
+@pytest.mark.slow
 def test_a_poll_asks_no_more_when_the_feed_has_a_long_past(blog: Blog) -> None:
     blog.show("b", "a")
     blog.watch()

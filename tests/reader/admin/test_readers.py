@@ -38,6 +38,7 @@ def reading(ada: Reader, home: Channel) -> Channel:
     return home
 
 
+@pytest.mark.slow
 def test_no_page_shows_what_somebody_reads(reading: Channel, ada: Reader, admin_client: Client) -> None:
     Invitation.objects.create(name="ada", digest="x", expires_at=NOW, used_at=NOW, reader=ada)
     user = f"/admin/auth/user/{ada.user.pk}/"
@@ -117,6 +118,7 @@ def test_an_invitations_link_is_shown_once(admin_client: Client) -> None:
         assert link not in admin_client.get(page).content.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_it_is_mailed_where_mail_goes_out_and_the_ledger_does_not_have_it(
     settings: Any, admin_client: Client

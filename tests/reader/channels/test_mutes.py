@@ -60,6 +60,7 @@ def posts_of(browser: Client, address: str) -> list[str]:
     return browser.get(address).content.decode().split("<article")[1:]
 
 
+@pytest.mark.slow
 def test_a_muted_author_is_nowhere_and_comes_back_exactly(
     ada: Reader, web: Callable[[Reader], Client], noise: list[str]
 ) -> None:

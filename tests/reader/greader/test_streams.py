@@ -213,6 +213,7 @@ class TestContents:
         assert text.count('"crawlTimeMsec"') == 2
 
 
+@pytest.mark.slow
 def test_few_statements_answer_however_many_posts_there_are(
     app: GoogleApp, post: Post, channel: Channels
 ) -> None:

@@ -90,6 +90,7 @@ class TestThePage:
 
 
 class TestWhereAnAnswerGoes:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(
         "redirect_uri",
         [

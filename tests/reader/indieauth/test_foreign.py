@@ -67,6 +67,7 @@ def test_it_is_asked_once_in_a_while(ada: Reader, either: OwnSite) -> None:
     assert len(either.server.requests) <= 3
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("active", [False, "false", "no", 0, None, "", [], 1, "True"])
 def test_only_active_is_active(ada: Reader, either: OwnSite, active: Any) -> None:
     either.tokens["theirs"]["active"] = active
@@ -83,6 +84,7 @@ def test_an_introspection_that_says_nothing_of_it_is_a_no(ada: Reader, site: Own
     assert asked(ada) == 401
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("end", [-1, 0, "soon", "-5", None, "", [1], 1.5])
 def test_what_has_ended_or_ends_nobody_knows_when_is_not_good(ada: Reader, either: OwnSite, end: Any) -> None:
     past = isinstance(end, int) and not isinstance(end, bool)

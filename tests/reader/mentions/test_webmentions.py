@@ -333,6 +333,7 @@ def test_a_hundred_at_once_are_all_shown_once(
     assert MicrosubClient(ada).unread("notifications") == 100
 
 
+@pytest.mark.slow
 def test_an_asker_a_host_and_a_target_have_their_limits(send: Send, page: str) -> None:
     def answers(count: int, **changed: Callable[[int], str]) -> list[int]:
         usual = {"source": lambda n: f"https://h{n}.example/a", "ip": lambda n: f"198.51.100.{n}"}

@@ -272,6 +272,7 @@ class TestLostAnswers:
         assert (row().state, row().location) == (State.POSTED, ours.url_of(1))
         assert len(ours.posts) == 1
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("status", [500, 502, 503, 504, 200, 302])
     def test_an_answer_that_says_nothing_is_no_answer(
         self, connected: Reader, ours: MicropubSite, status: int

@@ -263,6 +263,7 @@ def test_every_action_is_tried_without_its_scope() -> None:
 
 
 class TestRights:
+    @pytest.mark.every_case
     @pytest.mark.parametrize(("verb", "action", "given", "enough"), WHAT_NEEDS)
     def test_each_scope_opens_what_it_covers_and_nothing_else(
         self, ada: Reader, verb: str, action: str, given: dict[str, Any], enough: set[str]

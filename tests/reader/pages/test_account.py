@@ -112,6 +112,7 @@ def test_the_file_says_what_was_left_out(ada: Reader, home: Channel, monkeypatch
     assert (len(data["posts"]), data["posts_left_out"]) == (2, 1)
 
 
+@pytest.mark.slow
 def test_the_file_is_never_whole_in_memory(ada: Reader, home: Channel) -> None:
     entries = Entry.objects.bulk_create(
         Entry(

@@ -251,6 +251,7 @@ class TestForm:
         row = Composition.objects.get()
         assert (row.said["content"], row.photos.count(), row.state) == ("Hello.", 1, State.KEPT)
 
+    @pytest.mark.slow
     def test_more_than_four_pictures_are_not_kept(self, ada_web: Client) -> None:
         for _ in range(2):
             files = {f"photo-{number}": a_picture() for number in range(3)}

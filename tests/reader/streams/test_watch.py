@@ -139,6 +139,7 @@ def test_another_readers_posts_are_not_told(ada: Reader, bob: Reader) -> None:
     assert watch.look(at_counts=True) == []
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=8), st.lists(st.tuples(EVENT, st.booleans()), max_size=25))
 def test_whoever_adds_up_what_is_told_has_the_timeline_and_its_count(

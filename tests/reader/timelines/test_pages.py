@@ -189,6 +189,7 @@ RARER = st.tuples(st.sampled_from(["block", "move", "withdraw", "return", "prune
 STEPS = st.lists(EVENT | RARER, min_size=1, max_size=25)
 
 
+@pytest.mark.slow
 @quick
 @given(st.lists(st.integers(0, 3), max_size=12), STEPS)
 def test_the_count_is_always_that_of_the_timeline(moments: list[int], steps: list[tuple[str, int]]) -> None:

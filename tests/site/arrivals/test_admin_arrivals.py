@@ -165,6 +165,7 @@ def dies_at(monkeypatch: pytest.MonkeyPatch, place: Any, name: str, step: int) -
     monkeypatch.setattr(place, name, dying)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("begin", "place", "name"),
     [("", AddressPart, "foresee"), ("read", AddressPart, "take_feed"), ("run", AddressPart, "take")],

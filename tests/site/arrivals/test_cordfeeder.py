@@ -173,6 +173,7 @@ def test_a_feed_of_ids_that_are_addresses_is_known_too(
     assert servers.messages == []
 
 
+@pytest.mark.slow
 def test_what_cordfeeder_may_have_posted_and_forgotten_is_asked_about(
     servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:
@@ -193,6 +194,7 @@ def test_what_cordfeeder_may_have_posted_and_forgotten_is_asked_about(
     assert len(servers.messages) == 3
 
 
+@pytest.mark.slow
 def test_a_blog_that_seldom_posts_is_no_flood(
     servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:
@@ -209,6 +211,7 @@ def test_a_blog_that_seldom_posts_is_no_flood(
     assert not Item.objects.held().exists()
 
 
+@pytest.mark.slow
 def test_a_feed_that_was_never_read_begins_at_its_adding(
     servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:
@@ -232,6 +235,7 @@ def several(site: FeedServer, now: datetime) -> list[OldFeed]:
     ]
 
 
+@pytest.mark.slow
 def test_servers_share_a_feed_and_keep_their_numbers(
     servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:
@@ -246,6 +250,7 @@ def test_servers_share_a_feed_and_keep_their_numbers(
     assert servers.messages == []
 
 
+@pytest.mark.slow
 def test_what_waits_here_for_other_servers_does_not_come_twice_in_the_one_that_had_it(
     servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:

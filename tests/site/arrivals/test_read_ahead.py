@@ -91,6 +91,7 @@ CASES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "new", "held"), CASES)
 def test_what_it_says_is_what_is_posted_then(
     servers: DiscordService, site: FeedServer, tmp_path: Path, kind: str, new: int, held: int
@@ -118,6 +119,7 @@ def shared(site: FeedServer, now: datetime, *sent: str, guild: int = G, channel:
     return OldFeed(site.url("/feed.xml"), guild, channel, now - 9 * DAY, now, sent=sent)
 
 
+@pytest.mark.slow
 def test_posts_that_wait_here_already_are_new_to_the_servers_that_lack_them(
     servers: DiscordService, site: FeedServer, tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ def test_reading_is_offered_unless_it_is_switched_off(settings: Any) -> None:
     assert "reading" not in undone()
 
 
+@pytest.mark.slow
 def test_the_links_carry_what_is_known(admin_client: Client) -> None:
     letter = SubscribableFactory()
     steps = {step.name: step.url for step in open_steps(email="ada@example.org")}

@@ -40,6 +40,7 @@ def test_readyz_says_that_a_migration_is_missing(client: Client) -> None:
     assert b"manage.py migrate" in answer.content
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_readyz_asks_the_database_every_time(client: Client, django_assert_num_queries: Any) -> None:
     client.get("/readyz")
@@ -47,6 +48,7 @@ def test_readyz_asks_the_database_every_time(client: Client, django_assert_num_q
         client.get("/readyz")
 
 
+@pytest.mark.slow
 def test_readyz_says_that_the_database_is_away() -> None:
     code = (
         "import django; django.setup(); from feedletter_site.monitoring.health import what_is_missing as w;"
@@ -64,6 +66,7 @@ def test_healthz_takes_no_post(client: Client) -> None:
     assert client.post("/healthz").status_code == 405
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_readyz_says_that_the_tables_are_older_than_what_is_noted_as_applied(client: Client) -> None:
     with without_column("feeds_feed", "warning"):
@@ -73,6 +76,7 @@ def test_readyz_says_that_the_tables_are_older_than_what_is_noted_as_applied(cli
     assert "docs/operating.md#upgrade" in answer.content.decode()
 
 
+@pytest.mark.every_case
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("command", [("migrate",), ("up", "--bind", f"127.0.0.1:{free_port()}")])
 def test_a_database_from_before_the_first_release_is_refused_with_the_way_out(

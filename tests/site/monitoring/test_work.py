@@ -136,6 +136,7 @@ COLLECTIONS: dict[str, tuple[Callable[[], Any], bool]] = {
 }
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", COLLECTIONS)
 def test_a_collection_is_work_exactly_when_it_is_issued_now(name: str) -> None:
     arrange, is_work = COLLECTIONS[name]
@@ -205,7 +206,7 @@ class Watched(World):
         assert not (rests and written), f"{stage} had work at {now}: {written}"
 
 
-@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.parametrize("pace", ["daily", "monthly", "three", "twice a week"])
 def test_no_pass_that_was_said_to_have_no_work_writes_anything(pace: str) -> None:
     world = Watched(pace, "weekly" if pace != "weekly" else "daily")

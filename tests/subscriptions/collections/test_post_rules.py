@@ -160,6 +160,7 @@ def test_a_post_that_the_hook_does_not_want_is_left_out(feed: Feed, weekly: Subs
     assert "“Weekly” left it out: the newsletter’s own code (filter)" in item.reason
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("hooks", "said"),
     [

@@ -104,6 +104,7 @@ def test_what_cannot_work_is_refused_and_nothing_is_saved(words: str, said: str)
     assert not Subscribable.objects.exists()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("name", "said"), [("my letter", "NAME: Use 1 to 64 letters"), ("taken", "NAME: ")])
 def test_a_name_must_be_plain_and_new(name: str, said: str) -> None:
     SubscribableFactory(name="taken")

@@ -143,6 +143,7 @@ def test_the_script_of_the_sum_is_our_own_and_allowed(client: Client) -> None:
     assert "script-src" not in client.get("/s/plain/")["Content-Security-Policy"]
 
 
+@pytest.mark.slow
 def test_hostile_values_are_no_500(client: Client) -> None:
     SubscribableFactory(name="weekly", challenge=True)
     for field in ("email", "name", "website", "shown", "solution", "question", "reply"):

@@ -72,6 +72,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("fields", "wrong"), WRONG)
 def test_what_cannot_work_is_refused_by_its_field_and_nothing_is_saved(
     fields: dict[str, Any], wrong: str

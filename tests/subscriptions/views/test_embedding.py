@@ -179,6 +179,7 @@ def test_a_reader_is_sent_back_to_one_of_the_sites(strict: Client, asked: str, s
     assert Subscription.objects.count() == 1
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("asked", [*TRICKS, "https://blog.example.org/\n"])
 def test_and_never_anywhere_else(client: Client, asked: str) -> None:
     SubscribableFactory(name="weekly", embed_hosts="blog.example.org\n*.example.net\nlocalhost:4000")

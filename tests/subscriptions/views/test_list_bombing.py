@@ -47,6 +47,7 @@ def post(client: Client, path: str, email: str, ip: str) -> bytes:
     return bytes(answer.content.replace(email.encode(), b""))
 
 
+@pytest.mark.slow
 @thousands
 def test_very_many_addresses_from_one_reader(client: Client, many: int) -> None:
     letter = SubscribableFactory(name="weekly")
@@ -56,6 +57,7 @@ def test_very_many_addresses_from_one_reader(client: Client, many: int) -> None:
     assert sum(count_refusals(letter, now=utcnow()).values()) == many - usual("ip")
 
 
+@pytest.mark.slow
 @thousands
 def test_one_address_from_very_many_readers(client: Client, many: int) -> None:
     SubscribableFactory(name="weekly")
@@ -64,6 +66,7 @@ def test_one_address_from_very_many_readers(client: Client, many: int) -> None:
     assert mails() == 1
 
 
+@pytest.mark.slow
 def test_one_address_from_many_readers_for_all_newsletters(client: Client) -> None:
     letters = SubscribableFactory.create_batch(40)
     for number, letter in enumerate(letters):

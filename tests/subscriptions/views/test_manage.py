@@ -290,6 +290,7 @@ def test_one_click_with_cookies_of_anybody_is_the_same(strict: Client, reader: A
     assert reader.status == "unsubscribed"
 
 
+@pytest.mark.slow
 def test_looking_changes_nothing(strict: Client, reader: Any, weekly: Any) -> None:
     """Scanners fetch every link of a letter, also with what they saw in a form."""
     switch(subscription=reader, to=weekly, now=timezone.now())

@@ -110,6 +110,7 @@ def test_a_private_newsletter_shows_to_who_gets_it(ada: Client, reader: Destinat
     assert "Hidden" in text(ada, "/mine/")
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("there", PAGES)
 def test_looking_changes_nothing(ada: Client, reader: Destination, there: str) -> None:
     SubscriptionFactory(destination=reader)

@@ -276,6 +276,7 @@ def test_what_is_no_address_is_shown_with_the_reason(client: Client) -> None:
     assert not Subscription.objects.exists()
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "fields",
     [

@@ -64,6 +64,7 @@ class TestWhich:
         assert isinstance(send(post(instance, host, 3)), Sent)
         assert pictures(instance) == ["Bee 0"]
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize(("images", "count"), [("0", 0), ("2", 2), ("4", 4)])
     def test_an_option_says_how_many(
         self, instance: MastodonInstance, host: PictureHost, images: str, count: int

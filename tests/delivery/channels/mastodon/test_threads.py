@@ -130,6 +130,7 @@ class TestCutOff:
             assert done.url.endswith(done.remote_id)
             assert len(instance.asked("/api/v1/statuses")) == len(instance.statuses) + 1
 
+    @pytest.mark.every_case
     @pytest.mark.parametrize("most", [0, 1, 2])
     @pytest.mark.parametrize(("minutes", "software"), [(1, None), (90, None), (1, GOTOSOCIAL)])
     @pytest.mark.parametrize("takes", [True, False])

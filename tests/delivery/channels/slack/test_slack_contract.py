@@ -231,6 +231,7 @@ class TestDestination:
 HOSTILE = st.text(max_size=3_000) | st.sampled_from(["<&>" * 3_000, "\\*_[](" * 900, "🦄" * 3_000])
 
 
+@pytest.mark.slow
 @given(HOSTILE, HOSTILE, st.sampled_from(["", "{title}\n{summary} {link}", "{{x}} {link} {authors}"]))
 def test_any_post_is_within_the_limits(title: str, summary: str, template: str) -> None:
     of = letter(entries=(entry(title, summary=summary, image=PICTURE),), options={"template": template})

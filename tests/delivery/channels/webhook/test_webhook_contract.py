@@ -208,6 +208,7 @@ class TestDestination:
 HOSTILE = st.text(max_size=3_000) | st.sampled_from(['"\\' * 3_000, "\x00\ud800" * 900, "🦄" * 3_000])
 
 
+@pytest.mark.slow
 @given(HOSTILE, HOSTILE, st.lists(HOSTILE, max_size=30), st.integers(1, 60))
 def test_any_call_is_small(title: str, summary: str, names: list[str], count: int) -> None:
     post = entry(title, summary=summary, content=summary, authors=tuple(names), categories=tuple(names))

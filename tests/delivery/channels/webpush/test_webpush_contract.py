@@ -249,7 +249,7 @@ class TestTheServiceOfTheTests:
         assert answer(topic="x" * 33) == 400
         assert answer(content_encoding="aesgcm") == 400
         assert answer(body=good.body + b"x" * 4_096) == 413
-        assert answer(body=good.body[:-1] + b"x") == 400
+        assert answer(body=good.body[:-1] + bytes([good.body[-1] ^ 1])) == 400
         assert answer(authorization=None) == 401
         jwt, _, public = good.headers["authorization"].partition(", k=")
         assert answer(authorization=f"{jwt[:-20]}{'A' * 20}, k={public}") == 403
@@ -347,6 +347,7 @@ HOSTILE = st.text(max_size=3_000) | st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_any_notification_fits(title: str, summary: str, newsletter: str) -> None:
     post: Entry = entry(title, summary=summary, content=summary)

@@ -74,7 +74,7 @@ def test_threads_take_turns() -> None:
     assert sorted(html[html.index("<i>") + 3] for html in made) == list("01234567")
 
 
-@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "html",
     [
@@ -118,7 +118,7 @@ def test_more_than_five_million_characters_are_refused() -> None:
         letter(html, entries=(LONG,))
 
 
-@pytest.mark.every_case
+@pytest.mark.slow
 @pytest.mark.parametrize("html", ["<div>" * 100_000, "<b><i>" * 50_000], ids=["div", "b"])
 def test_html_nested_beyond_all_measure_ends_the_child_and_not_us(html: str) -> None:
     with pytest.raises(BrokenTemplate, match=r"nested|seconds|memory"):
@@ -268,6 +268,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", some_now([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], every=3))
 def test_the_child_ends_with_its_process(end: signal.Signals, tmp_path: Path) -> None:
     environment = {**os.environ, "DATA_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
