@@ -44,10 +44,14 @@ POSTGRESQL_AT_ONCE = re.compile(
     r"tests/(common|delivery/(engine|issues|lanes|privacy)|feeds/(hubs|items|polling|rules)"
     r"|chat/guilds|reader/(channels|entries|greader|indieauth|mentions|micropub|microsub|people|streams|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
 )
-# Of these rooms all but races is asked when slow tests are: their SQL is Django's own, or timelines' and lanes'.
+# Of these rooms all but races is asked when slow tests are: their SQL is Django's own, or other rooms'.
 POSTGRESQL_LATER = re.compile(
     r"tests/(reader/(channels|entries|greader|indieauth|mentions|micropub|microsub|streams)|delivery/(issues|privacy)"
     r"|subscriptions/subscribers|common/(api|cli))/(?!\w*(race|together))"
+)
+# What takes longest, and asks what SQLite is asked, too.
+POSTGRESQL_LAST = re.compile(
+    r"tests/(load/test_simulated_time|feeds/polling/test_namesakes|reader/greader/test_apps)\.py"
 )
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
@@ -76,6 +80,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     is_left = is_everywhere or collection_path.is_dir() or POSTGRESQL_AT_ONCE.search(path)
     if POSTGRESQL_LATER.search(path) and not (is_everywhere or config.getoption("--slow")):
         return True
+    if POSTGRESQL_LAST.search(path) and not (is_everywhere or is_long()):
+        return True
     return True if ONE_DATABASE_SERVES.search(path) or not is_left else None
 
 
@@ -91,21 +97,29 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    kept = [item for item in items if not is_left_out(config, item)]
-    if not config.getoption("--slow"):
-        kept = first_cases(kept)
+    kept = [item for item in at_this_level(config, items) if not is_left_out(config, item)]
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=list(set(items) - set(kept)))
     items[:] = dealt(kept, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
-def first_cases(items: list[pytest.Item]) -> list[pytest.Item]:
-    """All but the later cases of tests that are tried in every case with the slow tests only."""
+def at_this_level(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
+    """What runs at this level: 0, or 1 with the slow tests; LONG=1 runs all.
+
+    A later case stands one level above its test, and with PostgreSQL two.
+    """
+    if is_long():
+        return items
+    above = 2 if config.getoption("--database-only") and os.environ.get("EVERYWHERE") != "1" else 1
     seen: set[str] = set()
     kept = []
     for item in items:
+        has = {mark.name for mark in item.iter_markers()}
         test = item.nodeid.split("[")[0]
-        if test not in seen or not item.get_closest_marker("every_case"):
+        level = 2 if "long" in has else int("slow" in has)
+        if "later" in has or ("every_case" in has and test in seen):
+            level += above
+        if level <= int(config.getoption("--slow")):
             kept.append(item)
         seen.add(test)
     return kept
@@ -129,9 +143,6 @@ def is_long() -> bool:
 
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
     if config.getoption("--followed") and item.get_closest_marker("unfollowed"):
-        return True
-    is_slow, is_long_one = (item.get_closest_marker(name) for name in ("slow", "long"))
-    if (is_slow and not config.getoption("--slow")) or (is_long_one and not is_long()):
         return True
     return bool(config.getoption("--database-only")) and not touches_database(item)
 

@@ -22,9 +22,9 @@ def examples(many: int) -> int:
 
 
 def some_now(cases: Iterable[Any], *, every: int) -> list[Any]:
-    """Parameters of a test: one of so many is tried by `make test`, the others with the slow tests."""
+    """Parameters of a test: one of so many is tried when the test is, the others one level up."""
     rows = [case if type(case) is tuple else (case,) for case in cases]
     return [
-        pytest.param(*row, marks=[pytest.mark.slow] if place % every else [])
+        pytest.param(*row, marks=[pytest.mark.later] if place % every else [])
         for place, row in enumerate(rows)
     ]

@@ -38,7 +38,7 @@ print(publish(issue_id=issue.pk, now=timezone.now()))
 """
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.later)])
 def installation(request: Any, tmp_path: Path, smtp: SmtpServer) -> Iterator[Installation]:
     if request.param == "sqlite":
         with sqlite_installation(tmp_path, EMAIL_URL=smtp.url) as made:

@@ -65,7 +65,7 @@ def whole(message: EmailMessage) -> str:
     return " ".join(f"{message['Subject']} {' '.join(parts)}".split())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_letter_of_each_arrangement_comes_and_it_goes_on_live(tmp_path: Path) -> None:
     port = free_port("127.0.0.1", 18_400)
     site = f"http://127.0.0.1:{port}"

@@ -141,7 +141,7 @@ PROCESSES = {
     "wrong",
     [
         ("DATABASE_URL", "postgres://u:hunter2/2@host/name"),
-        pytest.param(("EMAIL_URL", "mail"), marks=pytest.mark.slow),
+        pytest.param(("EMAIL_URL", "mail"), marks=pytest.mark.later),
     ],
 )
 def test_every_process_ends_with_one_sentence(process: str, wrong: tuple[str, str], tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ with only_originals():
         except Exception as error:
             assert "does not have migrations" in str(error), error
 """
-DATABASES = ("sqlite", pytest.param("postgresql", marks=pytest.mark.postgres))
+DATABASES = ("sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.later]))
 SECRET = "for-tests-only-" * 4
 
 

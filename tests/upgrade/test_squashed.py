@@ -114,7 +114,7 @@ def assert_equal(fresh: Installation, old: Installation) -> None:
     assert rows(one, APPLIED) == rows(other, APPLIED)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_the_originals_made_is_the_same_and_only_noted(
     fresh_and_old: tuple[Installation, Installation],
 ) -> None:
@@ -128,7 +128,7 @@ def test_what_the_originals_made_is_the_same_and_only_noted(
     assert_equal(fresh, old)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_lacks_the_last_of_each_app_gets_them_one_by_one(
     fresh_and_old: tuple[Installation, Installation],
 ) -> None:
@@ -141,7 +141,7 @@ def test_what_lacks_the_last_of_each_app_gets_them_one_by_one(
     assert_equal(fresh, old)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("database", DATABASES)
 def test_they_can_be_taken_back(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     with installed(database, tmp_path, request, migrated=True) as site:

@@ -21,7 +21,7 @@ def browser() -> Iterator[Any]:
 
 SCREENS = [
     NIGHT,
-    pytest.param(DAY, marks=pytest.mark.slow),
+    pytest.param(DAY, marks=pytest.mark.later),
     *(pytest.param(other, marks=pytest.mark.long) for other in OTHERS),
 ]
 

@@ -121,7 +121,7 @@ def test_every_page_of_a_reader_is_for_everyone(tab: Any, site: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "language", ["de", pytest.param("he", marks=pytest.mark.slow)], ids=["German", "right to left"]
+    "language", ["de", pytest.param("he", marks=pytest.mark.later)], ids=["German", "right to left"]
 )
 def test_no_readers_page_is_wider_than_the_narrowest_phone(
     tab: Any, site: str, settings: Any, language: str

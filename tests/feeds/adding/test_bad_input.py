@@ -148,7 +148,7 @@ def test_nul_and_control_characters_are_left_out(nul: str, blog: Blog) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "count", [2_000, pytest.param(30_000, marks=[pytest.mark.slow, pytest.mark.one_database])]
+    "count", [2_000, pytest.param(30_000, marks=[pytest.mark.later, pytest.mark.one_database])]
 )
 def test_of_very_many_posts_all_are_known_and_the_newest_500_can_be_sent(count: int, blog: Blog) -> None:
     def document(last: int) -> str:

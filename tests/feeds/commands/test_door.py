@@ -15,7 +15,7 @@ from tests.feeds.corpus.documents import CONTENT_TYPES, documents
 from tests.servers.documents import atom, rss
 from tests.servers.feed_server import FeedServer
 
-pytestmark = [pytest.mark.every_case, pytest.mark.django_db]
+pytestmark = pytest.mark.django_db
 FEEDS = Path(__file__).parents[2] / "fixtures" / "feeds"
 Served = tuple[bytes, str]
 
@@ -49,6 +49,7 @@ def is_readable(body: bytes, content_type: str, url: str) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", some_now(EVERY, every=3))
 def test_a_document_is_taken_exactly_where_the_parser_takes_it(name: str, server: FeedServer) -> None:
     body, content_type = EVERY[name]

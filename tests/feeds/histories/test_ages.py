@@ -29,8 +29,6 @@ from tests.feeds.histories.history import (
 from tests.servers.documents import atom
 from tests.servers.feed_server import Reply, Request
 
-pytestmark = pytest.mark.every_case
-
 
 def aged(name: str) -> Post:
     """p1 came out twenty days before the adding, p2 nineteen, …"""

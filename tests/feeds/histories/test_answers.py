@@ -23,8 +23,6 @@ from tests.feeds.histories.history import (
 from tests.servers.documents import atom
 from tests.servers.feed_server import Reply, Request
 
-pytestmark = pytest.mark.every_case
-
 SELDOM = {"recheck_every_minutes": 60}
 ONCE_A_DAY = {"recheck_every_minutes": DAY // 2, "ceiling_minutes": DAY // 2}
 OLD = document("old")

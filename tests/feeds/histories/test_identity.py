@@ -12,8 +12,6 @@ from feeds.polling.known_items import DIGEST_BYTES
 from tests.examples import some_now
 from tests.feeds.histories.history import DAY, History, Post, Stage, at, document, post, posts, show
 
-pytestmark = pytest.mark.every_case
-
 
 def said(name: str) -> Post:
     return {"description": f"<p>{name} is all that it says.</p>"}

@@ -21,8 +21,6 @@ from tests.feeds.histories.history import (
 )
 from tests.servers.feed_server import Reply, Request
 
-pytestmark = pytest.mark.every_case
-
 Moving = Callable[[str], str]
 OLD = "https://blog.example/"
 

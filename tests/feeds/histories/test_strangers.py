@@ -20,8 +20,6 @@ from tests.feeds.histories.history import (
     show,
 )
 
-pytestmark = pytest.mark.every_case
-
 
 def dated(name: str) -> Post:
     return post(name, (int(name[1:]) - 102) * DAY)

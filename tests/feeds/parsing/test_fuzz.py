@@ -177,7 +177,7 @@ def test_feeds_out_of_thin_air(feeds: st.SearchStrategy[bytes]) -> None:
     each()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_for_a_while() -> None:
     if replayed := os.environ.get("FUZZ_SEED"):
         return sown(int(replayed))()

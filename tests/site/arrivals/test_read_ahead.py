@@ -84,7 +84,7 @@ CASES = (
     ("new ones and known ones", 2, 0),
     ("known by their links", 1, 0),
     ("a flood", 0, 15),
-    pytest.param("ten at once", 10, 0, marks=pytest.mark.slow),
+    pytest.param("ten at once", 10, 0, marks=pytest.mark.later),
     ("in doubt", 1, 2),
     ("never read", 1, 0),
     ("nothing new", 0, 0),

@@ -18,7 +18,7 @@ from subscriptions.subscribers.rate_limits import count_refusals
 from tests.factories import NOW, SubscribableFactory
 
 pytestmark = pytest.mark.django_db
-thousands = pytest.mark.parametrize("many", [100, pytest.param(1000, marks=pytest.mark.slow)])
+thousands = pytest.mark.parametrize("many", [100, pytest.param(1000, marks=pytest.mark.later)])
 
 
 @pytest.fixture(autouse=True)
