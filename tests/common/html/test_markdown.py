@@ -44,6 +44,6 @@ def test_nothing_in_it_can_run(text: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("evil", ["[", "> ", "*a_ ", "- ", "![](", "<", "a|"])
 def test_no_text_takes_long(evil: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     html_of((evil * 20_000)[:20_000], base=BASE)
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2
