@@ -46,12 +46,13 @@ POSTGRESQL_AT_ONCE = re.compile(
 )
 # Of these rooms all but races is asked when slow tests are: their SQL is Django's own, or other rooms'.
 POSTGRESQL_LATER = re.compile(
-    r"tests/(reader/(channels|entries|greader|indieauth|mentions|micropub|microsub|streams)|delivery/(issues|privacy)"
-    r"|subscriptions/subscribers|common/(api|cli))/(?!\w*(race|together))"
+    r"tests/(reader/(channels|entries|streams)|delivery/(issues|privacy)|subscriptions/subscribers)"
+    r"/(?!\w*(race|together))"
 )
-# What takes longest, and asks what SQLite is asked, too.
+# With LONG=1: the outsides of rooms that are asked, and what takes longest.
 POSTGRESQL_LAST = re.compile(
-    r"tests/(load/test_simulated_time|feeds/polling/test_namesakes|reader/greader/test_apps)\.py"
+    r"tests/(reader/(greader|indieauth|mentions|micropub|microsub)/(?!\w*(race|together))|common/(api|cli)/"
+    r"|load/test_simulated_time\.py|feeds/polling/test_namesakes\.py)"
 )
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 

@@ -79,6 +79,7 @@ def hours(start: datetime, days: int) -> Iterator[tuple[int, datetime]]:
     return ((hour, start + hour * HOUR) for hour in range(days * 24))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "window",
     # What the windows differ in is the rules' affair (see test_ten_years).

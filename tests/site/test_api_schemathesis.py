@@ -67,6 +67,7 @@ def one_connection() -> Iterator[None]:
         signal.connect(close_old_connections)
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("resource", RESOURCES)

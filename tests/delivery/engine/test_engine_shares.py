@@ -32,6 +32,7 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> None:
     assert not LaneShare.objects.exists()
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.usefixtures("_often")
 def test_a_second_worker_gets_connections_only_as_the_first_closes_some(smtp: SmtpServer) -> None:

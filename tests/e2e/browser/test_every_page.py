@@ -143,6 +143,7 @@ def test_no_readers_page_is_wider_than_the_narrowest_phone(
     assert not wide, "\n".join(wide)
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["de", "he"], ids=["German", "right to left"])
 def test_no_page_of_the_admin_is_wider_than_the_narrowest_phone(

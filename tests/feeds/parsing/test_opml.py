@@ -213,6 +213,7 @@ def test_more_feeds_than_anyone_has_are_refused() -> None:
         outlines(one * (MAX_FEEDS + 1))
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",

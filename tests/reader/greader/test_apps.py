@@ -91,6 +91,7 @@ def unread_posts(home: Channel, feed: Feed, many: int) -> None:
     )
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.parametrize("many", [1_200, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_unread_posts_come_by_ids_and_contents_and_marks_go_back(

@@ -47,6 +47,7 @@ def post(client: Client, path: str, email: str, ip: str) -> bytes:
     return bytes(answer.content.replace(email.encode(), b""))
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @thousands
 def test_very_many_addresses_from_one_reader(client: Client, many: int) -> None:
