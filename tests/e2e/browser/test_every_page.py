@@ -91,7 +91,7 @@ def test_some_pages_of_the_admin_are_for_everyone(tab: Any, site: str) -> None:
     assert_for_everyone(tab, site, [(name, pages[name]) for name in SOME])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_page_of_the_admin_is_for_everyone(tab: Any, site: str) -> None:
     fill()
     sign_in(tab, site)
@@ -100,7 +100,7 @@ def test_every_page_of_the_admin_is_for_everyone(tab: Any, site: str) -> None:
     assert_for_everyone(tab, site, pages)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_page_of_the_admin_is_for_everyone_before_there_is_anything(tab: Any, site: str) -> None:
     sign_in(tab, site)
     pages = [
