@@ -118,8 +118,9 @@ def at_this_level(config: pytest.Config, items: list[pytest.Item]) -> list[pytes
         has = {mark.name for mark in item.iter_markers()}
         test = item.nodeid.split("[")[0]
         level = 2 if "long" in has else int("slow" in has)
-        if "later" in has or ("every_case" in has and test in seen):
-            level += above
+        cases = item.get_closest_marker("every_case")
+        if "later" in has or (cases and test in seen):
+            level += max(above, cases.kwargs.get("above", 1) if cases else 1)
         if level <= int(config.getoption("--slow")):
             kept.append(item)
         seen.add(test)

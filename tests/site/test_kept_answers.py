@@ -20,7 +20,7 @@ def send(client: Client, address: str, **fields: Any) -> Any:
     return client.post(address, fields, headers={"accept": BROWSER})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_page_of_the_admin_answers_a_form_by_itself(admin_client: Client) -> None:
     fill()
     again = 0

@@ -152,7 +152,9 @@ def test_a_copy_is_refused_in_a_sentence_where_it_cannot_be(
 
 @pytest.mark.slow
 @pytest.mark.one_database
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgresql", marks=[pytest.mark.postgres, pytest.mark.later])]
+)
 def test_a_backup_made_by_the_command_is_put_back_by_the_command(
     database: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -34,7 +34,7 @@ from tests.examples import some_now
 from tests.servers.api_server import Reply
 
 pytestmark = [
-    pytest.mark.every_case,
+    pytest.mark.every_case(above=2),
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("loopback_allowed"),
 ]
@@ -92,6 +92,7 @@ def test_a_post_whose_answer_was_lost_stands_there_once(contract: type[BridgeCon
         assert_nobody_got_it_twice(bridge, row)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("contract", some_now(contracts(), every=4))
 def test_a_post_whose_worker_was_killed_stands_there_once(
     contract: type[BridgeContract], tmp_path: Path

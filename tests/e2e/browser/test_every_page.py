@@ -144,7 +144,7 @@ def test_no_readers_page_is_wider_than_the_narrowest_phone(
 
 
 @pytest.mark.every_case
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("language", ["de", "he"], ids=["German", "right to left"])
 def test_no_page_of_the_admin_is_wider_than_the_narrowest_phone(
     tab: Any, site: str, settings: Any, language: str

@@ -118,7 +118,7 @@ def test_what_goes_out_comes_back_the_same(ada: Reader, bob: Reader, home: Chann
 NAMES = st.text(min_size=1, max_size=100).filter(lambda text: one_line(text) == text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(st.dictionaries(NAMES, st.dictionaries(st.sampled_from("abc"), NAMES, max_size=3), max_size=4))
 def test_every_name_comes_back(wanted: dict[str, dict[str, str]]) -> None:
     from django.db import transaction
