@@ -26,6 +26,7 @@ from feedletter_site.ticks.schedule import ensure_schedule
 from tests import examples, services
 from tests.databases import create_database, drop_database, migrated_database, migrated_file
 from tests.guard import LoopbackGuard
+from tests.levels import level_of
 from tests.servers.dns_server import DnsServer
 
 # What asks the database nothing of its own is tried on SQLite alone, and not even read for PostgreSQL. What
@@ -111,17 +112,13 @@ def at_this_level(config: pytest.Config, items: list[pytest.Item]) -> list[pytes
     """
     if is_long():
         return items
+    chosen = int(config.getoption("--slow"))
     above = 2 if config.getoption("--database-only") and os.environ.get("EVERYWHERE") != "1" else 1
     seen: set[str] = set()
     kept = []
     for item in items:
-        has = {mark.name for mark in item.iter_markers()}
         test = item.nodeid.split("[")[0]
-        level = 2 if "long" in has else int("slow" in has)
-        cases = item.get_closest_marker("every_case")
-        if "later" in has or (cases and test in seen):
-            level += max(above, cases.kwargs.get("above", 1) if cases else 1)
-        if level <= int(config.getoption("--slow")):
+        if level_of(item.iter_markers(), is_first=test not in seen, above=above) <= chosen:
             kept.append(item)
         seen.add(test)
     return kept
