@@ -5,16 +5,15 @@ dies, the next one goes on there, and finds what was taken already.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from common.clock import utcnow
-from common.db.leases import RELEASED, lease
+from common.db.leases import RELEASED, held, held_by, lease, unleased
 from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import one_line, shortened, without_controls
@@ -36,8 +35,7 @@ def to_take_in(now: datetime) -> tuple[QuerySet[Any], ...]:
 
 
 def claimable_arrivals(now: datetime) -> QuerySet[Arrival]:
-    free = Q(lease_until=None) | Q(lease_until__lt=now)
-    return Arrival.objects.filter(free, state__in=OPEN)
+    return Arrival.objects.filter(unleased(now), state__in=OPEN)
 
 
 def work_off_arrivals(*, budget: timedelta) -> None:
@@ -52,7 +50,7 @@ def work_off_arrivals(*, budget: timedelta) -> None:
             said = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
             if not isinstance(error, Refused):
                 log.exception("arrival %s failed", row.pk)
-            _held_by(row).update(trouble=shortened(one_line(said), 1_000))
+            held_by(row).update(trouble=shortened(one_line(said), 1_000))
         if left.is_spent:
             break
 
@@ -83,20 +81,20 @@ def _work(row: Arrival, left: TimeBudget) -> None:
         return
 
     def renew() -> None:
-        _held_by(row).update(lease_until=utcnow() + LEASE)
+        held_by(row).update(lease_until=utcnow() + LEASE)
 
     for batch in work_off(source, plan, doing, now=utcnow(), begin=row.done, told=renew):
         if not _record(row, batch):
             return
         if left.is_spent and row.done < row.parts:
-            _held_by(row).update(**RELEASED)
+            held_by(row).update(**RELEASED)
             return
     _finish(row, State.DONE if doing is Doing.TAKE else State.LOOKED)
 
 
 def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:
     """Keeps what there is to say of all parts. False where somebody else has it by now."""
-    with _held(row) as is_ours:
+    with held(row) as is_ours:
         if is_ours:
             row.parts, row.notes = len(plan.parts), list(plan.notes)
             if doing is not Doing.READ:
@@ -109,7 +107,7 @@ def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:
 
 def _record(row: Arrival, batch: Batch) -> bool:
     """Keeps what was said of some parts, and where to go on. False where somebody else has it by now."""
-    with _held(row) as is_ours:
+    with held(row) as is_ours:
         if is_ours:
             _keep(row, batch.lines)
             row.done, row.trouble, row.lease_until = batch.done, "", utcnow() + LEASE
@@ -133,18 +131,7 @@ def _keep(row: Arrival, lines: Sequence[Line]) -> None:
 
 
 def _finish(row: Arrival, state: State) -> None:
-    with _held(row) as is_ours:
+    with held(row) as is_ours:
         if is_ours:
             row.is_read = row.is_read or row.state == State.READING
             end_arrival(row, state, utcnow())
-
-
-@contextmanager
-def _held(row: Arrival) -> Iterator[bool]:
-    """A transaction that locks it. Gives False when another worker has it, or somebody stopped it."""
-    with transaction.atomic():
-        yield bool(_held_by(row).select_for_update(no_key=True).values_list("pk"))
-
-
-def _held_by(row: Arrival) -> QuerySet[Arrival]:
-    return Arrival.objects.filter(pk=row.pk, lease_token=row.lease_token, state=row.state)

@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, QuerySet
 
 from common.clock import utcnow
-from common.db.leases import RELEASED, lease
+from common.db.leases import RELEASED, lease, unleased
 from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import one_line, without_controls
@@ -118,7 +118,7 @@ def work_off_lists(*, clock: Callable[[], datetime] = utcnow, budget: timedelta 
 
 def waiting_lists(now: datetime) -> "QuerySet[FollowList]":
     """Those that nobody works at."""
-    return FollowList.objects.filter(Q(lease_until=None) | Q(lease_until__lt=now), ended_at=None)
+    return FollowList.objects.filter(unleased(now), ended_at=None)
 
 
 def follow_listed(

@@ -6,18 +6,18 @@ goes on from there.
 
 import logging
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from common.clock import utcnow
 from common.db.bulk import insert_rows
 from common.db.filled_tables import tend
-from common.db.leases import RELEASED, lease
+from common.db.leases import RELEASED, held, held_by, lease, unleased
 from common.passes import TimeBudget
 from common.text import one_line, shortened
 from subscriptions.lists.csv_lines import read_head, records
@@ -49,8 +49,7 @@ def work_off_imports(*, budget: timedelta) -> None:
 
 
 def claimable_imports(now: datetime) -> "QuerySet[ListImport]":
-    free = Q(lease_until=None) | Q(lease_until__lt=now)
-    return ListImport.objects.filter(free, state__in=OPEN)
+    return ListImport.objects.filter(unleased(now), state__in=OPEN)
 
 
 @transaction.atomic
@@ -116,7 +115,7 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
     with closing(SeenAddresses()) as seen:
         for batch in read:
             repeated = seen.drop_repeated(batch)
-            with _held(row) as is_ours:
+            with held(row) as is_ours:
                 if not is_ours:
                     return
                 done = try_batch(row.subscribable, batch)
@@ -134,27 +133,16 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
 
 def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms, left: TimeBudget) -> None:
     for batch in read:
-        with _held(row) as is_ours:
+        with held(row) as is_ours:
             if not is_ours:
                 return
             done = import_batch(row.subscribable, batch, terms=terms, now=utcnow())
             _record(row, batch, done, place)
         if left.is_spent:
-            _held_by(row).update(**RELEASED)
+            held_by(row).update(**RELEASED)
             return
     _finish(row, State.DONE)
     tend(Destination, Subscription, rows=row.added + row.updated)
-
-
-@contextmanager
-def _held(row: ListImport) -> Iterator[bool]:
-    """A transaction that locks the import. Gives False when another worker has it, or somebody stopped it."""
-    with transaction.atomic():
-        yield bool(_held_by(row).select_for_update(no_key=True).values_list("pk"))
-
-
-def _held_by(row: ListImport) -> "QuerySet[ListImport]":
-    return ListImport.objects.filter(pk=row.pk, lease_token=row.lease_token, state=row.state)
 
 
 def _record(row: ListImport, batch: Batch, done: ImportPlan, place: _Place) -> None:
@@ -180,6 +168,6 @@ def _record(row: ListImport, batch: Batch, done: ImportPlan, place: _Place) -> N
 
 
 def _finish(row: ListImport, state: State) -> None:
-    with _held(row) as is_ours:
+    with held(row) as is_ours:
         if is_ours:
             end_import(row, state, utcnow())
