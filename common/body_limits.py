@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+MEGABYTE = 1024 * 1024
 MAX_FORM_BYTES = 64 * 1024
 
 View = TypeVar("View", bound=Callable[..., Any])

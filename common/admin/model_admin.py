@@ -133,6 +133,19 @@ class ServiceAdmin(PageWords, OwnTransactions):
             request.refusal = error  # type: ignore[attr-defined]
             return super().changeform_view(request, object_id, form_url, extra_context)
 
+    def look_up(self, rows: Sequence[Any]) -> None:
+        """Gives the rows on a page of the list what their columns show besides, asked for once for all."""
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
+        usual, look_up = super().get_changelist(request, **kwargs), self.look_up
+
+        def get_results(changelist: Any, request: HttpRequest) -> None:
+            usual.get_results(changelist, request)
+            # (It keeps the rows that it has handed out.)
+            look_up(list(changelist.result_list))
+
+        return type(usual.__name__, (usual,), {"get_results": get_results})
+
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)
         if refusal := getattr(request, "refusal", None):

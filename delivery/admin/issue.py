@@ -1,5 +1,6 @@
 """The pages of issues."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -89,19 +90,10 @@ class IssueAdmin(ReadOnlyAdmin):
         light = every.defer("html", "text", "holes").select_related("subscribable")
         return light.annotate(post_count=count_of(IssueItem.objects.all(), "issue"))
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
-        """The deliveries of all issues of a page are counted by one question."""
-        usual = super().get_changelist(request, **kwargs)
-
-        def get_results(changelist: Any, request: HttpRequest) -> None:
-            usual.get_results(changelist, request)
-            rows = list(changelist.result_list)
-            counts = progress.counts_of(row.pk for row in rows)
-            for row in rows:
-                row.counts = counts[row.pk]
-            changelist.result_list = rows
-
-        return type("IssueList", (usual,), {"get_results": get_results})
+    def look_up(self, rows: Sequence[Any]) -> None:
+        counts = progress.counts_of(row.pk for row in rows)
+        for row in rows:
+            row.counts = counts[row.pk]
 
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.progress_view)

@@ -1,5 +1,6 @@
 """The pages *Come from another program*: upload, look, one button, report."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -13,10 +14,11 @@ from django.urls import URLPattern, path
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
+from common.admin.csv_files import as_csv
 from common.admin.html import list_url, moment_of, object_url
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
-from common.body_limits import MAX_FORM_BYTES, takes_body
+from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from feedletter_site.arrivals import panels
@@ -32,7 +34,6 @@ from feedletter_site.arrivals.uploads import (
     upload,
 )
 from feedletter_site.models import Arrival
-from subscriptions.admin.list_pages import MEGABYTE, as_csv
 
 MOST_BYTES = 200 * MEGABYTE
 PAGE = "Come from another program"
@@ -85,7 +86,7 @@ def files_of(data: dict[str, Any]) -> dict[str, Any]:
 
 def read_chosen(request: HttpRequest, keys: list[int]) -> str:
     for row in Arrival.objects.filter(pk__in=keys):
-        begin_reading(arrival=row)
+        begin_reading(arrival=row, now=utcnow())
     return "Its feeds are being read. You can leave this page and come back."
 
 
@@ -153,6 +154,11 @@ class ArrivalAdmin(ReadOnlyAdmin):
         ]
         return [*own, *super().get_urls()]
 
+    def look_up(self, rows: Sequence[Any]) -> None:
+        counts = panels.counts_of(rows)
+        for row in rows:
+            row.counts = counts[row.pk]
+
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return self._has(request, "add")
 
@@ -209,4 +215,4 @@ class ArrivalAdmin(ReadOnlyAdmin):
 
     @display(description="outcome")
     def outcome(self, row: Arrival) -> str:
-        return ", ".join(f"{name.lower()}: {number:,}" for name, number in panels.counts(row))
+        return ", ".join(f"{name.lower()}: {number:,}" for name, number in row.counts)  # type: ignore[attr-defined]

@@ -1,22 +1,22 @@
 """The panels on the page of an arrival: how far it is, what would be done or was, what it is."""
 
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Sum
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from common.admin.html import facts, html_table, listed, paragraph, when
+from common.admin.work_progress import BEGINS, LONG_WAIT, NOT_ALIVE, work_progress
 from common.clock import utcnow
 from common.text import counted, shortened
 from feedletter_site.arrivals.report import ORDER, READING, Fate
 from feedletter_site.arrivals.source import source_called
 from feedletter_site.arrivals.uploads import OPEN, State
-from feedletter_site.models import Arrival
-from subscriptions.admin.list_import_panels import EVERY_SECONDS, LONG_WAIT, NOT_ALIVE
+from feedletter_site.models import Arrival, ArrivalLine
 
 LINES_SHOWN, LONGEST_NAME = 25, 200
 # What a fate is called before it is done, and after.
@@ -40,8 +40,20 @@ UNCHANGED = "Nothing was changed so far, and nobody but the servers of feeds was
 
 def counts(row: Arrival) -> list[tuple[str, int]]:
     """How many things there are of each fate, as people call it; of those that were looked for."""
-    rows = row.lines.order_by().values_list("what").annotate(number=Sum("count"))
-    found = dict(rows)
+    return counts_of([row])[row.pk]
+
+
+def counts_of(rows: Sequence[Arrival]) -> dict[int, list[tuple[str, int]]]:
+    """The counts of several, by their keys."""
+    lines = ArrivalLine.objects.filter(arrival__in=[row.pk for row in rows]).order_by()
+    found: dict[int, dict[str, int]] = {row.pk: {} for row in rows}
+    for pk, what, number in lines.values_list("arrival", "what").annotate(number=Sum("count")):
+        found[pk][what] = number
+    return {row.pk: _as_shown(row, found[row.pk]) for row in rows}
+
+
+def _as_shown(row: Arrival, found: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Before it is done, in the future tense."""
     is_done = row.begun_at is not None
     shown = (fate for fate in ORDER if found.get(fate) or (row.is_read and fate in READING))
     return [(FATES_AS_SHOWN[fate][is_done], found.get(fate, 0)) for fate in shown]
@@ -49,29 +61,24 @@ def counts(row: Arrival) -> list[tuple[str, int]]:
 
 def how_far(row: Arrival) -> SafeString:
     """While a worker is at it, the page asks for this again by itself."""
-    is_going = row.state in OPEN
-    context = {
-        "address": reverse("admin:feedletter_site_arrival_progress", args=[row.pk]),
-        "every": EVERY_SECONDS,
-        "is_going": is_going,
-        "percent": 100 * row.done // row.parts if row.parts else 0,
-        "heading": row.get_state_display(),
-        "lines": counted(row.parts, "feed") if row.parts else "",
-        "words": _words(row),
-        "facts": [(name, f"{number:,}") for name, number in counts(row)],
-        "trouble": row.trouble,
-    }
-    return render_to_string("admin/import_progress.html", context)
+    return work_progress(
+        reverse("admin:feedletter_site_arrival_progress", args=[row.pk]),
+        is_going=row.state in OPEN,
+        percent=100 * row.done // row.parts if row.parts else 0,
+        heading=row.get_state_display(),
+        lines=counted(row.parts, "feed") if row.parts else "",
+        words=sentence_about_state(row, utcnow()),
+        facts=[(name, f"{number:,}") for name, number in counts(row)],
+        trouble=row.trouble,
+    )
 
 
-def _words(row: Arrival) -> str:
-    """A sentence about the state."""
+def sentence_about_state(row: Arrival, now: datetime) -> str:
+    """A sentence under the bar."""
     if row.state in OPEN:
-        now, is_leased = utcnow(), row.lease_until is not None
-        waits = now - (row.lease_until or row.begun_at or row.created_at) > (
-            timedelta(0) if is_leased else LONG_WAIT
-        )
-        return NOT_ALIVE if waits else "" if is_leased else "It begins in a moment."
+        if now - (row.lease_until or row.created_at) > LONG_WAIT:
+            return NOT_ALIVE
+        return "" if row.lease_token else BEGINS
     if row.state == State.LOOKED and not row.is_read:
         return f"{UNCHANGED} Read the feeds to see which posts would be new: that nothing comes twice."
     return SAID.get(State(row.state), UNCHANGED)

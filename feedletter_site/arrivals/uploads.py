@@ -62,12 +62,12 @@ def unpacked(row: Arrival) -> Iterator[Path]:
         yield place
 
 
-def begin_reading(*, arrival: Arrival) -> None:
+def begin_reading(*, arrival: Arrival, now: datetime) -> None:
     """Has its feeds read, to see what would be new. Raises NotPossible."""
     with transaction.atomic():
         row = _locked(arrival, State.LOOKED)
         row.lines.filter(what__in=READING).delete()
-        _begin(row, state=State.READING, is_read=False)
+        _begin(row, now, state=State.READING, is_read=False)
 
 
 def begin_taking(*, arrival: Arrival, now: datetime) -> None:
@@ -78,7 +78,7 @@ def begin_taking(*, arrival: Arrival, now: datetime) -> None:
     with transaction.atomic():
         row = _locked(arrival, State.LOOKED)
         row.lines.all().delete()
-        _begin(row, state=State.TAKING, begun_at=now, is_read=False)
+        _begin(row, now, state=State.TAKING, begun_at=now, is_read=False)
 
 
 def stop_arrival(*, arrival: Arrival, now: datetime) -> None:
@@ -109,5 +109,7 @@ def _locked(arrival: Arrival, *states: State) -> Arrival:
     return row
 
 
-def _begin(row: Arrival, **values: object) -> None:
-    Arrival.objects.filter(pk=row.pk).update(**RELEASED, **values, done=0, trouble="")
+def _begin(row: Arrival, now: datetime, **values: object) -> None:
+    """A lease that is over says since when it waits for a worker."""
+    free = {**RELEASED, "lease_until": now}
+    Arrival.objects.filter(pk=row.pk).update(**free, **values, done=0, trouble="")

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern, path
 from unfold.decorators import display
 
+from common.admin.csv_files import as_csv
 from common.admin.html import moment_of
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
@@ -19,7 +20,6 @@ from common.ports.panels import Action, Panel
 from common.text import counted
 from subscriptions.admin import list_import_panels as panels
 from subscriptions.admin.list_columns import ColumnsForm, explain_columns
-from subscriptions.admin.list_pages import as_csv
 from subscriptions.lists.reading import refused_head, refused_row
 from subscriptions.lists.uploads import State, begin_import, stop_import
 from subscriptions.models import ListImport

@@ -3,23 +3,20 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin.html import ago, facts, html_table, link_to, paragraph, when
+from common.admin.work_progress import BEGINS, LONG_WAIT, NOT_ALIVE, work_progress
 from common.clock import utcnow
 from common.text import counted, shortened
 from subscriptions.lists.uploads import State, terms_of
 from subscriptions.models import ListImport
 from subscriptions.rules.lists.headings import Heading, NoList, heading
 
-EVERY_SECONDS = 1
 REFUSED_LINES_SHOWN, LONGEST_LINE_SHOWN = 20, 120
-LONG_WAIT = timedelta(seconds=30)
 WOULD = {"add": "is added", "update": "is updated", "nothing": "stays as it is"}
-NOT_ALIVE = "No worker has looked at it for a while. It goes on when one does."
 UNCHANGED = "Nothing was changed so far. Importing mails no one."
 
 
@@ -27,18 +24,16 @@ def how_far(row: ListImport) -> SafeString:
     """While a worker is at it, the page asks for this again by itself."""
     is_going = row.state in (State.CHECKING, State.IMPORTING)
     percent = min(100 * row.position // row.size, 100) if row.size else 0
-    context = {
-        "address": reverse("admin:subscriptions_listimport_progress", args=[row.pk]),
-        "every": EVERY_SECONDS,
-        "is_going": is_going,
-        "percent": percent,
-        "heading": row.get_state_display(),
-        "lines": "" if row.state == State.ASKING else counted(row.lines, "line"),
-        "words": sentence_about_state(row, utcnow()),
-        "facts": counts(row) if row.lines or not (is_going or row.state == State.ASKING) else [],
-        "trouble": row.trouble,
-    }
-    return render_to_string("admin/import_progress.html", context)
+    return work_progress(
+        reverse("admin:subscriptions_listimport_progress", args=[row.pk]),
+        is_going=is_going,
+        percent=percent,
+        heading=row.get_state_display(),
+        lines="" if row.state == State.ASKING else counted(row.lines, "line"),
+        words=sentence_about_state(row, utcnow()),
+        facts=counts(row) if row.lines or not (is_going or row.state == State.ASKING) else [],
+        trouble=row.trouble,
+    )
 
 
 def sentence_about_state(row: ListImport, now: datetime) -> str:
@@ -76,7 +71,7 @@ def pace(row: ListImport, now: datetime) -> str:
     since = row.begun_at if row.state == State.IMPORTING else row.created_at
     seconds = (now - since).total_seconds() if since else 0
     if not row.lines:
-        return NOT_ALIVE if seconds > LONG_WAIT.total_seconds() else "It begins in a moment."
+        return NOT_ALIVE if seconds > LONG_WAIT.total_seconds() else BEGINS
     if row.lease_until and row.lease_until < now:
         return NOT_ALIVE
     if seconds < 3 or not row.position:

@@ -1,7 +1,5 @@
 """Lists in and out: the buttons above the list of subscribers, and the pages behind them."""
 
-import csv
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from django import forms
@@ -20,8 +18,9 @@ from django.utils import timezone
 from unfold.decorators import action
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
+from common.admin.csv_files import as_csv
 from common.admin.html import list_url, object_url
-from common.body_limits import MAX_FORM_BYTES, takes_body
+from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
 from common.ports import channels as kinds
 from subscriptions.lists.export import export_subscribers
@@ -30,9 +29,7 @@ from subscriptions.lists.uploads import PIECE_SIZE, upload
 from subscriptions.models import ListImport, Subscribable, Subscription
 from subscriptions.subscribers.consent import LONGEST_WORDS
 
-MEGABYTE = 1024 * 1024
 MOST_BYTES = 200 * MEGABYTE
-FLUSHED = 64 * 1024
 STATUS_CHOICES = (
     ("unconfirmed", "have not confirmed: they get nothing until they do"),
     ("confirmed", "have agreed to get this newsletter, and I can prove it"),
@@ -141,42 +138,6 @@ def download(subscribable: Subscribable) -> StreamingHttpResponse:
     """The whole list, a piece at a time."""
     name = f"{subscribable.name}-{timezone.localdate():%Y-%m-%d}.csv"
     return as_csv(export_subscribers(subscribable=subscribable), name)
-
-
-def as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
-    """A file that spreadsheets open as UTF-8."""
-    answer = StreamingHttpResponse(_pieces(rows), content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{name}"'
-    answer["Cache-Control"] = "no-store"
-    return answer
-
-
-class _Buffer:
-    """Collects what a csv writer writes, until there is enough for a piece."""
-
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.size = 0
-
-    def write(self, text: str) -> None:
-        self.parts.append(text)
-        self.size += len(text)
-
-    def take(self) -> str:
-        text = "".join(self.parts)
-        self.parts, self.size = [], 0
-        return text
-
-
-def _pieces(rows: Iterator[list[str]]) -> Iterator[str]:
-    buffer = _Buffer()
-    buffer.write("\ufeff")
-    write: Callable[[list[str]], Any] = csv.writer(buffer).writerow
-    for row in rows:
-        write(row)
-        if buffer.size >= FLUSHED:
-            yield buffer.take()
-    yield buffer.take()
 
 
 def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **context: Any) -> HttpResponse:

@@ -1,5 +1,6 @@
 """The pages of newsletters and bridges."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
@@ -209,22 +210,12 @@ class SubscribableAdmin(ServiceAdmin):
         place = own.index("subscribers")
         return [*own[:place], *(shown_column(column) for column in columns_of(self.label)), *own[place:]]
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
-        """What the columns show besides the rows is asked for once for the whole page."""
-        usual, added = super().get_changelist(request, **kwargs), columns_of(self.label)
-
-        def get_results(changelist: Any, request: HttpRequest) -> None:
-            usual.get_results(changelist, request)
-            rows = list(changelist.result_list)
-            counts = confirmed_counts(row.pk for row in rows)
-            moments = next_moments(rows, now=utcnow())
-            later = {column.name: column.of_rows(rows) for column in added}
-            for row in rows:
-                row.subscriber_count, row.next_moment = counts[row.pk], moments[row.pk]
-                row.columns = {name: found.get(row.pk, "") for name, found in later.items()}
-            changelist.result_list = rows
-
-        return type("NewsletterList", (usual,), {"get_results": get_results})
+    def look_up(self, rows: Sequence[Any]) -> None:
+        counts, moments = confirmed_counts(row.pk for row in rows), next_moments(rows, now=utcnow())
+        later = {column.name: column.of_rows(rows) for column in columns_of(self.label)}
+        for row in rows:
+            row.subscriber_count, row.next_moment = counts[row.pk], moments[row.pk]
+            row.columns = {name: found.get(row.pk, "") for name, found in later.items()}
 
     def save_model(self, request: HttpRequest, obj: Subscribable, form: Any, change: bool) -> None:
         data = dict(form.cleaned_data)

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from chat.models import GuildFeed
@@ -338,3 +340,30 @@ def test_it_is_linked_where_an_admin_looks(admin_client: Client, address: str) -
 def test_worker_knows_no_source() -> None:
     for module in (worker, uploads):
         assert "cordfeeder" not in Path(str(module.__file__)).read_text().lower()
+
+
+def test_what_waited_long_for_a_person_begins_in_a_moment(admin_client: Client) -> None:
+    old = utcnow() - timedelta(days=3)
+    row = Arrival.objects.create(source="cordfeeder", file_name="x", state="looked", created_at=old)
+    uploads.begin_reading(arrival=row, now=utcnow())
+    assert "It begins in a moment." in page(admin_client, row)
+    assert claim_arrival(now=utcnow()) == row
+
+
+def test_the_list_asks_no_more_for_many(admin_client: Client) -> None:
+    def statements() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            assert admin_client.get(reverse("admin:feedletter_site_arrival_changelist")).status_code == 200
+        return len(asked)
+
+    def add(many: int) -> None:
+        for _ in range(many):
+            row = Arrival.objects.create(source="cordfeeder", file_name="x", state="done")
+            row.lines.create(what="taken", kind="feed", name="y", count=1234)
+
+    add(1)
+    few = statements()
+    add(9)
+    assert statements() == few
+    shown = admin_client.get(reverse("admin:feedletter_site_arrival_changelist")).content.decode()
+    assert shown.count("to be taken over: 1,234") == 10
