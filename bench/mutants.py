@@ -83,7 +83,7 @@ def choose(root: Path, before: Path | None, chance: random.Random, count: int) -
 
 
 def catches(root: Path, fault: Fault) -> str | None:
-    """The test that failed, or None.
+    """The test that failed, or None. What no quick test catches is left to the slow ones.
 
     It must fail once more alone, and pass without the fault: on a busy machine a test may fail by itself.
     """
@@ -93,11 +93,12 @@ def catches(root: Path, fault: Fault) -> str | None:
     while len(accidents) < MOST_ACCIDENTS:
         path.write_bytes(fault.planted(whole))
         try:
-            failed = first_failure(root, [*tests, *(f"--deselect={name}" for name in accidents)])
-            again = failed and first_failure(root, [failed])
+            wanted = [*tests, *(f"--deselect={name}" for name in accidents)]
+            failed = first_failure(root, wanted) or first_failure(root, ["--slow", *wanted])
+            again = failed and first_failure(root, ["--slow", failed])
         finally:
             path.write_bytes(whole)
-        if failed is None or (again and first_failure(root, [failed]) is None):
+        if failed is None or (again and first_failure(root, ["--slow", failed]) is None):
             return failed
         accidents.append(failed)
     return f"nobody knows, these fail by themselves: {accidents}"

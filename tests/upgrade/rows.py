@@ -21,8 +21,6 @@ from tests.upgrade.originals import only_originals
 FILE = Path(__file__).parent / "rows_of_0001.json"
 WRITTEN = datetime.fromisoformat("2026-03-02T12:00:00+00:00")
 APPS = ("feeds", "subscriptions", "delivery", "feedletter_site")
-
-
 # Apps of ours that are younger than the first release.
 LATER_APPS = ("chat", "reader")
 

@@ -31,6 +31,7 @@ LARGE = {
     "feeds": {"item", "poll"},
     "subscriptions": {"destination", "subscription", "consent"},
     "delivery": {"attempt", "delivery", "issueitem", "mailboxmessage", "webhookcall"},
+    "reader": {"entry", "place", "star", "unread"},
 }
 # A table's parameters: that locks it for a moment only.
 PARAMETERS = re.compile(r"(ALTER TABLE \S+ (RE)?SET \([^;]*\);?\s*)+\Z", re.IGNORECASE)

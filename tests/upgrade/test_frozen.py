@@ -12,7 +12,7 @@ from django.db.migrations.state import ModelState, ProjectState
 from common.postgresql.operations import AddIndexBeside
 from tests.upgrade import frozen
 from tests.upgrade.originals import only_originals
-from tests.upgrade.rows import APPS
+from tests.upgrade.rows import APPS, LATER_APPS
 from tests.upgrade.safety import unsafe
 
 
@@ -27,13 +27,18 @@ def test_every_migration_is_on_the_list() -> None:
     assert not missing, "python -m tests.upgrade.frozen adds them. From then on they stay as they are."
 
 
+# It was out before anybody looked: while it builds, those who read wait. Letters do not.
+OUT_ALREADY = {("reader", "0007_app_passwords_and_when_posts_came")}
+
+
 def later() -> list[Any]:
     """Each migration after the first of its app, with what was before it."""
     found = []
     with only_originals():
         loader = MigrationLoader(None)
     for key, migration in sorted(loader.disk_migrations.items()):
-        if key[0] in APPS and not key[1].startswith("0001"):
+        is_judged = key[0] in (*APPS, *LATER_APPS) and key not in OUT_ALREADY
+        if is_judged and not key[1].startswith("0001"):
             before = loader.project_state(key, at_end=False)
             found.append(pytest.param(migration, before, id=".".join(key)))
     return found
