@@ -55,7 +55,6 @@ def smtp() -> Iterator[SmtpServer]:
         yield server
 
 
-@pytest.mark.long
 def test_five_kills_lose_nothing_and_double_at_most_one_letter_a_connection(
     installation: Installation, smtp: SmtpServer
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 KILLS = 100
 POSTS, CHANNELS = 2_000, 10
@@ -62,7 +62,7 @@ print(json.dumps({{"killed": killed, "made": made, "placed": whole, "places": Pl
 """
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.later)])
 def installation(request: Any, tmp_path: Path) -> Iterator[Installation]:
     if request.param == "sqlite":
         with sqlite_installation(tmp_path) as made:

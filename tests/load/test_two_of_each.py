@@ -55,7 +55,6 @@ print(json.dumps({
 """
 
 
-@pytest.mark.long
 def test_two_workers_of_each_kind_do_everything_once(postgres_url: str, tmp_path: Path) -> None:
     with FeedServer() as server, postgres_installation(tmp_path, postgres_url, EMAIL_URL="mailbox:") as site:
         urls = [write(server, feed, 1) for feed in range(FEEDS)]

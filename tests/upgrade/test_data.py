@@ -46,7 +46,7 @@ def installed(
             yield site
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("database", DATABASES)
 def test_a_database_of_the_first_release_goes_on_after_the_upgrade(
     database: str, tmp_path: Path, request: pytest.FixtureRequest

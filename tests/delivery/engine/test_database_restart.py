@@ -56,7 +56,6 @@ def cluster() -> Iterator[Cluster]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.mark.long
 def test_a_restart_of_the_database_loses_no_letter_and_doubles_none(cluster: Cluster, tmp_path: Path) -> None:
     with SmtpServer() as smtp:
         site = Installation(tmp_path, cluster.url, EMAIL_URL=smtp.url)

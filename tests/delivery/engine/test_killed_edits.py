@@ -70,7 +70,7 @@ def site(request: Any, tmp_path: Path) -> Iterator[Installation]:
             yield made
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "method", "words"),
     [

@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+import subprocess
 import time
 from contextlib import closing
 from datetime import timedelta
@@ -46,11 +47,19 @@ def outcome(database: Path) -> list[Any]:
         return [connection.execute(asked).fetchall() for asked in OUTCOME]
 
 
+def wait_until_taken(database: Path, several: int, process: subprocess.Popen[bytes]) -> None:
+    """Until so many feeds of servers are there, or the process has ended by itself."""
+    end = time.monotonic() + 60
+    while len(outcome(database)[0]) < several and process.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_the_next_run_ends_the_same(tmp_path: Path) -> None:
     with DiscordService() as discord:
         old = write_database(tmp_path / "cordfeeder.db", many(discord))
         command = ("manage.py", "migrate_from", "cordfeeder", str(old))
-        wanted, seconds, cut_off = list[Any](), 0.0, 0
+        wanted, cut_off = list[Any](), 0
         for number in range(1 + KILLS):
             folder = tmp_path / str(number)
             folder.mkdir()
@@ -64,12 +73,11 @@ def test_the_next_run_ends_the_same(tmp_path: Path) -> None:
                 database = folder / "feedletter.db"
                 if number:
                     killed = here.start(*command)
-                    time.sleep(seconds * random.uniform(0.3, 1.0))
+                    several = random.randrange(ADDRESSES * SERVERS)
+                    wait_until_taken(database, several, killed)
                     here.kill(killed)
                     cut_off += outcome(database) != wanted
-                began = time.monotonic()
                 here.manage(*command[1:])
-                seconds = seconds or time.monotonic() - began
                 wanted = wanted or outcome(database)
                 assert outcome(database) == wanted
         assert len(wanted[0]) == ADDRESSES * SERVERS
