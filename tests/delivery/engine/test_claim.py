@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from delivery.engine.claim import claim_due, with_due
+from delivery.engine import claim
+from delivery.engine.claim import claim_due, has_much, with_due
 from delivery.engine.leases import give_back
 from delivery.models import Delivery, Issue
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, claimed, cores, queued, states
@@ -181,3 +182,12 @@ def test_a_paused_issue_costs_as_few_questions_as_a_claim(django_assert_max_num_
     with django_assert_max_num_queries(12):
         assert claim_due(lane_id=lane.pk, now=NOW, in_flight=0).rows == ()
     assert states() == {"held": 50}
+
+
+def test_a_lane_has_much_when_more_is_due_than_a_worker_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claim, "MOST_AT_ONCE", 2)
+    lane = a_lane()
+    queued(2, lane=lane)
+    queued(1, lane=lane, due_at=NOW + HOUR)
+    assert not has_much(lane, NOW)
+    assert has_much(lane, NOW + HOUR)

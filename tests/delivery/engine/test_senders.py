@@ -439,3 +439,31 @@ def test_a_session_that_cannot_be_made_fails_nobody_for_good() -> None:
     got = all_ended(sender, done, 4)
     assert [type(one.outcome) for one in got] == [Temporary, Temporary, Sent, Sent]
     goodbye(sender)
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_threads_that_there_are_do_all_and_where_none_can_start_it_is_said(
+    threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, done, left = Service(), SimpleQueue[Any](), [None] * threads
+    start = threading.Thread.start
+
+    def start_some(thread: threading.Thread) -> None:
+        if not left:
+            raise RuntimeError("can't start new thread")
+        left.pop()
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_some)
+    sender = ThreadSender(
+        FACTS, cast(Channel, OneChannel(service)), 3, permit=permit(), done=done, clock=lambda: NOW
+    )
+    if threads:
+        sender.put(tasks(3))
+        assert len(all_ended(sender, done, 3)) == 3
+        sender.leave()
+        sender.join()
+    else:
+        with pytest.raises(RuntimeError):
+            sender.put(tasks(3))
+    assert service.opened == service.closed == threads
