@@ -2,9 +2,11 @@
 
 import logging
 import os
+import warnings
 from typing import Any
 
 from celery import Celery
+from celery.exceptions import SecurityWarning
 from celery.signals import celeryd_init, setup_logging, worker_init, worker_shutting_down
 from django.core.checks import run_checks
 
@@ -18,6 +20,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "feedletter_site.settings")
 
 # A worker needs no pages, which Django's own checks would load.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
+
+# Celery warns of root because pickle can do anything. Here messages are JSON alone, Celery's own default.
+warnings.filterwarnings("ignore", "You're running the worker with superuser", SecurityWarning)
 
 app = Celery("feedletter")
 app.config_from_object("django.conf:settings", namespace="CELERY")
