@@ -100,3 +100,8 @@ def test_a_line_that_no_sentence_says_is_its_own_schedule() -> None:
 def test_each_arrangement_has_words(schedule: Schedule, words: str) -> None:
     with translation.override("en"):
         assert in_words(schedule, 3, ZoneInfo("UTC")) == words
+
+
+def test_every_post_is_each_post() -> None:
+    with translation.override("en"):
+        assert in_words(Schedule("every_n"), 1, ZoneInfo("UTC")) == "Each post as it appears"
