@@ -48,7 +48,6 @@ def test_the_feed_of_another_server_is_not_there(
     assert list(Subscribable.objects.values()) == before
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("act", sorted(COMMANDS["feed"]))
 def test_the_same_interaction_is_answered_once(
     act: str, service: DiscordService, ada: DiscordClient, site: FeedServer

@@ -150,7 +150,6 @@ def test_the_same_feed_goes_into_a_second_channel_and_not_twice_into_one(
     assert [one.number for one in GuildFeed.objects.order_by("pk")] == [1, 2]
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("start", "titles"), [("0", []), ("1", ["Post 4"]), ("3", ["Post 2", "Post 3", "Post 4"])]
 )
@@ -230,7 +229,6 @@ def test_the_same_interaction_does_nothing_twice(ada: DiscordClient, site: FeedS
     assert not Subscribable.objects.get().stopped
 
 
-@pytest.mark.slow
 def test_a_server_that_removed_the_bot_is_noticed(
     service: DiscordService, ada: DiscordClient, site: FeedServer, rounds: Rounds
 ) -> None:

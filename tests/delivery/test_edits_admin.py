@@ -106,7 +106,6 @@ def test_a_test_is_of_what_is_collected(admin_client: Client) -> None:
     assert Delivery.objects.get(kind="test").context["collection"] == collection.pk
 
 
-@pytest.mark.slow
 def test_a_draft_is_edited_on_its_page(admin_client: Client) -> None:
     items = collect(a_newsletter(approval="click"), 2)
     complete_due(clock=lambda: MIDNIGHT)
@@ -122,7 +121,6 @@ def test_a_draft_is_edited_on_its_page(admin_client: Client) -> None:
     assert f"Left out by an editor: {items[0].title}." in page(admin_client, issue)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("facts", "said"),
     [
@@ -138,7 +136,6 @@ def test_a_newsletter_says_what_its_next_issue_is(
     assert said in page(admin_client, a_newsletter(**facts))
 
 
-@pytest.mark.slow
 def test_a_post_that_waits_to_settle_is_left_out_of_a_newsletter_of_single_posts(
     admin_client: Client,
 ) -> None:

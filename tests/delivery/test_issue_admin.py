@@ -93,7 +93,6 @@ def test_a_drafts_times_are_by_its_newsletters_clock(admin_client: Client) -> No
     assert f'value="{local:%Y-%m-%dT%H:%M}"' in act(admin_client, issue, "release")
 
 
-@pytest.mark.slow
 def test_a_draft_gets_a_time_loses_it_is_discarded_and_comes_back(admin_client: Client) -> None:
     issue = a_draft()
     assert "to 2 subscribers as of now" in act(admin_client, issue, "release")

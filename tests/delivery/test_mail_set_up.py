@@ -75,7 +75,6 @@ def test_fields_become_an_account_whose_password_nobody_sees_again(admin_client:
     assert not LogEntry.objects.filter(change_message__contains="s3cret").exists()
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

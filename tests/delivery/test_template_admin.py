@@ -122,7 +122,6 @@ def test_night_is_shown_by_day(admin_client: Client, weekly: Any) -> None:
     assert "prefers-color-scheme" not in page["night"]
 
 
-@pytest.mark.slow
 def test_versions_can_be_compared_and_used_again(admin_client: Client, weekly: Any) -> None:
     saved(weekly, "issues/post", "<p>One</p>\n<p>same</p>")
     saved(weekly, "issues/post", "<p>Two</p>\n<p>same</p>")

@@ -51,7 +51,6 @@ def saved(client: Client, subscribable: Subscribable, **changes: str) -> Any:
     return client.post(url(subscribable), {**data, **changes, "_continue": "1"}, follow=True)
 
 
-@pytest.mark.slow
 def test_a_rule_is_added_and_the_page_shows_what_it_does(admin_client: Client, weekly: Subscribable) -> None:
     page = saved(admin_client, weekly, **{"post_rules-TOTAL_FORMS": "1"}, **a_row(0))
     assert [str(rule) for rule in weekly.post_rules.all()] == ["Leave out posts whose title contains “ad:”."]
@@ -106,7 +105,6 @@ def test_code_that_may_not_be_loaded_is_refused_with_a_sentence(
     assert weekly.hooks == ""
 
 
-@pytest.mark.slow
 def test_the_page_tells_of_rules_in_trouble_of_what_waits_and_of_what_was_left_out(
     admin_client: Client, weekly: Subscribable
 ) -> None:

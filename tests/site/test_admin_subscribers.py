@@ -49,7 +49,6 @@ def reader(core: str, **facts: Any) -> Subscription:
     return made
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("text", "found"),
     [
@@ -70,7 +69,6 @@ def test_search_knows_beginnings_of_addresses_domains_and_names(
     assert shown(admin_client, q=text) == found
 
 
-@pytest.mark.slow
 def test_each_filter_leaves_just_those(admin_client: Client) -> None:
     now = utcnow()
     plain = reader("plain@x.example", added_at=now - timedelta(days=400))
@@ -126,7 +124,6 @@ def test_moving_asks_where_to_and_says_how_many_for_each(admin_client: Client) -
     assert target.subscriptions.count() == 3
 
 
-@pytest.mark.slow
 def test_people_are_tagged_in_the_list_and_found_by_their_tags(admin_client: Client) -> None:
     ada, bob = reader("ada@x.example"), reader("bob@x.example")
     said = act(admin_client, [ada.pk, bob.pk], "add_tags", **{"confirmed": "1", "with-names": "Press, vip"})

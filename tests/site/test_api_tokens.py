@@ -253,7 +253,6 @@ def key_in(page: str) -> str:
 ADD = "/admin/feedletter_site/apitoken/add/"
 
 
-@pytest.mark.slow
 def test_the_admin_makes_one_shows_its_key_once_and_revokes_it(admin: Client) -> None:
     assert "feeds:write" in admin.get(ADD).content.decode()
     made = admin.post(ADD, {"name": "shop", "scopes": ["feeds:read"], "lifetime": "30"})

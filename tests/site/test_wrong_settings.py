@@ -11,7 +11,6 @@ from django.core.exceptions import ImproperlyConfigured
 
 from tests.e2e.processes import clean_environment
 
-pytestmark = pytest.mark.every_case
 
 ROOT = Path(__file__).parent.parent.parent
 SETTINGS = str(ROOT / "feedletter_site" / "settings.py")
@@ -136,6 +135,7 @@ PROCESSES = {
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize("process", PROCESSES)
 @pytest.mark.parametrize(
     "wrong",

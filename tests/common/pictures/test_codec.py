@@ -57,7 +57,6 @@ def test_nothing_that_came_with_the_picture_stays() -> None:
         assert "icc_profile" not in opened(picture).info
 
 
-@pytest.mark.slow
 def test_a_photograph_stands_upright_and_is_small() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6

@@ -175,7 +175,6 @@ def test_what_all_domains_refuse_because_of_us_lets_the_lane_rest(
     assert (lane.refused_since, lane.failures) == (None, 0)
 
 
-@pytest.mark.slow
 def test_a_lane_that_is_resumed_by_hand_sends_what_its_domains_let_wait(smtp: SmtpServer) -> None:
     issue = an_issue_for(*DOMAINS)
     smtp.answer("rcpt", LISTED)

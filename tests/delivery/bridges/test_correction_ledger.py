@@ -176,7 +176,6 @@ class TestNotSentYet:
         assert changes() == [("edit", "sent", "")]
         assert not Correction.objects.exclude(look_at=None).exists()
 
-    @pytest.mark.slow
     def test_what_was_withdrawn_before_it_was_sent_is_not_sent(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
@@ -195,7 +194,6 @@ class TestNotSentYet:
             "It was withdrawn from its feed before it was sent.",
         )
 
-    @pytest.mark.slow
     def test_what_may_have_arrived_is_found_first_and_deleted_then(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:
@@ -272,7 +270,6 @@ class TestWhatGivesWay:
         blog.work(300)
         assert titles(instance) == []
 
-    @pytest.mark.slow
     def test_an_older_edit_that_is_tried_again_by_hand_changes_nothing(
         self, blog: BridgedBlog, instance: MastodonInstance
     ) -> None:

@@ -79,7 +79,6 @@ def test_a_batch_without_holes_and_links_still_shows_nobody_another() -> None:
     assert given()[0]["is_batch_send"]
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("esp", sorted(SERVICES))
 def test_whatever_the_service_every_message_has_one_reader_or_is_a_batch(esp: str) -> None:
     outcomes = batch(session(esp), recipients(count=7))

@@ -81,7 +81,6 @@ def test_what_the_server_calls_it_is_not_believed(host: PictureHost) -> None:
     assert fetched_picture(image)
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     "octets",
     [

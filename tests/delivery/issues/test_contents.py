@@ -152,7 +152,6 @@ def test_own_code_sees_what_rules_have_left_and_what_it_writes_is_made_safe() ->
     assert (entry["title"], entry["content"]) == ("Weekly Uno", "<p>Uno</p>")
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("name", "arrangement", "said"),
     [

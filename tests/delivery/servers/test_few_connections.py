@@ -62,7 +62,6 @@ def test_a_server_that_takes_few_connections_gets_all_in_one_pass(
     assert f"{takes} connection" in printed("list_lanes")
 
 
-@pytest.mark.every_case
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_either_sender")
 @pytest.mark.parametrize(

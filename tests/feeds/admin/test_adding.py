@@ -93,7 +93,6 @@ def test_the_chosen_feed_is_previewed(admin_client: Client, server: FeedServer) 
     assert quote(server.url("/two"), safe="") in page
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize(
     ("choice", "sent"),
     [
@@ -146,7 +145,6 @@ def test_what_is_wrong_is_shown_at_its_field_and_adds_nothing(
     assert not Feed.objects.exists()
 
 
-@pytest.mark.every_case
 @pytest.mark.parametrize("url", ["", "ftp://x.test/", "javascript:alert(1)", "http://x.test/\x00"])
 @pytest.mark.parametrize("step", ["find", "preview", "add"])
 def test_what_is_no_address_is_refused_at_its_field(admin_client: Client, step: str, url: str) -> None:

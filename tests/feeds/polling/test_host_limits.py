@@ -93,7 +93,6 @@ def test_the_gap_holds_from_one_pass_to_the_next(busy: Busy, settings: Any, db: 
     assert busy.gaps[0] > 0.15
 
 
-@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_host_that_another_worker_reads_is_left_to_it(busy: Busy, settings: Any) -> None:
     settings.POLL_HOST_REQUESTS = 2

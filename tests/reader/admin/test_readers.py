@@ -118,7 +118,6 @@ def test_an_invitations_link_is_shown_once(admin_client: Client) -> None:
         assert link not in admin_client.get(page).content.decode()
 
 
-@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_it_is_mailed_where_mail_goes_out_and_the_ledger_does_not_have_it(
     settings: Any, admin_client: Client

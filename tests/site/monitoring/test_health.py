@@ -76,7 +76,6 @@ def test_readyz_says_that_the_tables_are_older_than_what_is_noted_as_applied(cli
     assert "docs/operating.md#upgrade" in answer.content.decode()
 
 
-@pytest.mark.every_case
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("command", [("migrate",), ("up", "--bind", f"127.0.0.1:{free_port()}")])
 def test_a_database_from_before_the_first_release_is_refused_with_the_way_out(

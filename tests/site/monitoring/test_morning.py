@@ -144,7 +144,6 @@ def test_what_is_quick_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not Figure.objects.exists()
 
 
-@pytest.mark.slow
 def test_the_overview_asks_as_many_questions_for_much_as_for_little(
     admin_client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,6 @@ def test_stages_tick_slower_when_there_are_many_workers(settings: object) -> Non
     assert every["delivery.send"] == 2
 
 
-@pytest.mark.slow
 def test_what_the_admin_edited_stays() -> None:
     slow = IntervalSchedule.objects.create(every=7, period=IntervalSchedule.MINUTES)
     PeriodicTask.objects.filter(name="feeds.poll").update(interval=slow, enabled=False)
