@@ -11,7 +11,6 @@ from django.core.exceptions import ImproperlyConfigured
 
 from tests.e2e.processes import clean_environment
 
-
 ROOT = Path(__file__).parent.parent.parent
 SETTINGS = str(ROOT / "feedletter_site" / "settings.py")
 GOOD = {
