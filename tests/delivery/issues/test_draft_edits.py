@@ -151,3 +151,27 @@ def test_an_edit_beside_the_approval_is_refused_and_what_goes_is_whole() -> None
     assert "has gone out already" in said
     assert first.title in Issue.objects.get().html
     assert len(titles()) == 3
+
+
+def test_what_changes_nothing_is_no_edit() -> None:
+    issue, (first, *_) = a_draft()
+    move_in_draft(issue_id=issue.pk, item_id=first.pk, way="up", now=NOW)
+    reword_draft(issue_id=issue.pk, wording=Wording(), now=NOW)
+    assert Issue.objects.get().html == issue.html
+    with pytest.raises(CannotEdit, match="nothing to undo"):
+        undo_in_draft(issue_id=issue.pk, now=NOW)
+
+
+def test_what_cannot_be_done_to_a_draft_is_said_and_changes_nothing() -> None:
+    issue, (only,) = a_draft(1)
+    with pytest.raises(CannotEdit, match="only post left"):
+        leave_out_of_draft(issue_id=issue.pk, item_id=only.pk, now=NOW)
+    for change in (leave_out_of_draft, put_back_in_draft):
+        with pytest.raises(CannotEdit, match=draft_edits.NOT_THERE):
+            change(issue_id=issue.pk, item_id=only.pk + 1, now=NOW)
+    with pytest.raises(CannotEdit, match=draft_edits.NOT_THERE):
+        reorder_draft(issue_id=issue.pk, order=[only.pk, only.pk + 1], now=NOW)
+    with pytest.raises(CannotEdit, match="no such issue"):
+        leave_out_of_draft(issue_id=issue.pk + 1, item_id=only.pk, now=NOW)
+    assert titles() == [only.title]
+    assert Issue.objects.get().html == issue.html

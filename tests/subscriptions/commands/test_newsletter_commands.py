@@ -1,3 +1,4 @@
+import shlex
 from datetime import UTC, datetime, time
 
 import pytest
@@ -64,6 +65,28 @@ def test_a_letter_on_several_weekdays_is_defined_without_cron_and_its_command_sa
     made = Subscribable.objects.get()
     assert made.cron == "0 18 * * 1,4"
     assert "--arrangement weekly --at 18:00 --weekday monday --weekday thursday" in define_command(made)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--arrangement daily --at 07:30 --time-zone=Europe/Paris",
+        "--arrangement monthly --at 18:00 --day-of-month 31",
+        "--arrangement cron '--cron=0 7 1,15 * *' '--title=Twice a month'",
+        "--arrangement every_n --n 3 --max-wait-days 7",
+        "--arrangement each --embed-host=blog.example --embed-host=news.example",
+    ],
+)
+def test_the_command_on_a_newsletters_page_defines_the_same_again(words: str) -> None:
+    feed = str(FeedFactory().pk)
+    json_of("define_subscribable", "x", "--feed", feed, *shlex.split(words))
+    first = Subscribable.objects.get()
+    said = shlex.split(define_command(first))
+    assert said == ["manage.py", "define_subscribable", "x", "--feed", feed, *shlex.split(words)]
+    said[2] = "y"
+    json_of(*said[1:])
+    second = Subscribable.objects.get(name="y")
+    assert define_command(second) == define_command(first).replace(" x ", " y ", 1)
 
 
 def test_a_cron_line_is_taken() -> None:

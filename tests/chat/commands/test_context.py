@@ -1,0 +1,65 @@
+"""What a line about a feed says of what keeps its posts from coming."""
+
+from collections.abc import Callable
+
+import pytest
+
+from chat.commands.context import feed_line
+from chat.models import Guild, GuildFeed
+from subscriptions.models import Destination
+from tests.factories import NOW, BridgeFactory, DestinationFactory, FeedFactory, SubscriptionFactory
+
+pytestmark = pytest.mark.django_db
+
+Change = Callable[[GuildFeed], object]
+
+
+def feed_fails(one: GuildFeed) -> None:
+    one.feed.failures, one.feed.last_error = 3, "404 Not Found"
+
+
+def feed_is(status: str) -> Change:
+    return lambda one: setattr(one.feed, "status", status)
+
+
+def feed_waits(one: GuildFeed) -> None:
+    one.feed.held_since = NOW
+
+
+def channel_refuses(one: GuildFeed) -> None:
+    Destination.objects.update(disabled_at=NOW, disabled_reason="Missing Access")
+
+
+def it_is_paused(one: GuildFeed) -> None:
+    one.subscribable.stopped = True
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda one: None, "<#5>"),
+        (feed_fails, "cannot be read: 404 Not Found"),
+        (feed_is("stopped"), "is not read any more"),
+        (feed_is("paused"), "is not read any more"),
+        (feed_waits, "waits for your decision"),
+        (channel_refuses, "Discord lets nothing be posted there: Missing Access"),
+        (it_is_paused, "paused"),
+    ],
+)
+def test_a_line_ends_with_what_is_wrong(change: Change, said: str) -> None:
+    bridge = BridgeFactory(channel="discord_bot")
+    to = DestinationFactory(kind="discord_bot", core="discord/5", config={"channel_id": "5"})
+    SubscriptionFactory(subscribable=bridge, destination=to)
+    one = GuildFeed.objects.create(
+        guild=Guild.objects.create(pk=700),
+        number=3,
+        subscribable=bridge,
+        feed=FeedFactory(title="Owls"),
+        channel_id=5,
+        added_by=1,
+        interaction_id=1,
+    )
+    change(one)
+    line = feed_line(one)
+    assert line.startswith("**3** · ")
+    assert line.endswith(said)
