@@ -37,8 +37,8 @@ def later() -> list[Any]:
     with only_originals():
         loader = MigrationLoader(None)
     for key, migration in sorted(loader.disk_migrations.items()):
-        is_judged = key[0] in (*APPS, *LATER_APPS) and key not in OUT_ALREADY
-        if is_judged and not key[1].startswith("0001"):
+        is_later = key[0] in (*APPS, *LATER_APPS) and not key[1].startswith("0001")
+        if is_later and key not in OUT_ALREADY:
             before = loader.project_state(key, at_end=False)
             found.append(pytest.param(migration, before, id=".".join(key)))
     return found
