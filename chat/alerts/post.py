@@ -6,7 +6,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -18,7 +17,7 @@ from chat.guilds.servers import language_of, leave_guild, name_guild, to_ask_aft
 from chat.models import Guild, ServerAlert
 from chat.rules.buttons import Pressed
 from common.clock import utcnow
-from common.db.leases import RELEASED
+from common.db.leases import RELEASED, unleased
 from delivery.channels.discord.service import nonce_of
 
 log = logging.getLogger(__name__)
@@ -45,8 +44,7 @@ def post_alerts(*, clock: Callable[[], datetime] = utcnow) -> int:
 
 
 def _claimed(now: datetime) -> list[ServerAlert]:
-    free = Q(lease_token=None) | Q(lease_until__lt=now)
-    due = ServerAlert.objects.filter(free, state=ServerAlert.State.WAITING, next_try_at__lte=now)
+    due = ServerAlert.objects.filter(unleased(now), state=ServerAlert.State.WAITING, next_try_at__lte=now)
     if not due.exists():
         return []
     with transaction.atomic():

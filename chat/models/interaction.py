@@ -7,14 +7,14 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from common.db.leases import unleased
 from common.secrets import SecretsField
 
 
 class InteractionQuerySet(models.QuerySet["Interaction"]):
     def due(self, now: datetime) -> Self:
         """Those that wait for a worker."""
-        free = Q(lease_token=None) | Q(lease_until__lt=now)
-        return self.filter(free, state="waiting", next_try_at__lte=now)
+        return self.filter(unleased(now), state="waiting", next_try_at__lte=now)
 
     def since(self, moment: datetime) -> Self:
         return self.filter(created_at__gt=moment)

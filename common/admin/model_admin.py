@@ -15,6 +15,7 @@ from django.forms import BaseForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from unfold.views import ChangeList
 
 from common.admin.page_words import PageWords
 from common.admin.refusals import REFUSALS, RefusedForm, report
@@ -97,6 +98,17 @@ class OwnTransactions(DjangoModelAdmin):  # type: ignore[type-arg]
         return answer
 
 
+class LookedUpList(ChangeList):  # type: ignore[misc]
+    """The page of a list whose rows its admin looks up together."""
+
+    model_admin: "ServiceAdmin"
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        # (It keeps the rows that it has handed out.)
+        self.model_admin.look_up(list(self.result_list))
+
+
 class ServiceAdmin(PageWords, OwnTransactions):
     """A page whose changes go through services; what a service refuses is shown at the field it names."""
 
@@ -136,15 +148,8 @@ class ServiceAdmin(PageWords, OwnTransactions):
     def look_up(self, rows: Sequence[Any]) -> None:
         """Gives the rows on a page of the list what their columns show besides, asked for once for all."""
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> Any:
-        usual, look_up = super().get_changelist(request, **kwargs), self.look_up
-
-        def get_results(changelist: Any, request: HttpRequest) -> None:
-            usual.get_results(changelist, request)
-            # (It keeps the rows that it has handed out.)
-            look_up(list(changelist.result_list))
-
-        return type(usual.__name__, (usual,), {"get_results": get_results})
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return LookedUpList
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         form = super().get_form(request, obj, change=change, **kwargs)

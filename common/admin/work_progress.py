@@ -1,7 +1,8 @@
 """How far a worker is with what somebody uploaded: a panel that the page asks for again by itself."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
@@ -10,6 +11,17 @@ EVERY_SECONDS = 1
 LONG_WAIT = timedelta(seconds=30)
 NOT_ALIVE = "No worker has looked at it for a while. It goes on when one does."
 BEGINS = "It begins in a moment."
+
+
+def words_about_worker(row: Any, now: datetime) -> str:
+    """That none comes, or that one will; empty while one is at it.
+
+    A row with a lease that nobody has had yet waits since it was made; later ones since their lease was over
+    (common.db.leases.handed_on).
+    """
+    if now - (row.lease_until or row.created_at) > LONG_WAIT:
+        return NOT_ALIVE
+    return "" if row.lease_token else BEGINS
 
 
 def work_progress(

@@ -14,6 +14,14 @@ from django.db.models import Q, QuerySet
 RELEASED = {"lease_token": None, "lease_until": None}
 
 
+def handed_on(now: datetime) -> dict[str, Any]:
+    """The fields of an UPDATE that leaves a row to the next worker.
+
+    A lease that is over says since when the row waits.
+    """
+    return {"lease_token": None, "lease_until": now}
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     token: uuid.UUID
@@ -26,8 +34,8 @@ def lease(now: datetime, length: timedelta) -> Lease:
 
 
 def unleased(now: datetime) -> Q:
-    """The condition on rows that no worker has."""
-    return Q(lease_until=None) | Q(lease_until__lt=now)
+    """The condition on rows that no worker has. One without a token has none, whatever clocks say."""
+    return Q(lease_token=None) | Q(lease_until__lt=now)
 
 
 def held_by(row: Any) -> "QuerySet[Any]":

@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from common.admin.html import facts, html_table, listed, paragraph, when
-from common.admin.work_progress import BEGINS, LONG_WAIT, NOT_ALIVE, work_progress
+from common.admin.work_progress import words_about_worker, work_progress
 from common.clock import utcnow
 from common.text import counted, shortened
 from feedletter_site.arrivals.report import ORDER, READING, Fate
@@ -76,9 +76,7 @@ def how_far(row: Arrival) -> SafeString:
 def sentence_about_state(row: Arrival, now: datetime) -> str:
     """A sentence under the bar."""
     if row.state in OPEN:
-        if now - (row.lease_until or row.created_at) > LONG_WAIT:
-            return NOT_ALIVE
-        return "" if row.lease_token else BEGINS
+        return words_about_worker(row, now)
     if row.state == State.LOOKED and not row.is_read:
         return f"{UNCHANGED} Read the feeds to see which posts would be new: that nothing comes twice."
     return SAID.get(State(row.state), UNCHANGED)

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from common.db.leases import RELEASED
+from common.db.leases import handed_on
 from common.refused import Refused
 from common.text import one_line, shortened
 from feedletter_site.arrivals.report import READING
@@ -110,6 +110,4 @@ def _locked(arrival: Arrival, *states: State) -> Arrival:
 
 
 def _begin(row: Arrival, now: datetime, **values: object) -> None:
-    """A lease that is over says since when it waits for a worker."""
-    free = {**RELEASED, "lease_until": now}
-    Arrival.objects.filter(pk=row.pk).update(**free, **values, done=0, trouble="")
+    Arrival.objects.filter(pk=row.pk).update(**handed_on(now), **values, done=0, trouble="")

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from common.clock import utcnow
-from common.db.leases import RELEASED, held, held_by, lease, unleased
+from common.db.leases import handed_on, held, held_by, lease, unleased
 from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import one_line, shortened, without_controls
@@ -87,7 +87,7 @@ def _work(row: Arrival, left: TimeBudget) -> None:
         if not _record(row, batch):
             return
         if left.is_spent and row.done < row.parts:
-            held_by(row).update(**RELEASED)
+            held_by(row).update(**handed_on(utcnow()))
             return
     _finish(row, State.DONE if doing is Doing.TAKE else State.LOOKED)
 

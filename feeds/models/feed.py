@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from common.db.leases import unleased
 from common.secrets import SecretsField
 from feeds.models.tag import Tag
 from feeds.rules.finality import Timing
@@ -44,7 +45,7 @@ class FeedQuerySet(models.QuerySet["Feed"]):
                 return self.filter(status=word)
 
     def unleased(self, now: datetime) -> Self:
-        return self.filter(Q(lease_token=None) | Q(lease_until__lt=now))
+        return self.filter(unleased(now))
 
     def later(self, now: datetime) -> Self:
         """Feeds that could be read sooner than they will be: they are not backing off from failures."""

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from common.db.leases import RELEASED, lease
+from common.db.leases import RELEASED, lease, unleased
 from feeds.credentials import headers_for
 from feeds.models import Feed, FeedDocument, Host
 from feeds.models.feed import FeedQuerySet
@@ -59,10 +59,9 @@ def claim_hosts(
     missing = set(wanted).difference(Host.objects.filter(name__in=wanted).values_list("name", flat=True))
     if missing:
         Host.objects.bulk_create([Host(name=name) for name in sorted(missing)], ignore_conflicts=True)
-    free = Q(lease_token=None) | Q(lease_until__lt=now)
     rested = Q(free_at=None) | Q(free_at__lte=now + PATIENCE) if heed_rests else Q()
     with transaction.atomic():
-        found = Host.objects.filter(free, rested, name__in=list(wanted)).order_by("pk")
+        found = Host.objects.filter(unleased(now), rested, name__in=list(wanted)).order_by("pk")
         hosts = list(found.select_for_update(skip_locked=True))
         Host.objects.filter(pk__in=[host.pk for host in hosts]).update(
             lease_token=token, lease_until=now + FEED_LEASE

@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from common.db.leases import unleased
 from reader.models.entry import Entry
 from reader.models.reader import Reader
 
@@ -14,8 +15,7 @@ from reader.models.reader import Reader
 class CompositionQuerySet(models.QuerySet["Composition"]):
     def due(self, now: datetime) -> Self:
         """Those that are to be sent, or looked up."""
-        free = Q(lease_token=None) | Q(lease_until__lt=now)
-        return self.filter(free, due_at__lte=now)
+        return self.filter(unleased(now), due_at__lte=now)
 
 
 class Composition(models.Model):

@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from common.clock import utcnow
 from common.text import shortened
 from subscriptions.admin.list_import_panels import understood
 from subscriptions.lists.uploads import explain, first_lines
@@ -86,5 +87,5 @@ class ColumnsForm(forms.Form):
 
 def explain_columns(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
     """The action that keeps the answers; then the file is looked at anew."""
-    explain(list_import=ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates)
+    explain(list_import=ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates, now=utcnow())
     return "Thank you. The file is looked at again; nothing is changed before your word."

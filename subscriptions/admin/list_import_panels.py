@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin.html import ago, facts, html_table, link_to, paragraph, when
-from common.admin.work_progress import BEGINS, LONG_WAIT, NOT_ALIVE, work_progress
+from common.admin.work_progress import words_about_worker, work_progress
 from common.clock import utcnow
 from common.text import counted, shortened
 from subscriptions.lists.uploads import State, terms_of
@@ -39,7 +39,7 @@ def how_far(row: ListImport) -> SafeString:
 def sentence_about_state(row: ListImport, now: datetime) -> str:
     """A sentence under the bar."""
     if row.state in (State.CHECKING, State.IMPORTING):
-        return pace(row, now)
+        return words_about_worker(row, now) or pace(row, now)
     said = {
         State.UPLOADING: "The upload did not come to its end. Stop it, and choose the file again.",
         State.CHECKED: UNCHANGED,
@@ -68,12 +68,8 @@ def understood(row: ListImport) -> Heading:
 
 
 def pace(row: ListImport, now: datetime) -> str:
-    since = row.begun_at if row.state == State.IMPORTING else row.created_at
-    seconds = (now - since).total_seconds() if since else 0
-    if not row.lines:
-        return NOT_ALIVE if seconds > LONG_WAIT.total_seconds() else BEGINS
-    if row.lease_until and row.lease_until < now:
-        return NOT_ALIVE
+    """How fast a worker reads it, and how long that takes; empty in the first seconds."""
+    seconds = (now - row.reading_since).total_seconds() if row.reading_since else 0
     if seconds < 3 or not row.position:
         return ""
     left = timedelta(seconds=seconds * (row.size - row.position) / row.position)

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q
 
-from common.db.leases import RELEASED
+from common.db.leases import handed_on
 from common.refused import Refused
 from common.text import one_line, shortened
 from subscriptions.lists.csv_lines import Head, read_head, records
@@ -153,11 +153,11 @@ def begin_import(*, list_import: ListImport, now: datetime) -> None:
         raise NotPossible(f"“{row.file_name}” is {row.get_state_display()}.")
     RefusedLine.objects.filter(list_import=row).delete()
     fresh = {**FROM_THE_START, "state": State.IMPORTING, "begun_at": now, "trouble": ""}
-    ListImport.objects.filter(pk=row.pk).update(**RELEASED, **fresh)
+    ListImport.objects.filter(pk=row.pk).update(**handed_on(now), **fresh)
 
 
 @transaction.atomic
-def explain(*, list_import: ListImport, meanings: Mapping[str, str], dates: str) -> None:
+def explain(*, list_import: ListImport, meanings: Mapping[str, str], dates: str, now: datetime) -> None:
     """Keeps what a person said of the columns, so that the file is looked at anew.
 
     Raises NotPossible, and ValidationError where those columns make no list.
@@ -167,7 +167,8 @@ def explain(*, list_import: ListImport, meanings: Mapping[str, str], dates: str)
         raise NotPossible(f"“{row.file_name}” is {row.get_state_display()}.")
     row.meanings, row.dates = dict(meanings), dates
     heading_of(Head(tuple(row.names), ""), terms_of(row))
-    row.state, row.lease_token, row.lease_until = State.CHECKING, None, None
+    row.state, row.position, row.lines = State.CHECKING, 0, 0
+    row.lease_token, row.lease_until = None, now
     row.save()
 
 

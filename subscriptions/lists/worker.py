@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 from common.clock import utcnow
 from common.db.bulk import insert_rows
 from common.db.filled_tables import tend
-from common.db.leases import RELEASED, held, held_by, lease, unleased
+from common.db.leases import handed_on, held, held_by, lease, unleased
 from common.passes import TimeBudget
 from common.text import one_line, shortened
 from subscriptions.lists.csv_lines import read_head, records
@@ -68,6 +68,8 @@ def claim_import(*, now: datetime) -> ListImport | None:
         RefusedLine.objects.filter(list_import=row).delete()
         for field, value in FROM_THE_START.items():
             setattr(row, field, value)
+    if not row.position:
+        row.reading_since = now
     row.save()
     return row
 
@@ -139,7 +141,7 @@ def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms,
             done = import_batch(row.subscribable, batch, terms=terms, now=utcnow())
             _record(row, batch, done, place)
         if left.is_spent:
-            held_by(row).update(**RELEASED)
+            held_by(row).update(**handed_on(utcnow()))
             return
     _finish(row, State.DONE)
     tend(Destination, Subscription, rows=row.added + row.updated)

@@ -35,6 +35,8 @@ class ListImport(models.Model):
     state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
     trouble = models.TextField(blank=True, default="")
     created_at = models.DateTimeField("uploaded", default=timezone.now)
+    # Since when a worker reads it from its first line: what the pace is counted from.
+    reading_since = models.DateTimeField(null=True, blank=True, editable=False)
     begun_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     names = models.JSONField(default=list)

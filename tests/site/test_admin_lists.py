@@ -12,8 +12,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from common.clock import utcnow
 from subscriptions.admin import list_pages
-from subscriptions.lists.worker import work_off_imports
+from subscriptions.admin.list_import_panels import sentence_about_state
+from subscriptions.lists.worker import claim_import, work_off_imports
 from subscriptions.models import Consent, ListImport, Notice, Subscription
 from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory
 
@@ -128,6 +130,33 @@ def test_the_page_asks_again_while_a_worker_is_at_it_and_says_when_none_is(admin
     assert "It begins in a moment." in admin_client.get(address).content.decode()
     ListImport.objects.update(created_at=row.created_at - timedelta(minutes=5))
     assert "No worker has looked at it" in admin_client.get(address).content.decode()
+
+
+def test_a_list_that_waited_long_for_a_person_begins_in_a_moment(admin_client: Client) -> None:
+    choose(admin_client, "email,Désabonné\na@example.org,oui\n")
+    work()
+    ListImport.objects.update(created_at=utcnow() - timedelta(days=3))
+    row = ListImport.objects.get()
+    meanings = {"with-column-0": "email", "with-column-1": "ignore", "with-dates": ""}
+    act(admin_client, row, "columns", **meanings, confirmed="yes")
+    assert "It begins in a moment." in page(admin_client, row)
+    work()
+    act(admin_client, row, "run")
+    row.refresh_from_db()
+    assert row.state == "importing"
+    assert "It begins in a moment." in page(admin_client, row)
+    ListImport.objects.update(lease_until=utcnow() - timedelta(minutes=5))
+    assert "No worker has looked at it" in page(admin_client, row)
+
+
+def test_the_pace_counts_no_time_that_the_list_waited(admin_client: Client) -> None:
+    choose(admin_client, "email\na@example.org\n")
+    ListImport.objects.update(created_at=utcnow() - timedelta(days=3))
+    row = claim_import(now=utcnow())
+    assert row is not None
+    now = row.reading_since + timedelta(seconds=10)
+    row.lines, row.position = 5_000, row.size // 2
+    assert sentence_about_state(row, now).startswith("500 lines a second, about 10 seconds left")
 
 
 def test_stopping_says_first_what_is_lost(admin_client: Client) -> None:
