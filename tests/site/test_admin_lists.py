@@ -154,6 +154,7 @@ def test_the_pace_counts_no_time_that_the_list_waited(admin_client: Client) -> N
     ListImport.objects.update(created_at=utcnow() - timedelta(days=3))
     row = claim_import(now=utcnow())
     assert row is not None
+    assert row.reading_since is not None
     now = row.reading_since + timedelta(seconds=10)
     row.lines, row.position = 5_000, row.size // 2
     assert sentence_about_state(row, now).startswith("500 lines a second, about 10 seconds left")
