@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from hypothesis import given
@@ -13,14 +14,23 @@ from hypothesis import strategies as st
 
 from chat.commands.definitions import commands
 from chat.rules.signatures import is_signed
-from feedletter_site.demo.answer import ApiRequest
+from feedletter_site.demo.answer import ApiAnswer, ApiRequest
 from feedletter_site.demo.discord import interactions as ours
 from feedletter_site.demo.discord.api import DiscordApi
 from feedletter_site.demo.discord.interactions import EXPIRED, UNKNOWN_WEBHOOK, Interactions, NoAnswer
-from feedletter_site.demo.discord.limits import COMMAND
+from feedletter_site.demo.discord.limits import (
+    AUTOCOMPLETE,
+    BUTTON,
+    COMMAND,
+    COMPONENT,
+    INPUT,
+    MENU,
+    MODAL,
+    ROW,
+)
 from feedletter_site.demo.discord.markup import drawn
 from feedletter_site.demo.discord.pages import DiscordPages
-from feedletter_site.demo.discord.places import CHANNEL, CHANNELS, DISCORD, GUILD, GUILD_NAME
+from feedletter_site.demo.discord.places import API, CHANNEL, CHANNELS, DISCORD, GUILD, GUILD_NAME
 from feedletter_site.demo.discord.portal import Portal
 from feedletter_site.demo.discord.typed import BadLine, read_line, suggestions
 from feedletter_site.demo.timeline import Timeline
@@ -174,9 +184,13 @@ def test_markup_is_drawn() -> None:
 
 
 @pytest.fixture
-def pages(tmp_path: Path) -> DiscordPages:
+def program() -> Program:
+    return Program(type=4, data={**MESSAGE, "content": "<b>no</b> **yes**"})
+
+
+@pytest.fixture
+def pages(program: Program, tmp_path: Path) -> DiscordPages:
     """With the bot on the server."""
-    program = Program(type=4, data={**MESSAGE, "content": "<b>no</b> **yes**"})
     portal = Portal(program.interactions, folder=tmp_path)
     portal.known.commands[f"/applications/{OURS.id}/commands"] = commands()
     portal.install(GUILD, GUILD_NAME)
@@ -238,3 +252,121 @@ def test_before_the_bot_is_there_the_page_says_what_to_do(tmp_path: Path) -> Non
     assert 'id="line"' not in text(fresh)
     assert "Authorize" in text(fresh, f"/oauth2/authorize?client_id={OURS.id}")
     assert "no such application" in text(fresh, "/oauth2/authorize?client_id=1")
+
+
+def of_the_bot(pages: DiscordPages, method: str, place: str, body: Any = None) -> ApiAnswer:
+    headers = {"Authorization": f"Bot {OURS.bot_token}"}
+    return pages.api.answer(ApiRequest(method, f"{API}{place}", headers, json.dumps(body).encode()))
+
+
+def told(program: Program) -> Any:
+    """The kind of the last interaction, and what was done."""
+    asked = json.loads(program.asked[-1][0])
+    return asked["type"], asked["data"]
+
+
+def test_a_button_and_a_menu_are_pressed_where_they_stand(pages: DiscordPages, program: Program) -> None:
+    button = {"type": BUTTON, "custom_id": "v1:pause:1", "label": "Pause", "style": 1}
+    options = [{"label": word, "value": word} for word in ("daily", "weekly")]
+    menu = {"type": MENU, "custom_id": "v1:when:1", "options": options}
+    rows = [{"type": ROW, "components": [part]} for part in (button, menu)]
+    program.answer["data"] = {**MESSAGE, "components": rows}
+    posted(pages, "line=/feed list")
+    [name] = pages.interactions.exchanges
+    program.answer |= {"type": 7, "data": {**MESSAGE, "content": "Paused"}}
+    assert posted(pages, f"on={name}&press=v1:when:1&value=daily").location == HERE
+    assert told(program) == (
+        COMPONENT,
+        {"custom_id": "v1:when:1", "component_type": MENU, "values": ["daily"]},
+    )
+    assert "Paused" in text(pages)
+    kept = of_the_bot(pages, "POST", f"/channels/{CHANNEL}/messages", {**MESSAGE, "flags": 0})
+    number = kept.said["id"]
+    of_the_bot(
+        pages, "PATCH", f"/channels/{CHANNEL}/messages/{number}", {**MESSAGE, "components": rows, "flags": 0}
+    )
+    assert posted(pages, f"on={number}&press=v1:pause:1").location == HERE
+    assert told(program) == (COMPONENT, {"custom_id": "v1:pause:1", "component_type": BUTTON})
+    post = pages.api.timeline.find(DISCORD, number)
+    assert post is not None
+    assert (post.body or {})["content"] == "Paused"
+
+
+def test_a_form_opens_and_is_sent_once(pages: DiscordPages, program: Program) -> None:
+    line = {"type": INPUT, "custom_id": "title", "label": "Title", "max_length": 100, "value": "Bees"}
+    form = {"custom_id": "v1:edit:1", "title": "Edit", "components": [{"type": ROW, "components": [line]}]}
+    program.answer = {"type": 9, "data": form}
+    opened = posted(pages, "line=/feed list").location
+    assert opened.startswith(f"{HERE}?form=")
+    assert 'value="Bees"' in text(pages, opened)
+    program.answer = {"type": 4, "data": {**MESSAGE, "content": "Saved"}}
+    token = opened.partition("form=")[2]
+    assert posted(pages, f"form={token}&title=Wasps").location == HERE
+    kind, data = told(program)
+    assert (kind, data["components"][0]["components"][0]["value"]) == (MODAL, "Wasps")
+    assert posted(pages, "form=gone&title=x").status == 400
+
+
+def test_choices_are_the_commands_and_then_the_applications(pages: DiscordPages, program: Program) -> None:
+    def choices(line: str) -> list[str]:
+        return [
+            one["label"] for one in json.loads(text(pages, f"{HERE}suggestions?{urlencode({'line': line})}"))
+        ]
+
+    assert "/feed add" in choices("/feed a")
+    program.answer = {"type": 8, "data": {"choices": [{"name": "1 · Bees", "value": "1"}]}}
+    assert choices("/feed why feed:be") == ["1 · Bees"]
+    assert told(program)[0] == AUTOCOMPLETE
+    program.answer = {"type": 4, "data": MESSAGE}
+    assert choices("/feed why feed:be") == []
+
+
+def test_who_follows_the_invitation_adds_the_bot_once(tmp_path: Path) -> None:
+    portal = Portal(Program().interactions)
+    fresh = DiscordPages(DiscordApi(Timeline(tmp_path, lambda: NOW), portal))
+    assert of_the_bot(fresh, "GET", f"/channels/{CHANNEL}").status == 403
+    url = f"/oauth2/authorize?client_id={OURS.id}"
+    for _ in range(2):
+        answer = fresh.answer(ApiRequest("POST", url))
+        assert answer is not None
+        assert answer.location == f"/discord/{CHANNELS[NEWS]}/"
+    assert portal.known.guilds == {GUILD: GUILD_NAME}
+    assert len(fresh.api.timeline.posts(DISCORD)) == 1
+
+
+def test_links_of_discord_lead_to_its_pages(pages: DiscordPages) -> None:
+    answer = pages.answer(ApiRequest("GET", f"/channels/{GUILD}/{CHANNEL}/77"))
+    assert answer is not None
+    assert answer.location == f"{HERE}#77"
+    assert "{" in text(pages, "/discord/assets/channel.css")
+    assert pages.answer(ApiRequest("GET", "/discord/assets/../api.py")) is None
+
+
+def test_the_bot_reads_and_changes_what_it_may(pages: DiscordPages) -> None:
+    channel = f"/channels/{CHANNEL}"
+    made = of_the_bot(pages, "POST", f"{channel}/messages", {**MESSAGE, "flags": 0})
+    number = made.said["id"]
+    for method, place, status, holds in (
+        ("GET", "/users/@me", 200, OURS.id),
+        ("GET", channel, 200, number),
+        ("GET", f"{channel}/messages", 200, number),
+        ("GET", f"{channel}/messages/{number}", 200, "Hello"),
+        ("PUT", channel, 404, ""),
+        ("GET", "/channels/5", 404, "Unknown Channel"),
+        ("GET", f"{channel}/messages/5", 404, "Unknown Message"),
+        ("PATCH", f"{channel}/messages/{number}", 400, "allowed_mentions"),
+        ("POST", f"{channel}/messages", 400, "allowed_mentions"),
+    ):
+        answer = of_the_bot(pages, method, place, {"content": "to @everyone"})
+        assert (answer.status, holds in json.dumps(answer.said)) == (status, True), (method, place)
+    twice = [{**MESSAGE, "flags": 0, "nonce": nonce, "enforce_nonce": True} for nonce in ("a", "b")]
+    assert len({str(of_the_bot(pages, "POST", f"{channel}/messages", body).said) for body in twice}) == 2
+
+
+def test_what_an_application_says_later_goes_by_its_token(pages: DiscordPages, program: Program) -> None:
+    program.answer = {"type": 5, "data": {"flags": 64}}
+    posted(pages, "line=/feed list")
+    [token] = pages.interactions.exchanges
+    place = f"/webhooks/{OURS.id}/{token}/messages/@original"
+    assert of_the_bot(pages, "PATCH", place, {**MESSAGE, "content": "At last"}).status == 200
+    assert "At last" in text(pages)
