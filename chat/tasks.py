@@ -3,7 +3,7 @@ from celery import shared_task
 from chat.alerts.decisions import apply_decisions
 from chat.alerts.post import ask_after_guilds, tell
 from chat.guilds.account import renew_token
-from chat.guilds.feeds import forget_old
+from chat.guilds.feeds import forget_old, give_over
 from chat.guilds.first_posts import post_first
 from chat.guilds.quota import keep_quotas
 from chat.interactions.work import answer_due, forget_interactions
@@ -24,6 +24,7 @@ def notify() -> None:
     keep_quotas(now=utcnow())
     tell(now=utcnow())
     apply_decisions(now=utcnow())
+    give_over(now=utcnow())
 
 
 @shared_task(name="chat.tidy")

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from chat.discord.api import KIND
@@ -204,7 +204,10 @@ def remove_feed(one: GuildFeed, *, now: datetime) -> bool:
         leave(subscription=subscription, now=now)
     shared = BotFeed.objects.select_for_update(no_key=True).filter(feed=one.feed, is_operators=False).first()
     if shared is not None and not GuildFeed.objects.present().filter(feed=one.feed).exists():
-        alter_feed(feed=one.feed, status=Feed.Status.STOPPED)
+        # Who follows it waits for our lock, or is seen.
+        Feed.objects.select_for_update().get(pk=one.feed_id)
+        if not wanted_by_others().filter(pk=one.feed_id).exists():
+            alter_feed(feed=one.feed, status=Feed.Status.STOPPED)
         BotFeed.objects.filter(pk=shared.pk, unused_since=None).update(unused_since=now)
     return True
 
@@ -265,6 +268,28 @@ def suggestions(guild_id: int, typed: str) -> list[tuple[str, str]]:
     return [(f"{number} · {title}", str(number)) for number, title in pairs]
 
 
+def wanted_by_others() -> "QuerySet[Feed]":
+    """Feeds that a newsletter of the operator's takes, or that people read here."""
+    newsletters = Subscribable.objects.filter(feeds=OuterRef("pk"), guild_feed=None)
+    return Feed.objects.filter(Q(read_by__gt=0) | Exists(newsletters))
+
+
+def give_over(*, now: datetime) -> int:
+    """Feeds that the last server has left and others want are theirs, and are read on. Returns how many."""
+    left = BotFeed.objects.filter(unused_since__isnull=False, feed__in=wanted_by_others())
+    done = 0
+    for row in left.select_related("feed").order_by("pk"):
+        with transaction.atomic():
+            locked_settings()
+            if not row.feed.subscribables.filter(guild_feed=None).exists():
+                # For those who read it here it brings no letters.
+                drop_feed(feed=row.feed, force=True, now=now)
+            Feed.objects.filter(pk=row.feed_id, status=Feed.Status.STOPPED).update(status=Feed.Status.ACTIVE)
+            BotFeed.objects.filter(pk=row.pk).delete()
+            done += 1
+    return done
+
+
 def forget_old(*, now: datetime) -> int:
     """Drops what was removed a month ago, feeds that nobody uses with it. Returns how many rows."""
     done, before = 0, now - KEPT_AFTER_REMOVAL
@@ -274,10 +299,7 @@ def forget_old(*, now: datetime) -> int:
         drop_subscribable(subscribable=one.subscribable, force=True, now=now)
         done += 1
     for row in BotFeed.objects.filter(unused_since__lt=before).select_related("feed").order_by("pk")[:200]:
-        if row.feed.subscribables.exists():
-            # A newsletter of the operator's has it by now: it is theirs.
-            BotFeed.objects.filter(pk=row.pk).delete()
-            continue
-        drop_feed(feed=row.feed, force=True, now=now)
-        done += 1
+        if not wanted_by_others().filter(pk=row.feed_id).exists():
+            drop_feed(feed=row.feed, force=True, now=now)
+            done += 1
     return done

@@ -1,0 +1,107 @@
+"""What became of a feed's posts in a server, as `/feed why` says it."""
+
+from typing import Any
+
+import pytest
+
+from chat.commands.feeds import fate_words
+from chat.guilds.history import latest_fates
+from chat.models import Guild, GuildFeed
+from delivery.models import Delivery
+from feeds.models import Item
+from tests.factories import (
+    NOW,
+    BridgeFactory,
+    DeliveryFactory,
+    FeedFactory,
+    FinalItemFactory,
+    IssueFactory,
+    IssueItemFactory,
+    ItemFactory,
+)
+from tests.servers.services.discord_client import DiscordClient
+
+pytestmark = pytest.mark.django_db
+MOMENT = f"<t:{int(NOW.timestamp())}:R>"
+
+
+@pytest.fixture
+def one() -> GuildFeed:
+    return a_guild_feed(701)
+
+
+def a_guild_feed(guild: int) -> GuildFeed:
+    return GuildFeed.objects.create(
+        guild=Guild.objects.create(pk=guild),
+        number=1,
+        subscribable=BridgeFactory(channel="discord_bot", title="Bees"),
+        feed=FeedFactory(),
+        channel_id=5,
+        added_by=1,
+        interaction_id=guild,
+    )
+
+
+def said(one: GuildFeed) -> str:
+    (fate,) = latest_fates(one, now=NOW)
+    return fate_words(fate)
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"state": "sent", "sent_at": NOW, "remote_id": "1/1"}, f"posted {MOMENT}"),
+        ({"state": "stored", "sent_at": NOW}, f"posted {MOMENT}"),
+        (
+            {"state": "failed", "last_error": "403: Missing Access"},
+            "failed. Discord said: 403\\: Missing Access",
+        ),
+        ({"state": "cancelled", "last_error": "The feed was removed."}, "not posted: The feed was removed."),
+        ({"state": "queued"}, f"waits until {MOMENT}"),
+    ],
+)
+def test_what_stands_in_the_ledger_is_said(one: GuildFeed, facts: dict[str, Any], words: str) -> None:
+    item = ItemFactory(feed=one.feed, state="cleared")
+    issue = IssueFactory(subscribable=one.subscribable)
+    IssueItemFactory(issue=issue, item=item)
+    DeliveryFactory(issue=issue, **facts)
+    assert said(one) == words
+
+
+def test_one_that_is_on_its_way_says_so(one: GuildFeed) -> None:
+    item = ItemFactory(feed=one.feed, state="cleared")
+    issue = IssueFactory(subscribable=one.subscribable)
+    IssueItemFactory(issue=issue, item=item)
+    token = "9b2b6a1e-0d5c-4c5b-8f0e-3d5f7c1f2a11"
+    DeliveryFactory(issue=issue, state=Delivery.State.SENDING, lease_token=token, lease_until=NOW)
+    assert said(one) == "is being posted"
+
+
+def test_a_post_that_is_nowhere_yet_says_what_it_waits_for(one: GuildFeed) -> None:
+    item = ItemFactory(feed=one.feed)
+    assert said(one) == "is new, and waits until it has settled"
+    Item.objects.filter(pk=item.pk).update(held_at=NOW)
+    assert said(one) == "waits for your decision"
+
+
+def test_a_post_that_was_there_before_says_so_in_the_feeds_words_alone(one: GuildFeed) -> None:
+    item = ItemFactory(feed=one.feed, state="excluded", reason="older than a month")
+    assert said(one) == "not posted: older than a month"
+    # A reason of a post that was taken in names newsletters, which may be other servers'.
+    Item.objects.filter(pk=item.pk).update(state="cleared", reason="left out by The Secret Weekly")
+    assert said(one) == "not posted: it was there before"
+
+
+def test_another_servers_posts_say_nothing_here(one: GuildFeed) -> None:
+    other = a_guild_feed(702)
+    issue = IssueFactory(subscribable=other.subscribable)
+    IssueItemFactory(issue=issue, item=FinalItemFactory(feed=one.feed, state="cleared"))
+    DeliveryFactory(issue=issue, state="sent", sent_at=NOW, remote_id="1/1")
+    assert said(one) == "not posted: it was there before"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_feed_without_posts_says_so(ada: DiscordClient, one: GuildFeed) -> None:
+    ada.guild = str(one.guild_id)
+    ada.command("feed why", feed="1")
+    assert "has brought no posts yet" in ada.said
