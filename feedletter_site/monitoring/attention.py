@@ -163,7 +163,7 @@ def objects_in_trouble(user: Any) -> list[Alert]:
         (Bounce.objects.filter(held=True), "bounce is held for you", {"held__exact": "1"}),
         (failed, "delivery failed this week", {"state__exact": "failed"}),
         (Assignable.objects.filter(failures__gt=0), "collection cannot be completed", {}),
-        (written.filter(failures__gt=0), "letter of your own does not go out", {"state": "scheduled"}),
+        (written.filter(failures__gt=0), "letter of your own cannot go out", {"state": "scheduled"}),
         (Lane.objects.filter(stuck), "lane is paused or cannot send", {}),
         (Webhook.objects.filter(deaf), "webhook is not reached", {}),
         (untold, "call of a webhook failed this week", {"state__exact": "failed"}),

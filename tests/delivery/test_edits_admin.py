@@ -11,7 +11,7 @@ from common.admin.html import object_url
 from delivery.issues.complete import complete_due
 from delivery.models import Delivery, Issue
 from feeds.models import Item
-from subscriptions.models import Assignable
+from subscriptions.models import Assignable, Subscribable
 from tests.delivery.collecting import MIDNIGHT, a_newsletter, collect, open_collection
 from tests.factories import ItemFactory
 
@@ -90,6 +90,51 @@ def test_sending_now_says_first_to_how_many_and_leads_to_the_issue(admin_client:
     assert Delivery.objects.count() == 2
     assert "How far it is" in shown
     assert "Not saved: it has gone out" in act(admin_client, collection, "undo")
+
+
+def test_sending_now_says_what_will_be_different(admin_client: Client) -> None:
+    collection, _ = a_collection()
+    assert "go out at its usual time" in act(admin_client, collection, "send_now")
+    Subscribable.objects.update(sending_paused_at=MIDNIGHT)
+    assert "its letters wait until that ends" in act(admin_client, collection, "send_now")
+    assert "It waits: the newsletter is paused." in act(admin_client, collection, "send_now", confirmed="1")
+
+
+def test_one_that_cannot_be_made_says_why_and_stays(admin_client: Client) -> None:
+    collection, _ = a_collection()
+    Subscribable.objects.update(template="that was deleted")
+    shown = act(admin_client, collection, "send_now", confirmed="1")
+    assert "It could not be made yet, and is tried again by itself." in shown
+    assert Assignable.objects.filter(pk=collection.pk).exists()
+
+
+def test_what_has_gone_out_meanwhile_is_not_changed(admin_client: Client) -> None:
+    collection, (first, _) = a_collection()
+    complete_due(clock=lambda: MIDNIGHT)
+    place = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
+    shown = admin_client.post(place, {"do": "out", "post": first.pk}, follow=True).content.decode()
+    assert "Not saved: it has gone out" in shown
+    assert admin_client.get(place).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["issue", "settling"])
+def test_what_is_not_there_is_not_edited(admin_client: Client, name: str) -> None:
+    place = reverse(f"admin:delivery_{name}_edit", args=[404])
+    assert admin_client.post(place, {"do": "out"}).status_code == 404
+
+
+def test_only_what_there_is_to_do_is_done_and_a_look_leads_back(admin_client: Client) -> None:
+    collection, _ = a_collection()
+    place = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
+    assert admin_client.post(place, {"do": "dance"}).status_code == 405
+    assert admin_client.get(place).headers["Location"] == object_url(collection)
+
+
+def test_a_test_needs_an_address_of_whoever_asks(admin_client: Client) -> None:
+    User.objects.update(email="")
+    collection, _ = a_collection()
+    act(admin_client, collection, "test")
+    assert not Delivery.objects.exists()
 
 
 def test_one_that_waits_says_so_and_goes_by_itself_again(admin_client: Client) -> None:

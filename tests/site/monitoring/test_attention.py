@@ -1,0 +1,118 @@
+"""What needs a person: a few by name, how much there is more, and nothing while all is well."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from common.clock import utcnow
+from delivery.models import LaneDomain
+from feedletter_site.monitoring import attention
+from feedletter_site.monitoring.attention import ALERTS_SHOWN, OVERDUE
+from tests.factories import (
+    AssignableFactory,
+    DeliveryFactory,
+    FeedFactory,
+    IssueFactory,
+    LaneFactory,
+    SubscribableFactory,
+    WrittenLetterFactory,
+)
+
+pytestmark = pytest.mark.django_db
+LONG_AGO = utcnow() - timedelta(days=30)
+MANY = ALERTS_SHOWN + 2
+
+
+def said(alerts: list[attention.Alert]) -> list[str]:
+    return [alert.sentence for alert in alerts]
+
+
+def test_of_many_paused_newsletters_some_are_named_and_the_rest_is_a_list() -> None:
+    SubscribableFactory.create_batch(ALERTS_SHOWN, sending_paused_at=LONG_AGO)
+    assert len(attention.paused_newsletters()) == ALERTS_SHOWN
+    SubscribableFactory.create_batch(2, sending_paused_at=LONG_AGO)
+    *named, rest = said(attention.paused_newsletters())
+    assert (len(named), rest) == (ALERTS_SHOWN, "More newsletters are paused.")
+
+
+def test_of_many_paused_issues_some_are_named_and_the_rest_is_a_list() -> None:
+    for issue in IssueFactory.create_batch(MANY, paused_at=LONG_AGO, paused_reason="too many complaints"):
+        DeliveryFactory(issue=issue)
+    *named, rest = said(attention.paused_issues())
+    assert (len(named), rest) == (ALERTS_SHOWN, "More issues are paused.")
+    assert all("1 letter waits. Too many complaints" in words for words in named)
+
+
+def test_letters_are_counted_so_far_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention, "COUNTED_TO", 2)
+    issue = IssueFactory()
+    DeliveryFactory.create_batch(2, issue=issue)
+    assert attention.held_letters(attention.Q(issue=issue)) == "2 letters wait"
+    DeliveryFactory(issue=issue)
+    assert attention.held_letters(attention.Q(issue=issue)) == "more than 2 letters wait"
+
+
+def test_work_that_no_worker_does_is_said_after_a_while() -> None:
+    feed = FeedFactory(next_poll_at=utcnow() - OVERDUE + timedelta(minutes=1))
+    assert attention.stalled() == []
+    type(feed).objects.update(next_poll_at=utcnow() - OVERDUE - timedelta(minutes=1))
+    (words,) = said(attention.stalled())
+    assert "Is a worker running?" in words
+
+
+@pytest.mark.parametrize(
+    ("make", "one", "two"),
+    [
+        (
+            lambda: DeliveryFactory(state="held", held_for="answer"),
+            "1 delivery is held for you.",
+            "2 deliveries are held for you.",
+        ),
+        (
+            lambda: WrittenLetterFactory(send_at=LONG_AGO, failures=1),
+            "1 letter of your own cannot go out.",
+            "2 letters of your own cannot go out.",
+        ),
+        (
+            lambda: AssignableFactory(failures=1),
+            "1 collection cannot be completed.",
+            "2 collections cannot be completed.",
+        ),
+    ],
+)
+def test_trouble_is_counted_in_whole_sentences(admin_user: User, make: Any, one: str, two: str) -> None:
+    make()
+    assert said(attention.objects_in_trouble(admin_user)) == [one]
+    make()
+    assert said(attention.objects_in_trouble(admin_user)) == [two]
+
+
+def test_domains_to_which_nothing_goes_are_named_and_counted() -> None:
+    lane = LaneFactory()
+    rests = {"refused_since": LONG_AGO, "free_at": utcnow() + timedelta(hours=1), "last_error": "421 Later"}
+    LaneDomain.objects.create(lane=lane, domain="a.example", **rests)
+    LaneDomain.objects.create(lane=lane, domain="b.example", paused=True, paused_reason="By hand")
+    LaneDomain.objects.create(lane=lane, domain="c.example")
+    assert said(attention.paused_domains()) == [
+        "Letters to a.example wait: 421 Later",
+        "Letters to b.example are paused: By hand",
+    ]
+    LaneDomain.objects.bulk_create(
+        LaneDomain(lane=lane, domain=f"{number}.example", paused=True) for number in range(ALERTS_SHOWN)
+    )
+    assert said(attention.paused_domains())[-1] == "So are those to 2 more domains."
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("mailbox:", ["Letters are kept in the mailbox here, not sent."]),
+        ("", ["No letter can go out."]),
+        ("smtp://mail.example", []),
+    ],
+)
+def test_where_letters_go_is_said_unless_they_are_sent(settings: Any, url: str, words: list[str]) -> None:
+    settings.EMAIL_URL = url
+    assert said(attention.mail()) == words
