@@ -1,12 +1,16 @@
 """Finding feeds, following them, and what strangers' addresses may not do."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
 from django.db import connection
 
+from common.refused import Refused
 from feeds.models import Feed
+from reader.channels.channels import NoSuchChannel
 from reader.channels.follows import follow_feed
+from reader.channels.mutes import mute
 from reader.entries.place import place_due
 from reader.models import Channel, Entry, Follow, Place, Reader
 from tests.factories import FeedFactory
@@ -15,6 +19,7 @@ from tests.races import beside
 from tests.reader.client import MicrosubClient
 
 PAGE = '<!doctype html><title>A page</title><link rel="alternate" type="application/rss+xml" href="{}">'
+SITE = "https://blog.example.org/"
 pytestmark = pytest.mark.django_db
 
 
@@ -106,6 +111,90 @@ class TestLooking:
             assert answer["items"][0]["name"] == "Post 0"
         assert not Feed.objects.exists()
         assert not Entry.objects.exists()
+
+
+@pytest.fixture
+def known(blog: Blog, bob: Reader) -> Blog:
+    """A blog that Bob has followed already, so that its last document is kept."""
+    blog.show("b", "a", link=SITE)
+    blog.watch()
+    follow_feed(channel=bob.channels.get(uid="home"), feed=blog.feed, clock=lambda: at(-1))
+    blog.read(0)
+    place_due(clock=lambda: at(1))
+    return blog
+
+
+def hidden_in(channel: Channel) -> list[str]:
+    return list(Place.objects.filter(channel=channel).order_by("pk").values_list("hidden", flat=True))
+
+
+class TestWhatAFeedHoldsAlready:
+    def test_it_stands_there_at_once(self, known: Blog, home: Channel) -> None:
+        follow_feed(channel=home, feed=known.feed, clock=lambda: at(2))
+        assert hidden_in(home) == [Place.Hidden.SEEN] * 2
+
+    @pytest.mark.parametrize(("is_block", "there"), [(False, [Place.Hidden.MUTED] * 2), (True, [])])
+    def test_it_shows_nothing_of_who_is_not_wanted(
+        self, known: Blog, home: Channel, is_block: bool, there: list[str]
+    ) -> None:
+        mute(reader=home.reader, channel=home, url=SITE, now=at(1), is_block=is_block)
+        follow_feed(channel=home, feed=known.feed, clock=lambda: at(2))
+        assert hidden_in(home) == there
+
+    def test_a_post_that_another_feed_has_brought_shows_once(self, known: Blog, home: Channel) -> None:
+        follow_feed(channel=home, feed=known.feed, clock=lambda: at(2))
+        other = Blog(known.server, "/other.xml")
+        other.show("c", "a", link=SITE)
+        other.watch()
+        follow_feed(channel=home.reader.channels.create(uid="x", name="X"), feed=other.feed)
+        other.read(3)
+        follow_feed(channel=home, feed=other.feed, clock=lambda: at(4))
+        copies = Place.objects.filter(channel=home, entry__feed=other.feed).order_by("entry__item__guid")
+        assert list(copies.values_list("hidden", flat=True)) == [Place.Hidden.DUPLICATE, Place.Hidden.SEEN]
+
+    def test_a_post_that_was_withdrawn_does_not_show(self, known: Blog, home: Channel) -> None:
+        Entry.objects.filter(item__guid="a").update(withdrawn_at=at(1))
+        follow_feed(channel=home, feed=known.feed, clock=lambda: at(2))
+        assert len(hidden_in(home)) == 1
+
+    def test_a_text_that_was_forgotten_is_there_again(self, known: Blog, home: Channel) -> None:
+        Place.objects.all().delete()
+        Entry.objects.update(jf2=None, text="")
+        follow_feed(channel=home, feed=known.feed, clock=lambda: at(2))
+        assert not Entry.objects.filter(jf2=None).exists()
+        assert len(hidden_in(home)) == 2
+
+    @pytest.mark.parametrize("times", [1, 9])
+    def test_a_reading_that_comes_between_is_no_hindrance(
+        self, known: Blog, home: Channel, times: int
+    ) -> None:
+        """The clock is asked between our look at the document and our lock."""
+        asked = 0
+
+        def clock() -> datetime:
+            nonlocal asked
+            asked += 1
+            if asked <= times:
+                known.show(f"new {asked}", "b", "a", link=SITE)
+                known.read(10 * asked)
+            return at(10 * asked)
+
+        assert follow_feed(channel=home, feed=known.feed, clock=clock).is_new
+        place_due(clock=lambda: at(200))
+        names = set(Place.objects.filter(channel=home).values_list("entry__item__guid", flat=True))
+        assert names == ({"new 1", "b", "a"} if times == 1 else {"new 3"})
+
+    def test_what_is_gone_meanwhile_is_refused_with_a_sentence(self, known: Blog, home: Channel) -> None:
+        def clock() -> datetime:
+            home.delete()
+            return at(2)
+
+        with pytest.raises(NoSuchChannel, match="no such channel"):
+            follow_feed(channel=Channel(pk=home.pk), feed=known.feed, clock=clock)
+        Follow.objects.all().delete()
+        Feed.objects.all().delete()
+        with pytest.raises(Refused, match="was removed this very moment"):
+            follow_feed(channel=home, feed=known.feed, clock=lambda: at(3))
 
 
 def test_following_and_placing_at_once_put_each_post_there_once(
