@@ -13,14 +13,29 @@ from django.urls import reverse
 
 from common.clock import utcnow
 from common.ports.events import EventKind
+from delivery.admin.webhooks.words import explained, next_step, outcome, said, webhook_state
 from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.dispatch import call_due
 from delivery.webhooks.outbox import call_of
 from tests.delivery.webhooks.listener import Receiver, a_webhook, receivers
-from tests.factories import FeedFactory, SubscribableFactory
+from tests.factories import NOW, FeedFactory, SubscribableFactory
 from tests.servers.feed_server import Reply
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("loopback_allowed")]
+STATES: list[tuple[dict[str, Any], str, str]] = [
+    ({}, "active", "It is called when something happens."),
+    ({"active": False}, "paused", "Paused: nothing is sent"),
+    ({"failures": 2, "failing_since": NOW, "free_at": NOW}, "failing", "It has taken nothing since"),
+    ({"disabled_at": NOW, "disabled_reason": "HTTP 410"}, "off", "said that it is gone (HTTP 410)"),
+]
+CALLS: list[tuple[dict[str, Any], str, str]] = [
+    ({}, "waits", "–"),
+    ({"attempts": 2, "status": 503}, "waits after 2 tries; next 2", "HTTP 503"),
+    ({"state": "sending"}, "is being sent", "–"),
+    ({"state": "sent", "attempts": 1, "status": 200}, "taken", "HTTP 200"),
+    ({"state": "sent", "attempts": 3}, "taken after 3 tries", "–"),
+    ({"state": "failed", "attempts": 1, "error": "No route"}, "given up after 1 try", "No route"),
+]
 BODY = '{"type":"subscription.left","data":{"subscriber":{"address":"<b>@example.org"}}}'
 
 
@@ -174,3 +189,18 @@ def test_only_who_may_change_webhooks_sees_what_they_do(client: Client, receiver
     assert client.get(reverse("admin:delivery_webhook_changelist")).status_code == 403
     assert client.get(reverse("admin:delivery_webhook_change", args=[webhook.pk])).status_code == 403
     assert client.get(reverse("admin:delivery_webhookcall_changelist")).status_code == 403
+
+
+@pytest.mark.parametrize(("facts", "state", "words"), STATES)
+def test_how_a_webhook_stands_is_said(facts: dict[str, Any], state: str, words: str) -> None:
+    webhook = Webhook(name="x", **facts)
+    assert webhook_state(webhook)[0] == state
+    assert words in explained(webhook)
+
+
+@pytest.mark.parametrize(("facts", "words", "answer"), CALLS)
+def test_how_a_call_stands_is_said(facts: dict[str, Any], words: str, answer: str) -> None:
+    call = WebhookCall(webhook=Webhook(), due_at=NOW, **facts)
+    assert outcome(call).startswith(words)
+    assert said(call) == answer
+    assert (next_step(call) == "–") == (call.state != "queued")

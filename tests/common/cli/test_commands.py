@@ -1,12 +1,12 @@
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
-from django.db import OperationalError
+from django.db import IntegrityError, OperationalError
 
 from common.cli.arguments import pairs, positive, whole
 from common.cli.commands import FeedletterCommand, Printed, json_lines
@@ -68,6 +68,50 @@ def test_a_database_without_tables_is_a_sentence_too() -> None:
     assert "manage.py migrate" in said
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("database disk image is malformed", "Restore a backup"),
+        ("file is not a database", "Restore a backup"),
+        ("database is locked", "another program holds it"),
+        ("attempt to write a readonly database", "must be writable"),
+        ("unable to open database file", "must be writable"),
+    ],
+)
+@pytest.mark.django_db
+def test_what_is_wrong_with_a_database_file_is_said_with_what_to_do(error: str, said: str) -> None:
+    code, _, words = started(a_command(OperationalError(error)))
+    assert code == 1
+    assert f"({error})" in words
+    assert said in words
+
+
+@pytest.mark.django_db
+def test_a_statement_of_ours_that_is_wrong_is_not_called_the_databases_fault() -> None:
+    with pytest.raises(IntegrityError):
+        started(a_command(IntegrityError("UNIQUE constraint failed")))
+
+
+@pytest.mark.django_db
+def test_who_asks_for_a_traceback_gets_one() -> None:
+    with pytest.raises(CommandError):
+        started(a_command(CommandError("There is no feed 9.")), "--traceback")
+
+
+def test_words_that_need_a_person_have_a_colour_on_a_terminal_only() -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    command = a_command(None)
+    assert command.paint() is None
+    command = type(command)(stdout=Terminal(), stderr=io.StringIO(), force_color=True)
+    coloured = command.paint()
+    assert {"\x1b[" in coloured("state", word) for word in ("failed", "held")} == {True}
+    assert coloured("state", "failed") != coloured("state", "held")
+    assert coloured("state", "sent") == "sent"
+
+
 @pytest.mark.django_db
 def test_a_programming_error_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
@@ -87,6 +131,7 @@ def test_a_wrong_argument_is_a_sentence_and_exit_code_1() -> None:
         (Printed("Done.", {"id": 1}), {"id": 1}),
         ([{"id": 1}, {"id": 2}, {"id": 3}], [{"id": 1}, {"id": 2}, {"id": 3}]),
         ([{"id": 1}], [{"id": 1}]),
+        ({"at": time(7, 30)}, {"at": "07:30"}),
         ([], []),
     ],
 )

@@ -124,7 +124,7 @@ def known(blog: Blog, bob: Reader) -> Blog:
     return blog
 
 
-def hidden_in(channel: Channel) -> list[str]:
+def hidden_in(channel: Channel) -> list[Any]:
     return list(Place.objects.filter(channel=channel).order_by("pk").values_list("hidden", flat=True))
 
 

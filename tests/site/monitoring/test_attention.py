@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import Q
 
 from common.clock import utcnow
 from delivery.models import LaneDomain
@@ -49,9 +50,9 @@ def test_letters_are_counted_so_far_only(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(attention, "COUNTED_TO", 2)
     issue = IssueFactory()
     DeliveryFactory.create_batch(2, issue=issue)
-    assert attention.held_letters(attention.Q(issue=issue)) == "2 letters wait"
+    assert attention.held_letters(Q(issue=issue)) == "2 letters wait"
     DeliveryFactory(issue=issue)
-    assert attention.held_letters(attention.Q(issue=issue)) == "more than 2 letters wait"
+    assert attention.held_letters(Q(issue=issue)) == "more than 2 letters wait"
 
 
 def test_work_that_no_worker_does_is_said_after_a_while() -> None:
