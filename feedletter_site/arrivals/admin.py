@@ -113,6 +113,7 @@ def what_stopping_does(keys: list[int]) -> list[str]:
 
 @admin.register(Arrival)
 class ArrivalAdmin(ReadOnlyAdmin):
+    rows = ("file", "files")
     list_display = ("file_name", "program", "shown_state", "uploaded", "outcome")
     empty = EmptyList(
         "Nothing was taken over so far",

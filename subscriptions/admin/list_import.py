@@ -134,7 +134,8 @@ class ListImportAdmin(ReadOnlyAdmin):
 
     @display(description="outcome")
     def outcome(self, row: ListImport) -> str:
-        return ", ".join(f"{name.lower()}: {number}" for name, number in panels.counts(row))
+        counted = panels.counts(row) if row.lines else ()
+        return ", ".join(f"{name.lower()}: {number}" for name, number in counted)
 
 
 def _report(row: ListImport) -> Iterator[list[str]]:

@@ -55,6 +55,8 @@ def test_a_column_that_may_name_blocked_people_is_explained_before_anything_is_t
     shown = page(admin_client, row)
     assert row.state == "asking"
     assert "Some columns may name people who must not be mailed: “Désabonné”" in shown
+    listed = admin_client.get(reverse("admin:subscriptions_listimport_changelist")).content.decode()
+    assert "to be added" not in listed
     assert "Import this list" not in shown
     asked = act(admin_client, row, "columns")
     assert "For example: oui" in asked
