@@ -130,10 +130,10 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
 
 
 def side_by_side(todo: list[Run], started: float) -> list[str]:
-    """A line for each run. Tests wait more than they compute, the slow ones above all: two cores keep five
-    workers busy, and more of them make leases end that nobody let go.
+    """A line for each run. Tests wait more than they compute: two cores keep six workers busy. Beside slow
+    tests one fewer: more of them would make leases end that nobody let go.
     """
-    workers = [4, 1] if REQUIRED else [3, 1]
+    workers = [4, 1] if REQUIRED else [5, 1]
     children = [
         run.start(aloud=place == 0, more=["-n", str(workers[place]), "--dist", "worksteal"])
         for place, run in enumerate(todo)
