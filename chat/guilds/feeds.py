@@ -204,12 +204,21 @@ def remove_feed(one: GuildFeed, *, now: datetime) -> bool:
         leave(subscription=subscription, now=now)
     shared = BotFeed.objects.select_for_update(no_key=True).filter(feed=one.feed, is_operators=False).first()
     if shared is not None and not GuildFeed.objects.present().filter(feed=one.feed).exists():
-        # Who follows it waits for our lock, or is seen.
-        Feed.objects.select_for_update().get(pk=one.feed_id)
-        if not wanted_by_others().filter(pk=one.feed_id).exists():
-            alter_feed(feed=one.feed, status=Feed.Status.STOPPED)
+        # Whoever follows it waits for our lock, or is seen.
+        feed = Feed.objects.select_for_update().get(pk=one.feed_id)
+        if operators_newsletters(feed).exists():
+            # It is theirs by now, and stays as they want it.
+            shared.delete()
+            return True
+        if not feed.read_by:
+            alter_feed(feed=feed, status=Feed.Status.STOPPED)
         BotFeed.objects.filter(pk=shared.pk, unused_since=None).update(unused_since=now)
     return True
+
+
+def operators_newsletters(feed: Feed) -> "QuerySet[Subscribable]":
+    """What takes the feed besides the bridges of servers."""
+    return feed.subscribables.filter(guild_feed=None)
 
 
 @transaction.atomic
@@ -281,7 +290,7 @@ def give_over(*, now: datetime) -> int:
     for row in left.select_related("feed").order_by("pk"):
         with transaction.atomic():
             locked_settings()
-            if not row.feed.subscribables.filter(guild_feed=None).exists():
+            if not operators_newsletters(row.feed).exists():
                 # For those who read it here it brings no letters.
                 drop_feed(feed=row.feed, force=True, now=now)
             Feed.objects.filter(pk=row.feed_id, status=Feed.Status.STOPPED).update(status=Feed.Status.ACTIVE)

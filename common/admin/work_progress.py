@@ -16,8 +16,7 @@ BEGINS = "It begins in a moment."
 def words_about_worker(row: Any, now: datetime) -> str:
     """That none comes, or that one will; empty while one is at it.
 
-    A row with a lease that nobody has had yet waits since it was made; later ones since their lease was over
-    (common.db.leases.handed_on).
+    A row waits from the end of its last lease on (common.db.leases.handed_on), or since it was made.
     """
     if now - (row.lease_until or row.created_at) > LONG_WAIT:
         return NOT_ALIVE

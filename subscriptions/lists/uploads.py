@@ -167,8 +167,8 @@ def explain(*, list_import: ListImport, meanings: Mapping[str, str], dates: str,
         raise NotPossible(f"“{row.file_name}” is {row.get_state_display()}.")
     row.meanings, row.dates = dict(meanings), dates
     heading_of(Head(tuple(row.names), ""), terms_of(row))
-    row.state, row.position, row.lines = State.CHECKING, 0, 0
-    row.lease_token, row.lease_until = None, now
+    for field, value in {**FROM_THE_START, **handed_on(now), "state": State.CHECKING}.items():
+        setattr(row, field, value)
     row.save()
 
 

@@ -6,8 +6,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils.html import escape
 
 from common.admin.html import object_url
+from common.admin.refusals import NO_ADDRESS
 from delivery.issues.complete import complete_due
 from delivery.models import Delivery, Issue
 from feeds.models import Item
@@ -133,7 +135,7 @@ def test_only_what_there_is_to_do_is_done_and_a_look_leads_back(admin_client: Cl
 def test_a_test_needs_an_address_of_whoever_asks(admin_client: Client) -> None:
     User.objects.update(email="")
     collection, _ = a_collection()
-    act(admin_client, collection, "test")
+    assert escape(NO_ADDRESS) in act(admin_client, collection, "test")
     assert not Delivery.objects.exists()
 
 

@@ -10,6 +10,8 @@ from chat.models import BotFeed, BotSettings, Guild, GuildFeed
 from common.ports.channels import ParsedDestination
 from common.refused import Refused
 from feeds.models import Feed
+from reader.channels.follows import follow_feed
+from reader.people.readers import add_reader
 from subscriptions.models import Subscription
 from tests.factories import NOW, SubscribableFactory
 
@@ -35,6 +37,11 @@ def add(
     return feeds.add_guild_feed(
         guild=guild, url=url, title=title, to=to_channel(channel), interaction=interaction, **given
     )
+
+
+def follow(feed: Feed) -> None:
+    """Somebody who reads here follows it."""
+    follow_feed(channel=add_reader(name="ada", now=NOW).channels.get(uid="home"), feed=feed)
 
 
 def where(one: GuildFeed) -> list[str]:
@@ -103,17 +110,25 @@ def test_what_the_operators_newsletter_takes_is_read_on_when_the_last_server_lea
     one = add(guild)
     SubscribableFactory(feeds=[one.feed])
     feeds.remove_feed(one, now=NOW)
-    assert Feed.objects.get().status == "active"
-    feeds.give_over(now=NOW)
     feed = Feed.objects.get()
     assert (feed.status, feed.for_letters, BotFeed.objects.count()) == ("active", True, 0)
+    assert feeds.give_over(now=NOW) == 0
     assert feeds.forget_old(now=LATER) == 1
     assert Feed.objects.get() == feed
 
 
+def test_a_feed_that_the_operator_has_stopped_stays_stopped(guild: Guild) -> None:
+    one = add(guild)
+    SubscribableFactory(feeds=[one.feed])
+    Feed.objects.update(status="stopped")
+    feeds.remove_feed(one, now=NOW)
+    feeds.give_over(now=NOW)
+    assert Feed.objects.get().status == "stopped"
+
+
 def test_what_people_read_here_is_read_on_for_them_alone(guild: Guild) -> None:
     one = add(guild)
-    Feed.objects.update(read_by=1)
+    follow(one.feed)
     feeds.remove_feed(one, now=NOW)
     assert feeds.give_over(now=NOW) == 1
     feed = Feed.objects.get()
@@ -126,7 +141,7 @@ def test_what_is_wanted_again_after_servers_left_it_is_read_again(guild: Guild, 
     feeds.remove_feed(one, now=NOW)
     assert feeds.give_over(now=NOW) == 0
     if by == "a reader":
-        Feed.objects.update(read_by=1)
+        follow(one.feed)
     else:
         SubscribableFactory(feeds=[one.feed])
     feeds.forget_old(now=LATER)
