@@ -130,6 +130,7 @@ def test_what_people_read_here_is_read_on_for_them_alone(guild: Guild) -> None:
     one = add(guild)
     follow(one.feed)
     feeds.remove_feed(one, now=NOW)
+    assert Feed.objects.get().status == "active"
     assert feeds.give_over(now=NOW) == 1
     feed = Feed.objects.get()
     assert (feed.status, feed.for_letters, BotFeed.objects.count()) == ("active", False, 0)
