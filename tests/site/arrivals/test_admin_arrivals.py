@@ -227,6 +227,8 @@ def test_it_goes_on_where_the_time_of_a_pass_was_over(
     work(timedelta(0))
     row.refresh_from_db()
     assert (row.state, row.done, row.lease_token) == ("taking", 1, None)
+    Arrival.objects.update(created_at=utcnow() - timedelta(days=3))
+    assert "It begins in a moment." in page(admin_client, row)
     work(timedelta(0))
     row.refresh_from_db()
     assert (row.state, row.done) == ("done", 2)

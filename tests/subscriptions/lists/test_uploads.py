@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
+from common.admin.work_progress import BEGINS, words_about_worker
 from common.clock import utcnow
 from common.passes import TimeBudget
 from subscriptions.lists import importer, reading, uploads, worker
@@ -162,10 +163,12 @@ def test_a_worker_that_died_while_looking_is_followed_from_the_beginning(
 
 def test_a_pass_ends_with_its_time_and_the_next_goes_on() -> None:
     row = checked(people(8))
+    ListImport.objects.update(created_at=utcnow() - timedelta(days=3))
     begin_import(list_import=row, now=utcnow())
     for expected in (3, 6):
         work_off_imports(budget=timedelta(microseconds=1))
         assert fresh(row).added == expected
+        assert words_about_worker(fresh(row), utcnow()) == BEGINS, "it waits only since then"
     work_off_imports(budget=LONG)
     assert fresh(row).state == "done"
 
