@@ -20,6 +20,7 @@ from chat.rules.asked import Malformed
 from chat.rules.signatures import is_signed
 from common.body_limits import takes_body
 from common.clock import utcnow
+from common.text import without_controls
 
 log = logging.getLogger(__name__)
 
@@ -70,10 +71,21 @@ def _signed(request: HttpRequest, now: datetime) -> Mapping[str, Any] | None:
     if not signed:
         return None
     try:
-        said = json.loads(request.body)
+        said = _storable(json.loads(request.body))
     except (ValueError, RecursionError):
         said = None
     return said if isinstance(said, dict) else {}
+
+
+def _storable(value: Any) -> Any:
+    """Remove the characters that no database stores (NUL, lone surrogates). Raises RecursionError."""
+    if isinstance(value, str):
+        return without_controls(value)
+    if isinstance(value, list):
+        return [_storable(part) for part in value]
+    if isinstance(value, dict):
+        return {without_controls(key): _storable(part) for key, part in value.items()}
+    return value
 
 
 def _refused(status: int = 401) -> HttpResponse:

@@ -15,11 +15,13 @@ from django.utils.log import configure_logging
 STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-# After these an address has a key: whoever has that may act for a reader, a hub, the first admin, a person
-# who is invited, or a bridge.
+# Secrets in addresses: of a subscriber, a hub, the first admin, an invited person, a password reset, a bridge
+# or an app; and the signed addresses of pictures, which tell what somebody reads.
 _KEY = re.compile(
-    r"(/(?:confirm|unsubscribe|manage|sign-in|setup|websub|invitation)/+)[^/\s?#&\"'<>\\]+"
-    r"|(\binvitation=)[^\s&#\"'<>\\]+|(/bridge-connected/+(?:\?|%3F))[^\s#\"'<>\\]+",
+    r"(/(?:confirm|unsubscribe|manage|sign-in|setup|websub|invitation|new-address|old-address)/+)"
+    r"[^/\s?#&\"'<>\\]+"
+    r"|(/(?:password-reset|reader/media)/+|/bridge-connected/+(?:\?|%3F))[^\s?#\"'<>\\]+"
+    r"|((?:[?&]|%3F|%26)(?:access_token|token|code|state)=|\binvitation=)[^\s&#\"'<>\\]+",
     re.IGNORECASE,
 )
 

@@ -16,6 +16,7 @@ from django.shortcuts import render
 from common.api.problems import MEDIA_TYPE
 from common.body_limits import MAX_FORM_BYTES, limit_of
 from common.net.addresses import read_address
+from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy, web_request
 from common.text import one_line, shortened
 from feedletter_site.env import Network
 
@@ -134,6 +135,22 @@ class HostMiddleware(Middleware):
             response._has_been_logged = True  # type: ignore[attr-defined]
             return response
         return self.get_response(request)
+
+
+class WebSlotMiddleware(Middleware):
+    """Limits how many requests wait for other people's servers at a time; the others are answered 503."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        with web_request():
+            return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if not isinstance(error, ServerBusy):
+            return None
+        response = render(request, "503.html", status=HTTPStatus.SERVICE_UNAVAILABLE)
+        response["Retry-After"] = str(RETRY_AFTER_SECONDS)
+        response._has_been_logged = True  # type: ignore[attr-defined] # an answer by design, not an error
+        return response
 
 
 class BodyLimitMiddleware(Middleware):

@@ -142,6 +142,7 @@ MIDDLEWARE = [
     "feedletter_site.middleware.ProxyMiddleware",
     "feedletter_site.middleware.HostMiddleware",
     "feedletter_site.middleware.BodyLimitMiddleware",
+    "feedletter_site.middleware.WebSlotMiddleware",
     "feedletter_site.middleware.AdminPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

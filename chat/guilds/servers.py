@@ -54,7 +54,7 @@ def note_installed(said: Any, *, now: datetime) -> None:
 
 
 def name_guild(guild: Guild, name: str) -> None:
-    name = " ".join(name.replace("\0", "").split())[:LONGEST_NAME]
+    name = " ".join(name.split())[:LONGEST_NAME]
     if name:
         Guild.objects.filter(pk=guild.pk).exclude(name=name).update(name=name)
 

@@ -1,16 +1,19 @@
 """What Discord sends when somebody uses the bot, read with care: people can make it hold anything. Pure."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from chat.rules.buttons import Pressed, pressed
+from chat.rules.buttons import LARGEST_ID, Pressed, pressed
 from chat.rules.permissions import bits_of
+from common.text import without_controls
 
 PING, COMMAND, COMPONENT, AUTOCOMPLETE, MODAL = 1, 2, 3, 4, 5
 # https://discord.com/developers/docs/interactions/application-commands#application-command-object-application-command-option-type
 SUB_COMMAND = 1
 LONGEST_TEXT = 4_000
+_SNOWFLAKE = re.compile(r"[0-9]{1,19}")
 
 
 class Malformed(ValueError):
@@ -90,8 +93,8 @@ def read(payload: Any) -> Asked:
 
 
 def snowflake_of(said: Any) -> int:
-    """Raises Malformed."""
-    if not isinstance(said, str) or not said.isascii() or not said.isdecimal() or len(said) > 19:
+    """Return an id that fits a bigint column. Raises Malformed."""
+    if not isinstance(said, str) or not _SNOWFLAKE.fullmatch(said) or int(said) > LARGEST_ID:
         raise Malformed("no id")
     return int(said)
 
@@ -135,12 +138,9 @@ def _list(said: Any) -> list[Any]:
 
 
 def _text(said: Any) -> str:
-    """Without what no database takes."""
     if isinstance(said, bool) or not isinstance(said, str | int):
         return ""
-    return "".join(
-        char for char in str(said)[:LONGEST_TEXT] if char != "\0" and not "\ud800" <= char <= "\udfff"
-    )
+    return without_controls(str(said)[:LONGEST_TEXT])
 
 
 def _number(said: Any) -> int:

@@ -1,9 +1,13 @@
 """Names of buttons, menus and forms, `v1:<act>:<number>`: those of old messages are known. Pure."""
 
+import re
 from dataclasses import dataclass
 
 VERSION = "v1"
 LONGEST_CUSTOM_ID = 100
+# Of a snowflake, and of what a bigint column holds.
+LARGEST_ID = 2**63 - 1
+_NUMBER = re.compile(r"[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +26,5 @@ def pressed(custom_id: object) -> Pressed | None:
     parts = custom_id.split(":") if isinstance(custom_id, str) and len(custom_id) <= LONGEST_CUSTOM_ID else []
     if len(parts) != 3 or parts[0] != VERSION or not parts[1].isidentifier() or len(parts[1]) > 20:
         return None
-    number = parts[2]
-    # As large as a snowflake may be.
-    return (
-        Pressed(parts[1], int(number))
-        if number.isascii() and number.isdecimal() and len(number) < 20
-        else None
-    )
+    number = int(parts[2]) if _NUMBER.fullmatch(parts[2]) else LARGEST_ID + 1
+    return Pressed(parts[1], number) if number <= LARGEST_ID else None

@@ -3,11 +3,14 @@
 https://discord.com/developers/docs/topics/permissions#permissions-bitwise-permission-flags
 """
 
+import re
+
 ADMINISTRATOR, MANAGE_GUILD = 1 << 3, 1 << 5
 VIEW, SEND, EMBED, HISTORY, SEND_IN_THREADS = 1 << 10, 1 << 11, 1 << 14, 1 << 16, 1 << 38
 # What the invitation asks for.
 INVITED = VIEW | SEND | EMBED | HISTORY | SEND_IN_THREADS
 THREADS = (10, 11, 12)
+_DECIMAL = re.compile(r"[0-9]{1,38}")
 _NAMES = {
     VIEW: "View Channel",
     SEND: "Send Messages",
@@ -30,5 +33,5 @@ def missing_in(bits: int, channel_type: int) -> list[str]:
 
 
 def bits_of(said: object) -> int:
-    """Discord writes them as a decimal number in a text; 0 for anything else."""
-    return int(said) if isinstance(said, str) and said.isascii() and said.isdecimal() else 0
+    """Return the bits that Discord writes as decimal text; 0 for anything else or beyond 128 bits."""
+    return int(said) if isinstance(said, str) and _DECIMAL.fullmatch(said) else 0

@@ -3,6 +3,7 @@
 https://discord.com/developers/docs/interactions/overview#setting-up-an-endpoint
 """
 
+import re
 from datetime import datetime
 
 from cryptography.exceptions import InvalidSignature
@@ -10,14 +11,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 # An interaction's token is good for a quarter of an hour; what is older is somebody's copy.
 OLDEST_SECONDS = 15 * 60
+# Unix time in seconds. A number of hundreds of digits would overflow a float.
+_TIMESTAMP = re.compile(r"[0-9]{1,12}")
 
 
 def is_signed(body: bytes, *, signature: str, timestamp: str, public_key: str, now: datetime) -> bool:
     """Whether the owner of the key has signed it lately. `signature` and `public_key` are hexadecimal."""
+    if not _TIMESTAMP.fullmatch(timestamp):
+        return False
     try:
         signed, key = bytes.fromhex(signature), bytes.fromhex(public_key)
-        age = now.timestamp() - int(timestamp)
         Ed25519PublicKey.from_public_bytes(key).verify(signed, timestamp.encode("ascii") + body)
     except (ValueError, InvalidSignature):
         return False
-    return abs(age) <= OLDEST_SECONDS
+    return abs(now.timestamp() - int(timestamp)) <= OLDEST_SECONDS

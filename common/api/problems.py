@@ -16,6 +16,7 @@ from rest_framework import exceptions, serializers, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
 
@@ -48,6 +49,8 @@ class WrongParameters(exceptions.ValidationError):
 
 def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
     """DRF's EXCEPTION_HANDLER. An exception that nobody expected is logged, and told without its trace."""
+    if isinstance(exc, ServerBusy):
+        return busy(exc)
     known = translated(exc)
     if not isinstance(known, exceptions.APIException):
         return unexpected(exc, context)
@@ -102,6 +105,14 @@ def unexpected(exc: Exception, context: dict[str, Any]) -> Response:
     if is_away:
         answer["Retry-After"] = "5"
     answer._has_been_logged = True  # type: ignore[attr-defined] # Django would again, and know less
+    return answer
+
+
+def busy(exc: ServerBusy) -> Response:
+    set_rollback()
+    answer = problem(503, str(exc))
+    answer["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    answer._has_been_logged = True  # type: ignore[attr-defined] # an answer by design, not an error
     return answer
 
 

@@ -19,6 +19,7 @@ from common.net.deadline import budget, current
 from common.net.errors import AddressRefused, AnswerTooLarge, FetchError, Unreached, explanation, host_of
 from common.net.redirects import keeps_secrets, target_of
 from common.net.transport import CheckedAdapter
+from common.net.web_slots import take_slot
 from common.transactions import forbid_open_transaction
 
 __all__ = [
@@ -83,8 +84,9 @@ class SafeSession(requests.Session):
         self._seconds = seconds
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
-        """As requests does. Raises its exceptions, FetchError among them, and NetworkInTransaction."""
+        """Send as requests does. Raises its exceptions, FetchError, NetworkInTransaction and ServerBusy."""
         forbid_open_transaction()
+        take_slot()
         with budget(min(_seconds(kwargs.get("timeout"), self._seconds), self._seconds), MAX_BYTES) as ours:
             kwargs["timeout"] = ours.seconds_left
             return super().send(request, **kwargs)

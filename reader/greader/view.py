@@ -19,6 +19,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from common.body_limits import takes_body
 from common.clock import utcnow
+from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy
 from common.rates import is_within
 from common.refused import Refused
 from reader.greader.app_call import MOST_POSTS, AppCall, Told
@@ -64,6 +65,9 @@ def greader(request: HttpRequest, call: str) -> HttpResponse:
         return _text(str(error), status=HTTPStatus.BAD_REQUEST)
     except ValidationError as error:
         return _text(" ".join(error.messages), status=HTTPStatus.BAD_REQUEST)
+    except ServerBusy as error:
+        wait = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+        return _text(str(error), status=HTTPStatus.SERVICE_UNAVAILABLE, headers=wait)
     except Exception:
         log.exception("a call of an app failed", extra={"call": call[:100]})
         status = HTTPStatus.INTERNAL_SERVER_ERROR

@@ -19,6 +19,7 @@ from django.core.cache import cache
 from common.counters import count
 from common.net.client import client
 from common.net.errors import FetchError, host_of
+from common.net.web_slots import ServerBusy
 
 log = logging.getLogger(__name__)
 
@@ -27,12 +28,15 @@ FETCH_SECONDS = 10.0
 # What could not be shown is not asked for again for so long.
 FORGOTTEN_AFTER_SECONDS = 600
 FETCHES_OF_A_HOST_A_MINUTE = 120
-# Of a web process, which has other pages to answer, too; and how long a request waits for its turn.
+# Of a web process with eight threads: requests that fetch, those that fetch or wait for their turn, and how
+# long one waits. With the slots of `common.net.web_slots` that leaves a thread for other pages.
 AT_ONCE = 3
+MOST_IN_FLIGHT = 6
 TURN_SECONDS = 2.0
 LOOKS_A_SECOND = 10
 # The folder is counted at one in so many pictures that are new.
 COUNTED_AT_ONE_IN = 50
+_in_flight = threading.BoundedSemaphore(MOST_IN_FLIGHT)
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
@@ -57,21 +61,26 @@ def picture_at(url: str) -> RemotePicture | None:
         return None
     try:
         picture = _new_picture(url, key)
-    except Busy:
+    except (Busy, ServerBusy) as error:
         count("pictures", "busy")
-        raise
+        raise Busy from error
     count("pictures", "none" if picture is None else "fetched")
     return picture
 
 
 def _new_picture(url: str, key: str) -> RemotePicture | None:
     """Fetches it, or waits for the request that does. What came is kept, and that nothing did is noted."""
-    if not cache.add(f"media-fetch-{key}", 1, FETCH_SECONDS + TURN_SECONDS):
-        return _fetched_by_another(key)
+    if not _in_flight.acquire(blocking=False):
+        raise Busy
     try:
-        picture = _fetched(url)
+        if not cache.add(f"media-fetch-{key}", 1, FETCH_SECONDS + TURN_SECONDS):
+            return _fetched_by_another(key)
+        try:
+            picture = _fetched(url)
+        finally:
+            cache.delete(f"media-fetch-{key}")
     finally:
-        cache.delete(f"media-fetch-{key}")
+        _in_flight.release()
     if picture is None:
         cache.set(f"media-none-{key}", 1, FORGOTTEN_AFTER_SECONDS)
     else:

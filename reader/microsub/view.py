@@ -12,6 +12,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from common.body_limits import takes_body
 from common.clock import utcnow
+from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy
 from common.rates import is_within
 from common.refused import Refused
 from reader.channels.channels import NoSuchChannel
@@ -50,6 +51,10 @@ def microsub(request: HttpRequest, slug: str) -> HttpResponseBase:
         return _refusal(invalid(str(error)))
     except ValidationError as error:
         return _refusal(invalid(" ".join(error.messages)))
+    except ServerBusy as error:
+        wait = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+        status = HTTPStatus.SERVICE_UNAVAILABLE
+        return _refusal(ApiError(status, "temporarily_unavailable", str(error), headers=wait))
     except Exception:
         log.exception("a Microsub call failed", extra={"reader": slug})
         status = HTTPStatus.INTERNAL_SERVER_ERROR

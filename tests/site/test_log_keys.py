@@ -3,18 +3,43 @@
 import io
 import json
 import logging
+import re
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
 from django.test import Client, RequestFactory
+from django.urls import URLResolver, get_resolver
 from django.utils.module_loading import import_string
 
 from feedletter_site.logs import JsonFormatter, without_keys
 from tests.factories import SubscriptionFactory
 
 KEY = "1234-927d0a1b-SECRET"
+# Names of URL parameters: those that are secrets, and all others.
+SECRETS = {"token", "key", "mac", "packed", "uidb64"}
+PUBLIC = {"account", "app_label", "bridge", "call", "content_type_id", "folder", "format", "id", "kind", "name"}
+PUBLIC |= {"newsletter", "object_id", "path", "pk", "slug", "template", "uid", "url"}
+
+
+def url_paths(resolver: URLResolver, start: str = "") -> Iterator[str]:
+    for pattern in resolver.url_patterns:
+        path = f"{start}{pattern.pattern}"
+        if isinstance(pattern, URLResolver):
+            yield from url_paths(pattern, path)
+        else:
+            yield path
+
+
+def parameters(path: str) -> list[str]:
+    return re.findall(r"<(?:\w+:)?(\w+)>", path)
+
+
+PATHS = sorted(set(url_paths(get_resolver())))
+WITH_SECRETS = [path for path in PATHS if SECRETS & set(parameters(path))]
 PREFIXES = ("confirm", "unsubscribe", "manage", "sign-in", "setup", "websub", "reader/invitation")
 
 
@@ -68,6 +93,32 @@ def test_a_logger_with_a_handler_of_its_own_writes_none_either() -> None:
     other.addHandler(logging.StreamHandler(written))
     other.error("Error handling request %s", f"/manage/{KEY}/")
     assert written.getvalue() == "Error handling request /manage/.../\n"
+
+
+def test_each_url_parameter_is_known_as_a_secret_or_as_public() -> None:
+    """A new secret in an address is then masked, too."""
+    unknown = {name for path in PATHS for name in parameters(path)} - SECRETS - PUBLIC
+    assert not unknown, f"Add {unknown} to SECRETS or PUBLIC."
+
+
+@pytest.mark.parametrize("path", WITH_SECRETS)
+def test_secrets_of_all_urls_are_masked_in_logs_and_by_the_nginx_example(path: str) -> None:
+    address = "/" + re.sub(r"<[^>]+>", KEY, path)
+    assert "SECRET" not in without_keys(f"Not Found: {address}")
+    assert "SECRET" not in without_keys(json.dumps({"path": address}))
+    assert nginx_mask().match(address)
+
+
+def nginx_mask() -> re.Pattern[str]:
+    """The expression of docs/examples/nginx.conf for addresses with secrets."""
+    text = (Path(__file__).parents[2] / "docs/examples/nginx.conf").read_text("utf-8")
+    (expression,) = re.findall(r"^    ~(\S+)\s+/\$page/\.\.\.;$", text, re.MULTILINE)
+    return re.compile(expression.replace("(?<page>", "(?P<page>"))
+
+
+@pytest.mark.parametrize("name", ["access_token", "token", "code", "state", "invitation"])
+def test_secrets_in_a_query_are_masked(name: str) -> None:
+    assert without_keys(f"GET /x?a=1&{name}=SECRET&b=2") == f"GET /x?a=1&{name}=...&b=2"
 
 
 def test_what_is_no_key_stays() -> None:

@@ -38,6 +38,21 @@
     if (drawer) drawer.textContent = told.all || "";
   };
 
+  // A picture that is refused while the server is busy is asked for again.
+  const PICTURE_TRIES = 3;
+  const PICTURE_AGAIN = 5 * 1000;
+  document.addEventListener(
+    "error",
+    (event) => {
+      const picture = event.target;
+      const tries = Number(picture.dataset?.tries || 0);
+      if (picture.tagName !== "IMG" || !picture.src.includes("/reader/media/") || tries >= PICTURE_TRIES) return;
+      picture.dataset.tries = tries + 1;
+      setTimeout(() => (picture.src = picture.src), PICTURE_AGAIN * (tries + 1));
+    },
+    true,
+  );
+
   // What came since: the server says when to look, or, where it keeps no stream for us, one looks now and then.
   // Only a page that is looked at does so.
   const news = document.querySelector("[data-news]");
