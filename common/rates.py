@@ -5,6 +5,8 @@ For what costs time, not for what guards rights: a cache may forget.
 
 from django.core.cache import cache
 
+from common.net.addresses import networks_of
+
 
 def count_request(key: str, seconds: int) -> int:
     """Counts one more request; returns how many there were, with it. Forgotten after twice the seconds."""
@@ -23,6 +25,14 @@ def is_within(key: str, most: int, *, seconds: int = 60) -> bool:
         return cache.incr(key) <= most
     except ValueError:  # forgotten between the two
         return True
+
+
+def is_within_for_address(key: str, ip: str, most: int, *, seconds: int = 60) -> bool:
+    """Count this time for each network of a client's address; return whether none had too many."""
+    counts = networks_of(ip).items()
+    # Each is counted, also after one that had too many.
+    within = [is_within(f"{key}:{network}", most * times, seconds=seconds) for network, times in counts]
+    return all(within)
 
 
 def requests_so_far(key: str) -> int:

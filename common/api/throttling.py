@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.throttling import BaseThrottle
 
+from common.net.addresses import networks_of
 from common.rates import count_request
 
 PERIOD_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -26,20 +27,25 @@ class Throttle(BaseThrottle):
         self.seconds_left: float = 0
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        rate, who = asker(request)
+        rate, clients = asker(request)
         most, seconds = read_rate(str(api_settings.DEFAULT_THROTTLE_RATES[rate]))
         now = time.time()
         self.seconds_left = seconds - now % seconds
-        return count_request(f"{rate}:{who}:{int(now // seconds)}", seconds) <= most
+        window = int(now // seconds)
+        counts = [
+            (count_request(f"{rate}:{client}:{window}", seconds), most * times)
+            for client, times in clients.items()
+        ]
+        return all(count <= limit for count, limit in counts)
 
     def wait(self) -> float:
         return self.seconds_left
 
 
-def asker(request: Request) -> tuple[str, str]:
-    """Which rate holds, and for whom."""
+def asker(request: Request) -> tuple[str, dict[str, int]]:
+    """Return which rate applies, and the clients it is counted by, each with the multiple of the rate."""
     if request.auth is not None:
-        return "api", f"token-{request.auth.pk}"
+        return "api", {f"token-{request.auth.pk}": 1}
     if request.user.is_authenticated:
-        return "api", f"user-{request.user.pk}"
-    return "api_anonymous", str(request.META.get("REMOTE_ADDR", ""))
+        return "api", {f"user-{request.user.pk}": 1}
+    return "api_anonymous", networks_of(str(request.META.get("REMOTE_ADDR", "")))

@@ -10,6 +10,9 @@ Address = IPv4Address | IPv6Address
 Resolver = Callable[[str, int], Sequence[str]]
 
 MAX_ADDRESSES = 8
+# Prefix length → how many times the limit of one client.
+PREFIXES = {64: 1, 56: 2, 48: 4}
+NO_ADDRESS = "unreadable"
 # Global unicast (RFC 4291 §2.4). Addresses outside are local (fc00::, fe80::, fec0::) or multicast, or they
 # are mapped (::ffff:0:0/96) or translated (64:ff9b::/96) and may lead to any IPv4 address.
 _GLOBAL_IPV6 = ip_network("2000::/3")
@@ -86,3 +89,22 @@ def look_up(host: str, port: int) -> list[str]:
     """What the system's resolver says."""
     answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(answer[4][0]) for answer in answers]
+
+
+def networks_of(ip: str) -> dict[str, int]:
+    """Return the networks that a client's address is counted by, each with the multiple of the limit.
+
+    An IPv4 address counts by itself. An IPv6 address counts as the /64 of one connection, and as its /56 and
+    /48: providers give one of those to a customer, who would otherwise be 65,536 clients. Anything that is no
+    address (a server behind a socket of this machine) counts as one client.
+    """
+    address = read_address(ip)
+    if address is None:
+        return {NO_ADDRESS: 1}
+    if isinstance(address, IPv4Address):
+        return {str(address): 1}
+    number = int(address)
+    return {
+        str(IPv6Network((number >> 128 - length << 128 - length, length))): times
+        for length, times in PREFIXES.items()
+    }

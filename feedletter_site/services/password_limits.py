@@ -10,8 +10,9 @@ from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
 
+from common.net.addresses import networks_of
 from common.text import one_line, shortened
-from subscriptions.rules.limits import Limit, networks_of
+from subscriptions.rules.limits import Limit
 from subscriptions.subscribers.rate_limits import CountedRequest, OverLimit, check_values, count_request
 
 log = logging.getLogger(__name__)

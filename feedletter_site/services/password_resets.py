@@ -7,11 +7,12 @@ from django.contrib.auth.forms import PasswordResetForm
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from common.net.addresses import networks_of
 from common.ports.site_mail import site_mail
 from common.refused import Refused
 from common.text import one_line, shortened
 from delivery.letters.password_reset import ADMIN, PASSWORD_RESET
-from subscriptions.rules.limits import Limit, networks_of
+from subscriptions.rules.limits import Limit
 from subscriptions.subscribers.rate_limits import OverLimit, check_values, count_request
 
 log = logging.getLogger(__name__)

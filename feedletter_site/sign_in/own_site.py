@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from common.clock import utcnow
+from common.net.addresses import networks_of
 from common.rates import is_within
 from common.text import one_line
 from reader.indieauth.addresses import site_url
@@ -20,7 +21,6 @@ from reader.indieauth.discovery import NotConfirmed, discover
 from reader.pages.access import policy_to_own_sites, reading_page
 from reader.people.own_sites import connect_site, reader_with_site
 from reader.rules.identity import LONGEST_IDENTITY
-from subscriptions.rules.limits import networks_of
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 # Strangers make us ask sites that they name.

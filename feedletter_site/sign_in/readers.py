@@ -22,6 +22,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
+from common.net.addresses import networks_of
 from delivery.letters.password_reset import READER
 from feedletter_site.services.password_limits import tries_left
 from feedletter_site.sign_in.password_reset import AskForReset
@@ -31,7 +32,7 @@ from reader.pages.forms import NewcomerForm
 from reader.pages.people import MODEL_BACKEND, admitted
 from reader.people.readers import OPEN, add_reader
 from subscriptions.forms.robots import RobotProofForm
-from subscriptions.rules.limits import Limit, networks_of
+from subscriptions.rules.limits import Limit
 from subscriptions.subscribers.rate_limits import OverLimit, check_values, count_request
 
 NEWCOMERS_OF_NETWORK = Limit("reader join ip", 5, timedelta(days=1))

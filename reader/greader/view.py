@@ -19,6 +19,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from common.body_limits import takes_body
 from common.clock import utcnow
+from common.net.addresses import networks_of
 from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy
 from common.rates import is_within
 from common.refused import Refused
@@ -119,7 +120,7 @@ def _sign_in(request: HttpRequest, now: datetime) -> HttpResponse:
     name, password = given.one("Email"), given.one("Passwd")
     if not name or not password:
         raise bad_request("Send your name as Email and an app password as Passwd.")
-    network = str(request.META.get("REMOTE_ADDR", ""))
+    network = next(iter(networks_of(str(request.META.get("REMOTE_ADDR", "")))))
     row = sign_in(name=name, password=password, network=network, now=now)
     if row is None or not may_read(row.reader):
         raise CallError(HTTPStatus.UNAUTHORIZED, "Error=BadAuthentication")

@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import transaction
 
 from common.rates import is_within as may_ask
+from common.rates import is_within_for_address
 from common.refused import Refused
 from common.text import one_line
 from feeds.addresses import MAX_FEED_URL, host_of_url
@@ -16,8 +17,9 @@ from reader.rules.mentions import LOOK_EVERY, comparable, is_within
 MOST_WAITING = 10_000
 OF_AN_ADDRESS_A_MINUTE = 30
 OF_A_HOST_A_MINUTE = 20
-TO_A_TARGET_AN_HOUR = 100
+TO_A_READER_AN_HOUR = 200
 A_MINUTE, AN_HOUR = 60, 3600
+MANY = "These were many in a short time. Send it again later."
 
 
 class TooMany(Refused):
@@ -41,7 +43,7 @@ def receive(*, reader: Reader, source: str, target: str, asker: str, now: dateti
         raise Refused("The source and the target are the same page.", "source")
     if not is_within(target, own_pages(reader)):
         raise Refused("The target is none of the pages for which mentions are taken here.", "target")
-    _refuse_floods(source, target, asker)
+    _refuse_floods(reader, source, asker)
     return _queued(reader, source, target, now)
 
 
@@ -50,15 +52,17 @@ def own_pages(reader: Reader) -> list[str]:
     return [profile_of(reader), *([reader.me] if reader.verified_at else [])]
 
 
-def _refuse_floods(source: str, target: str, asker: str) -> None:
+def _refuse_floods(reader: Reader, source: str, asker: str) -> None:
+    """Count by network, host and reader: the asker can vary the address of the target at will."""
+    if not is_within_for_address("mention-of", asker, OF_AN_ADDRESS_A_MINUTE, seconds=A_MINUTE):
+        raise TooMany(MANY, seconds=A_MINUTE)
     limits = (
-        (OF_AN_ADDRESS_A_MINUTE, f"mention-of:{asker}", A_MINUTE),
         (OF_A_HOST_A_MINUTE, f"mention-by:{host_of_url(source)}", A_MINUTE),
-        (TO_A_TARGET_AN_HOUR, f"mention-to:{_digest(comparable(target))}", AN_HOUR),
+        (TO_A_READER_AN_HOUR, f"mention-to:{reader.pk}", AN_HOUR),
     )
     for most, key, window in limits:
         if not may_ask(key, most, seconds=window):
-            raise TooMany("These were many in a short time. Send it again later.", seconds=window)
+            raise TooMany(MANY, seconds=window)
 
 
 @transaction.atomic

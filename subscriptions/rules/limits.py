@@ -7,7 +7,7 @@ limit, so no period, wherever it begins, ever holds more.
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address, IPv6Network, ip_network
+from ipaddress import ip_network
 
 from common.net.addresses import read_address
 
@@ -27,9 +27,6 @@ _NEAR = tuple(
         ),
     )
 )
-# Prefix length → how many times the limit of one reader.
-PREFIXES = {64: 1, 56: 2, 48: 4}
-NO_ADDRESS = "unreadable"
 _LIMIT = re.compile(r"(\w+)\s*=\s*([0-9]{1,10})\s*/\s*(\w+)")
 
 
@@ -83,25 +80,6 @@ def is_near(ip: str) -> bool:
     """Whether this is most likely no reader's: of this machine, of a private network, or no address."""
     address = read_address(ip)
     return address is None or any(address in network for network in _NEAR)
-
-
-def networks_of(ip: str) -> dict[str, int]:
-    """The networks by which a reader at that address is counted, each with how often the limit fits into it.
-
-    An IPv4 address counts by itself. An IPv6 address counts as the /64 that one connection has for itself,
-    and as its /56 and /48: providers give one of those to a customer, who would otherwise be 65,536 readers.
-    All that is no address (a server behind a socket of this machine) counts as one.
-    """
-    address = read_address(ip)
-    if address is None:
-        return {NO_ADDRESS: 1}
-    if isinstance(address, IPv4Address):
-        return {str(address): 1}
-    number = int(address)
-    return {
-        str(IPv6Network((number >> 128 - length << 128 - length, length))): times
-        for length, times in PREFIXES.items()
-    }
 
 
 def counted_as(core: str) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from django.utils.translation import gettext, gettext_noop
 
 from common import signing
-from subscriptions.rules.limits import networks_of
+from common.net.addresses import networks_of
 from subscriptions.rules.proof_of_work import is_solution
 from subscriptions.subscribers.rate_limits import Count, add_one
 

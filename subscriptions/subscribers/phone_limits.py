@@ -5,8 +5,9 @@ These limits hold besides SIGN_UP_LIMITS, which are made for mails.
 
 from datetime import datetime
 
+from common.net.addresses import networks_of
 from subscriptions.models import Subscribable
-from subscriptions.rules.limits import PERIODS, Limit, networks_of
+from subscriptions.rules.limits import PERIODS, Limit
 from subscriptions.subscribers.rate_limits import CountedRequest, check_values
 
 HOUR, DAY = PERIODS["hour"], PERIODS["day"]

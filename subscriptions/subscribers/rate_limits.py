@@ -15,6 +15,7 @@ from django.db import connection
 from django.db.models import Sum
 
 from common.db.prepared import rows_of
+from common.net.addresses import networks_of
 from common.signing import stamp
 from subscriptions.models import Subscribable, Tally
 from subscriptions.rules.limits import (
@@ -24,7 +25,6 @@ from subscriptions.rules.limits import (
     counts_from,
     is_near,
     is_reached,
-    networks_of,
     parse_limits,
     slice_of,
 )

@@ -9,11 +9,12 @@ from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext
 
+from common.net.addresses import networks_of
 from common.ports import channels
 from common.signing import TokenError
 from subscriptions.branding.site import site_facts
 from subscriptions.models import Destination, Notice, SignIn, SignInWish, Suppression
-from subscriptions.rules.limits import Limit, networks_of
+from subscriptions.rules.limits import Limit
 from subscriptions.rules.sign_up import A_DAY, AT_MOST_A_DAY, AT_MOST_EVERY, LONGEST_LANGUAGE
 from subscriptions.subscribers.rate_limits import (
     OverLimit,

@@ -20,7 +20,9 @@ IDS = st.one_of(DIGITS, st.integers(0, 2**70).map(str), st.just("140000000000000
 TEXTS = st.one_of(st.text(max_size=20), DIGITS, st.sampled_from(["\0", "\ud800", "a" * 10_000]))
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS)
 ANY = st.recursive(
-    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3), max_leaves=6
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=6,
 )
 OPTION = {"name": "list", "type": 1, "options": [{"name": "feed", "value": "1", "focused": True}]}
 INTERACTION: dict[str, Any] = {
@@ -34,7 +36,13 @@ INTERACTION: dict[str, Any] = {
     "app_permissions": "8",
     "locale": "en-US",
     "guild_locale": "en-US",
-    "data": {"name": "feed", "options": [OPTION], "custom_id": "v1:pause:1", "values": ["1"], "components": []},
+    "data": {
+        "name": "feed",
+        "options": [OPTION],
+        "custom_id": "v1:pause:1",
+        "values": ["1"],
+        "components": [],
+    },
     "message": {},
 }
 EVENT: dict[str, Any] = {
@@ -64,7 +72,9 @@ def changed(draw: st.DrawFn, document: dict[str, Any]) -> Any:
     return copy
 
 
-@given(PATHS, st.one_of(TEXTS, DIGITS, st.just("1.7e999"), st.just("-1")), st.one_of(st.none(), DIGITS, TEXTS))
+@given(
+    PATHS, st.one_of(TEXTS, DIGITS, st.just("1.7e999"), st.just("-1")), st.one_of(st.none(), DIGITS, TEXTS)
+)
 @pytest.mark.parametrize("body", [b'{"type":1}', b"", b"\xff"])
 def test_any_header_is_refused_before_anything_is_computed(
     body: bytes, path: str, timestamp: str, signature: str | None

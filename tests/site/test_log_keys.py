@@ -21,7 +21,18 @@ from tests.factories import SubscriptionFactory
 KEY = "1234-927d0a1b-SECRET"
 # Names of URL parameters: those that are secrets, and all others.
 SECRETS = {"token", "key", "mac", "packed", "uidb64"}
-PUBLIC = {"account", "app_label", "bridge", "call", "content_type_id", "folder", "format", "id", "kind", "name"}
+PUBLIC = {
+    "account",
+    "app_label",
+    "bridge",
+    "call",
+    "content_type_id",
+    "folder",
+    "format",
+    "id",
+    "kind",
+    "name",
+}
 PUBLIC |= {"newsletter", "object_id", "path", "pk", "slug", "template", "uid", "url"}
 
 

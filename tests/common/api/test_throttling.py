@@ -56,6 +56,8 @@ def test_strangers_and_wrong_tokens_are_counted_by_their_address() -> None:
         429,
     ]
     assert knock("192.0.2.2") == 401
+    # The addresses of one /64 are one client.
+    assert [knock(f"2001:db8::{number}") for number in range(3)] == [401, 401, 429]
 
 
 def test_the_description_is_not_for_everyone_without_end() -> None:

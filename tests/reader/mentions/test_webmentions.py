@@ -320,7 +320,7 @@ def test_a_hundred_at_once_are_all_shown_once(
     ada: Reader, server: FeedServer, page: str, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(receive, "OF_A_HOST_A_MINUTE", 1_000)
-    monkeypatch.setattr(receive, "TO_A_TARGET_AN_HOUR", 1_000)
+    monkeypatch.setattr(receive, "TO_A_READER_AN_HOUR", 1_000)
     for number in range(100):
         path = f"/reply/{number}"
         source = server.serve(path, reply_to(page, words=f"Reply {number}"), headers=HTML)
@@ -334,16 +334,21 @@ def test_a_hundred_at_once_are_all_shown_once(
 
 
 @pytest.mark.slow
-def test_an_asker_a_host_and_a_target_have_their_limits(send: Send, page: str) -> None:
+def test_a_network_a_host_and_a_reader_have_their_limits(send: Send, page: str) -> None:
     def answers(count: int, **changed: Callable[[int], str]) -> list[int]:
         usual = {"source": lambda n: f"https://h{n}.example/a", "ip": lambda n: f"198.51.100.{n}"}
         values = [{name: make(n) for name, make in {**usual, **changed}.items()} for n in range(count)]
-        return [send(one["source"], page, ip=one["ip"]).status_code for one in values]
+        return [send(one["source"], one.get("target", page), ip=one["ip"]).status_code for one in values]
 
     assert answers(31, ip=lambda _: "203.0.113.9") == [202] * 30 + [429]
     assert answers(21, source=lambda n: f"https://one.example/{n}") == [202] * 20 + [429]
-    # Fifty went to the same target already.
-    assert answers(60, source=lambda n: f"https://g{n}.example/") == [202] * 50 + [429] * 10
+    # One connection has a /64 for itself.
+    same = {"source": lambda n: f"https://f{n}.example/", "ip": lambda n: f"2001:db8::{n:x}"}
+    assert answers(31, **same) == [202] * 30 + [429]
+    # Eighty went to the same reader already; each has a target of its own.
+    assert answers(125, source=lambda n: f"https://g{n}.example/", target=lambda n: f"{page}?x={n}") == (
+        [202] * 120 + [429] * 5
+    )
 
 
 def test_the_queue_is_bounded_and_a_known_pair_needs_no_room(
