@@ -1,5 +1,9 @@
 """Whether this process lives, and whether it can serve."""
 
+import shutil
+from pathlib import Path
+
+from django.conf import settings
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse
@@ -12,6 +16,8 @@ from feedletter_site.schema import too_old
 
 # Reading all migrations takes a tenth of a second, and what is applied stays applied.
 _migrated: set[str] = set()
+# Bytes that a disk must have left. SQLite needs some for its log even to delete.
+LEAST_FREE = 10_000_000
 
 
 @never_cache
@@ -36,12 +42,28 @@ def readyz(request: HttpRequest) -> HttpResponse:
 
 def what_is_missing() -> str:
     """Why requests cannot be served; "" when they can."""
+    if reason := full_disk():
+        return reason
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
         return not_migrated()
     except DatabaseError:
         return "The database does not answer."
+
+
+def full_disk() -> str:
+    """Say which folder's disk is full; "" when none is.
+
+    Reads go on working then, so without this check nothing but failed letters would show it.
+    """
+    folders = {"DATA_DIR": Path(settings.DATA_DIR)}
+    if connection.vendor == "sqlite":
+        folders["DATABASE_URL"] = Path(str(connection.settings_dict["NAME"])).parent
+    for name, folder in folders.items():
+        if folder.is_dir() and shutil.disk_usage(folder).free < LEAST_FREE:
+            return f"The disk that {name} is on is full."
+    return ""
 
 
 def not_migrated() -> str:

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from typing import Any
 
 from celery.worker import state
 from celery.worker.consumer import Consumer
@@ -14,6 +15,13 @@ RECONNECT_PAUSE_SECONDS = 2.0
 class SteadyConsumer(Consumer):
     """Celery's consumer of messages, but it connects again after any error. Celery ends the worker for every
     error that it does not know."""
+
+    # Set by Celery, which has no types.
+    connection_errors: tuple[type[Exception], ...]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._unknown: set[str] = set()
 
     def start(self) -> None:
         while True:
@@ -29,6 +37,14 @@ class SteadyConsumer(Consumer):
                 self.blueprint.restart(self)
                 time.sleep(RECONNECT_PAUSE_SECONDS)
                 state.maybe_shutdown()
+
+    def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
+        """Drop a tick of a newer release, with one line per task. Celery logs a traceback for each."""
+        name = (message.headers or {}).get("task", "")
+        if name not in self._unknown:
+            self._unknown.add(name)
+            log.warning("This worker does not know the task %r. Restart it with the release of beat.", name)
+        message.reject_log_error(log, self.connection_errors)
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Does not give unacknowledged messages back. kombu 5.7 would do that over the connection that it has

@@ -1,8 +1,10 @@
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,3 +101,16 @@ def without_column(table: str, column: str) -> Iterator[None]:
             yield
         finally:
             cursor.execute(f'ALTER TABLE {table} RENAME COLUMN later TO "{column}"')
+
+
+@pytest.mark.django_db
+def test_readyz_says_that_the_disk_is_full(
+    client: Client, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DATA_DIR = tmp_path
+    assert client.get("/readyz").status_code == 200
+    free = shutil.disk_usage(tmp_path).free
+    monkeypatch.setattr(health, "LEAST_FREE", free * 2)
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.content) == (503, b"The disk that DATA_DIR is on is full.\n")
+    assert client.get("/healthz").status_code == 200

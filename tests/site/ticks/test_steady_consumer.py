@@ -21,6 +21,8 @@ def consumer(monkeypatch: pytest.MonkeyPatch) -> Any:
         restarts=restarts,
         on_close=lambda: None,
         blueprint=SimpleNamespace(restart=restarts.append),
+        connection_errors=(),
+        _unknown=set(),
     )
     return made
 
@@ -60,3 +62,17 @@ def test_what_was_not_acknowledged_is_not_given_back(consumer: Any, monkeypatch:
     )
     consumer.on_connection_error_after_connected(OSError())
     assert seen == [False]
+
+
+def test_ticks_of_a_newer_release_are_dropped_with_one_line_per_task(
+    consumer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    rejected: list[str] = []
+    for name in ("feeds.new", "feeds.new", "feeds.newer"):
+        message = SimpleNamespace(
+            headers={"task": name}, reject_log_error=lambda *_, name=name: rejected.append(name)
+        )
+        consumer.on_unknown_task(b"", message, KeyError(name))
+    assert rejected == ["feeds.new", "feeds.new", "feeds.newer"]
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert all(record.exc_info is None for record in caplog.records)
