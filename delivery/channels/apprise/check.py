@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from common.net.addresses import Network
 from common.ports.channels import InvalidDestination, ParsedDestination
-from delivery.channels.apprise.service import ApprisedService, CannotUse, reach
+from delivery.channels.apprise.service import ApprisedService, CannotUse
 from delivery.channels.http.transport import TIMEOUT_SECONDS
 
 
@@ -17,7 +17,6 @@ def check_url(
     """Raises InvalidDestination. Nothing is posted, so whether a token is good remains to be seen."""
     url = destination.secrets["apprise_url"]
     try:
-        ApprisedService(url, timeout=timeout)
-        reach(url, allow=allow, timeout=timeout)
+        ApprisedService(url, timeout=timeout, allow=allow).reach()
     except CannotUse as error:
         raise InvalidDestination(f"apprise_url: {error}") from None

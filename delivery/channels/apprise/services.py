@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from common.text import words
 from delivery.channels.http.address import LONGEST_URL
 
-# Their servers are the user's own, so that their addresses are looked at before each message.
+# Their servers are the user's own, so that they may be at private addresses.
 OWN_SERVERS = words(
     "bark barks gotify gotifys humhub humhubs ncloud nclouds nctalk nctalks signal signals smseagle smseagles"
     " synology synologys workflow workflows zulip"
@@ -21,8 +21,6 @@ FIXED_SERVERS = words(
     " kavenegar lark line msgbird nexmo onesignal opsgenie pbul plivo pover prowl pushed pushy"
     " revolt ryver seven sinch spugpush threema voipms vonage webex wecombot wxteams"
 )
-# Where they encrypt without an s at the end of their names.
-ENCRYPTED = frozenset({"zulip", "workflow"})
 # What is ours to say.
 RESERVED = words(
     "attach body cto emojis format host overflow proxy redirect redirects retry rto store title tz url verify"
@@ -36,7 +34,6 @@ class ServiceAddress:
 
     schema: str
     host: str = ""
-    port: int = 0
 
 
 def service_address(url: str) -> ServiceAddress:
@@ -50,7 +47,7 @@ def service_address(url: str) -> ServiceAddress:
         raise ValueError(f"this service cannot be used here. There are: {allowed}.")
     try:
         parts = urlsplit(f"//{rest}")
-        host, port = parts.hostname or "", parts.port
+        host, _ = parts.hostname or "", parts.port
     except ValueError:
         raise ValueError("its host cannot be read.") from None
     if taken := RESERVED & {name.lstrip("+-:").lower() for name, _ in parse_qsl(parts.query, True)}:
@@ -59,8 +56,7 @@ def service_address(url: str) -> ServiceAddress:
         return ServiceAddress(schema)
     if not host:
         raise ValueError("it has no host.")
-    encrypted = schema.endswith("s") or schema in ENCRYPTED
-    return ServiceAddress(schema, host, port or (443 if encrypted else 80))
+    return ServiceAddress(schema, host)
 
 
 def secrets_of(url: str) -> list[str]:

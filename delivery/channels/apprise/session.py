@@ -8,8 +8,8 @@ from typing import Any
 from common.net.addresses import Network
 from common.truncation import DoesNotFit, fit_parts
 from delivery.channels.apprise.compose import MOST_CHARACTERS, PlainMessage
-from delivery.channels.apprise.service import ApprisedService, CannotUse, ServiceReply, reach
-from delivery.channels.apprise.services import secrets_of
+from delivery.channels.apprise.service import ApprisedService, CannotUse, ServiceReply
+from delivery.channels.apprise.services import secrets_of, service_address
 from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.http.client import masked
 from delivery.channels.http.outcomes import ABOUT_MESSAGE, LONGEST_WORDS, SERVICE_DOWN
@@ -41,16 +41,15 @@ class AppriseSession:
             return Permanent(message.refusal)
         url = message.secrets["apprise_url"]
         try:
-            service = ApprisedService(url, timeout=self._timeout)
+            service = ApprisedService(url, timeout=self._timeout, allow=self._allow)
             most = min(service.most_characters, MOST_CHARACTERS)
             text = fit_parts(message.parts, lambda text: len(text) <= most)
-            schema = reach(url, allow=self._allow, timeout=self._timeout).schema
             reply = service.send(text)
         except DoesNotFit:
             return Permanent("The link alone is longer than what the service takes.")
         except CannotUse as error:
             return masked(Temporary(f"Nothing was posted: {error}", stops_lane=True), secrets_of(url))
-        return masked(_outcome(reply, schema, progress), secrets_of(url))
+        return masked(_outcome(reply, service_address(url).schema, progress), secrets_of(url))
 
     def close(self) -> None:
         """Nothing stays open."""

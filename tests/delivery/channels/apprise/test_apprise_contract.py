@@ -1,13 +1,17 @@
 """The Apprise channel, by way of a fake Gotify server: the contract, and what is known without receipts."""
 
 import re
+import socket
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_network
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.ports.channels import InvalidDestination, ParsedDestination
@@ -16,11 +20,14 @@ from delivery.channels.apprise.channel import AppriseChannel
 from delivery.channels.apprise.check import check_url
 from delivery.channels.apprise.compose import PlainMessage
 from delivery.channels.apprise.kind import AppriseKind
+from delivery.channels.apprise.service import ApprisedService, CannotUse, GuardedRequests, guard
+from delivery.channels.apprise.services import FIXED_SERVERS, OWN_SERVERS, service_address
 from delivery.channels.apprise.session import AppriseSession
 from delivery.channels.base import Ambiguous, Channel, CrashPolicy, Permanent, Sent, Session, Temporary
 from delivery.letter import Letter, Recipient
 from tests.contracts.bridge import LINK, PATIENT, BridgeContract, closed_port, entry, letter
 from tests.contracts.channel import NOW, Answer, Arrival
+from tests.examples import examples
 from tests.servers.api_server import Reply
 from tests.servers.services.gotify import TOKEN, GotifyServer, error
 
@@ -204,9 +211,74 @@ class TestDestination:
 def test_every_service_on_the_list_is_one_of_apprises() -> None:
     from apprise.manager_plugins import NotificationManager
 
-    from delivery.channels.apprise.services import FIXED_SERVERS, OWN_SERVERS
-
     assert set(NotificationManager().schemas()) >= OWN_SERVERS | FIXED_SERVERS
+
+
+HOSTS = [
+    "127.0.0.1:{port}",
+    "good.example",
+    "[::ffff:127.0.0.1]:{port}",
+    "localhost:{port}",
+    "2130706433:{port}",
+]
+PARTS = st.sampled_from([*HOSTS, "user", "pass", "a" * 15, "token", "15551234567", "", "%40", "..", "1"])
+SIGNS = st.sampled_from(
+    ["@", ":", "/", "//", "?", "#", "%23", "%40", "\\", ";", "&url=", "?host=", "@good.example/"]
+)
+ADDRESSES = st.builds(
+    lambda schema, pairs: f"{schema}://" + "".join(part + sign for part, sign in pairs),
+    st.sampled_from(sorted(OWN_SERVERS)),
+    st.lists(st.tuples(PARTS, SIGNS), min_size=1, max_size=6),
+)
+
+
+def test_no_address_leads_a_service_to_a_host_that_may_not_be_called(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However Apprise's plugins read the address. All names and ports lead to the server here."""
+    urls: list[str] = []
+    with GotifyServer() as server:
+
+        @settings(max_examples=examples(10_000))
+        @given(ADDRESSES)
+        def try_all(address: str) -> None:
+            url = address.replace("{port}", str(urlsplit(server.url).port))
+            try:
+                service_address(url)
+                service = ApprisedService(url, timeout=PATIENT, allow=[])
+            except (ValueError, CannotUse):
+                return
+            with suppress(CannotUse):
+                service.send("x")
+            urls.append(url)
+
+        here = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", urlsplit(server.url).port))]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: here)
+        try_all()
+        assert server.requests == []
+    assert urls
+
+
+def test_a_host_among_the_user_and_password_is_refused(server: GotifyServer) -> None:
+    url = f"gotify://user:pass@127.0.0.1:{urlsplit(server.url).port}@good.example/{TOKEN}"
+    with pytest.raises(CannotUse):
+        ApprisedService(url, timeout=PATIENT, allow=[]).send("x")
+    assert server.requests == []
+
+
+def test_each_service_calls_by_the_guarded_session_alone() -> None:
+    from apprise.manager_plugins import NotificationManager
+
+    for schema in OWN_SERVERS | FIXED_SERVERS:
+        plugin = NotificationManager()[schema]
+        guard(plugin)
+        assert [
+            (name, module.__name__)
+            for module in {sys.modules[base.__module__] for base in plugin.__mro__[:-1]}
+            for name, value in vars(module).items()
+            if getattr(value, "__name__", "")
+            in ("requests", "socket", "http.client", "urllib.request", "urllib3")
+            and not isinstance(value, GuardedRequests)
+            and module.__name__.startswith("apprise.plugins.")
+        ] == []
 
 
 @given(st.text(max_size=3_000), st.text(max_size=3_000), st.sampled_from([160, 2_000]))
