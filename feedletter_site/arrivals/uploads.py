@@ -11,6 +11,7 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from common.clock import utcnow
 from common.db.leases import handed_on
 from common.refused import Refused
 from common.text import one_line, shortened
@@ -50,16 +51,23 @@ def upload(
 
 @contextmanager
 def unpacked(row: Arrival) -> Iterator[Path]:
-    """The database as a file that only we may read. Where somebody was killed, what they left goes first."""
-    prefix = FOLDER.format(row.pk)
-    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*"):
-        shutil.rmtree(left, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=prefix) as folder:
+    """Write the database as a file that only we may read, after removing copies that killed workers left."""
+    _remove_copies(row)
+    with tempfile.TemporaryDirectory(prefix=FOLDER.format(row.pk)) as folder:
         place = Path(folder) / "database"
         for piece in row.pieces.order_by("suffix", "place").iterator(chunk_size=8):
             with place.with_name(place.name + piece.suffix).open("ab") as file:
                 file.write(zlib.decompress(piece.data))
         yield place
+
+
+def _remove_copies(row: Arrival) -> None:
+    """Remove the unpacked copies on this machine, but for those that another worker has."""
+    busy = Arrival.objects.filter(lease_until__gt=utcnow()).exclude(pk=row.pk)
+    kept = tuple(FOLDER.format(pk) for pk in busy.values_list("pk", flat=True))
+    for copy in Path(tempfile.gettempdir()).glob(FOLDER.format("*")):
+        if not copy.name.startswith(kept):
+            shutil.rmtree(copy, ignore_errors=True)
 
 
 def begin_reading(*, arrival: Arrival, now: datetime) -> None:

@@ -24,6 +24,7 @@ from feedletter_site.arrivals.uploads import OPEN, State, end_arrival, forgettab
 from feedletter_site.models import Arrival, ArrivalLine
 
 LEASE = timedelta(minutes=2)
+MOST_FAILURES = 3
 DOING = {State.LOOKING: Doing.LOOK, State.READING: Doing.READ, State.TAKING: Doing.TAKE}
 
 log = logging.getLogger(__name__)
@@ -46,13 +47,25 @@ def work_off_arrivals(*, budget: timedelta) -> None:
         try:
             _work(row, left)
         except Exception as error:
-            # It is tried again when its lease is over, from where it stands.
-            said = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
-            if not isinstance(error, Refused):
+            # It is tried again when its lease is over, from where it was left.
+            if isinstance(error, Refused):
+                held_by(row).update(trouble=shortened(one_line(str(error)), 1_000))
+            else:
                 log.exception("arrival %s failed", row.pk)
-            held_by(row).update(trouble=shortened(one_line(said), 1_000))
+                _note_failure(row, f"{type(error).__name__}: {error}")
         if left.is_spent:
             break
+
+
+def _note_failure(row: Arrival, words: str) -> None:
+    """Give the file up after several unexpected errors: they would come for ever."""
+    row.failures += 1
+    row.trouble = shortened(one_line(words), 1_000)
+    if row.failures < MOST_FAILURES:
+        held_by(row).update(failures=row.failures, trouble=row.trouble)
+        return
+    row.trouble = f"Given up after {row.failures} errors. {row.trouble}"
+    _finish(row, State.UNUSABLE)
 
 
 @transaction.atomic
@@ -110,7 +123,8 @@ def _record(row: Arrival, batch: Batch) -> bool:
     with held(row) as is_ours:
         if is_ours:
             _keep(row, batch.lines)
-            row.done, row.trouble, row.lease_until = batch.done, "", utcnow() + LEASE
+            row.done, row.trouble, row.failures = batch.done, "", 0
+            row.lease_until = utcnow() + LEASE
             row.save()
     return is_ours
 

@@ -34,6 +34,8 @@ class Arrival(models.Model):
     done = models.PositiveIntegerField(default=0)
     # Its feeds were read, to see what would be new.
     is_read = models.BooleanField(default=False)
+    # Unexpected errors since the last part that was done.
+    failures = models.PositiveSmallIntegerField(default=0, db_default=0, editable=False)
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
 

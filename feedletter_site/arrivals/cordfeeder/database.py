@@ -1,100 +1,77 @@
-"""CordFeeder's database as it is on the disk, read with care and never written.
+"""CordFeeder's database as it is on the disk, never written.
 
 `feeds` id, url, name, channel_id, guild_id, added_by, created_at, last_poll_at and more; in older ones
 `feed_state` has the times of polls. `posted_items` feed_id, item_guid, posted_at, message_id, which is empty
 where the post was there when the feed was added.
 """
 
-import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
+from common.db.foreign_sqlite import Table, UnreadableDatabase, read_tables
 from common.refused import Refused
 
-# What SQLite begins a file with.
-MAGIC = b"SQLite format 3\0"
-LONGEST_VALUE = 1_000_000
-NEEDED: Mapping[str, frozenset[str]] = {
-    "feeds": frozenset({"id", "url", "name", "channel_id", "guild_id", "added_by", "created_at"}),
-    "posted_items": frozenset({"feed_id", "item_guid", "posted_at", "message_id"}),
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "feeds": ("id", "url", "name", "channel_id", "guild_id", "added_by", "created_at"),
+    "posted_items": ("feed_id", "item_guid", "posted_at", "message_id"),
+}
+WANTED = {
+    **NEEDED,
+    "feeds": (*NEEDED["feeds"], "last_poll_at"),
+    "feed_state": ("feed_id", "last_poll_at"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class OldRow:
-    """A row of `feeds` with its `posted` (guid, time, message), all as they stand there."""
+    """A row of `feeds` with its `posted` (guid, time, message), with the values of the database."""
 
     values: Mapping[str, Any]
     posted: tuple[tuple[Any, Any, Any], ...]
 
 
 def read_rows(place: Path) -> list[OldRow]:
-    """All feeds of all servers, in the order of their ids, as they stood at one moment. Raises Refused."""
-    with _opened(place) as connection:
-        columns = {table: _columns(connection, table) for table in ("feeds", "posted_items", "feed_state")}
-        for table, needed in NEEDED.items():
-            if missing := sorted(needed - columns[table]):
-                raise Refused(
-                    f"{place} is no database of CordFeeder's: its table {table} has no {', '.join(missing)}."
-                )
-        polled = "f.last_poll_at" if "last_poll_at" in columns["feeds"] else "NULL"
-        if polled == "NULL" and {"feed_id", "last_poll_at"} <= columns["feed_state"]:
-            polled = "(SELECT max(s.last_poll_at) FROM feed_state s WHERE s.feed_id = f.id)"
-        names = sorted(NEEDED["feeds"])
-        asked = ", ".join(f"f.{name}" for name in names)
-        feeds = connection.execute(f"SELECT {asked}, {polled} FROM feeds f ORDER BY f.id").fetchall()  # noqa: S608
-        return [
-            OldRow(
-                dict(zip((*names, "last_poll_at"), feed, strict=True)),
-                tuple(connection.execute(POSTED, (feed[names.index("id")],))),
+    """Return all feeds of all servers, in the order of their ids. Raises Refused."""
+    tables = _tables(place)
+    for name, needed in NEEDED.items():
+        columns = tables[name].columns if name in tables else ()
+        if missing := sorted(set(needed) - set(columns)):
+            raise Refused(
+                f"{place} is no database of CordFeeder's: its table {name} has no {', '.join(missing)}."
             )
-            for feed in feeds
-        ]
+    feeds, state = tables["feeds"], tables.get("feed_state")
+    polls: dict[Any, Any] = {}
+    if "last_poll_at" not in feeds.columns and state and len(state.columns) == 2:
+        for feed, at in state.rows:
+            polls[feed] = max(filter(None, (polls.get(feed), at)), key=_sort_key, default=None)
+    posted = defaultdict(list)
+    for feed, *rest in sorted(tables["posted_items"].rows, key=lambda row: _sort_key(row[2])):
+        posted[feed].append(tuple(rest))
+    rows = [dict(zip(feeds.columns, row, strict=True)) for row in feeds.rows]
+    return [
+        OldRow({"last_poll_at": polls.get(row["id"]), **row}, tuple(posted[row["id"]]))
+        for row in sorted(rows, key=lambda row: _sort_key(row["id"]))
+    ]
 
 
-POSTED = "SELECT item_guid, posted_at, message_id FROM posted WHERE feed_id = ? ORDER BY rowid"
-
-
-@contextmanager
-def _opened(place: Path) -> Iterator[sqlite3.Connection]:
-    """Read-only, with what stands in its -wal file; in one transaction. Raises Refused."""
+def _tables(place: Path) -> dict[str, Table]:
     try:
-        with place.open("rb") as file:
-            is_database = file.read(len(MAGIC)) == MAGIC
+        return read_tables(place, WANTED)
     except OSError as error:
         raise Refused(f"{place} cannot be read: {error.strerror}. Give its DATABASE_PATH.") from error
-    if not is_database:
-        raise Refused(f"{place} is no SQLite database. Give the file that CordFeeder's DATABASE_PATH names.")
-    try:
-        uri = f"file:{quote(str(place.resolve()))}?mode=ro"
-        with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
-            connection.text_factory = _text
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA temp_store = MEMORY")
-            connection.execute("BEGIN")
-            # Nobody knows which indexes it has.
-            connection.execute(
-                "CREATE TEMP TABLE posted AS SELECT feed_id, item_guid, posted_at, message_id"
-                " FROM posted_items ORDER BY posted_at"
-            )
-            connection.execute("CREATE INDEX temp.posted_by_feed ON posted (feed_id)")
-            yield connection
-    except sqlite3.Error as error:
+    except UnreadableDatabase as error:
         raise Refused(
-            f"{place} cannot be read as CordFeeder's database ({error}). Stop CordFeeder, and copy the file"
-            " with those beside it that end in -wal and -shm to a folder that you may write to."
+            f"{place} cannot be read as CordFeeder's database ({error}). Give the file that its DATABASE_PATH"
+            " names. Stop CordFeeder, and copy the file with those beside it that end in -wal and -shm to a"
+            " folder that you may write to."
         ) from error
 
 
-def _columns(connection: sqlite3.Connection, table: str) -> frozenset[str]:
-    rows = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
-    return frozenset(str(name) for (name,) in rows)
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
+def _sort_key(value: Any) -> tuple[int, Any]:
+    """Order values as SQLite does: NULL, numbers, texts."""
+    if value is None:
+        return 0, 0
+    return (1, value) if isinstance(value, int | float) else (2, str(value))

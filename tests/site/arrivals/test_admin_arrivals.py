@@ -2,8 +2,10 @@
 
 import csv
 import io
+import sqlite3
 import tempfile
 from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 from html import unescape
 from pathlib import Path
@@ -369,3 +371,43 @@ def test_the_list_asks_no_more_for_many(admin_client: Client) -> None:
     assert statements() == few
     shown = admin_client.get(reverse("admin:feedletter_site_arrival_changelist")).content.decode()
     assert shown.count("to be taken over: 1,234") == 10
+
+
+def test_a_database_whose_tables_are_views_without_end_is_refused(
+    admin_client: Client, servers: DiscordService, tmp_path: Path
+) -> None:
+    place = tmp_path / "c.db"
+    with closing(sqlite3.connect(place)) as connection:
+        columns = "1 AS id, '' AS url, '' AS name, 1 AS channel_id, 1 AS guild_id, 1 AS added_by"
+        connection.execute(f"CREATE TABLE feeds AS SELECT {columns}, '' AS created_at")
+        connection.execute(
+            "CREATE VIEW posted_items AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
+            " SELECT 1 AS feed_id, x AS item_guid, '' AS posted_at, 1 AS message_id FROM n"
+        )
+    (tmp_path / "c.db-wal").touch()
+    row = looked(admin_client, place)
+    assert row.state == "unusable"
+    assert "no database of CordFeeder's" in row.trouble
+
+
+def test_a_file_is_given_up_after_three_unexpected_errors(
+    admin_client: Client,
+    servers: DiscordService,
+    site: FeedServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+    monkeypatch.setattr("feedletter_site.arrivals.cordfeeder.source.CordFeeder.read", fail)
+    row = looked(admin_client, write_database(tmp_path / "c.db", []))
+    states = [row.state]
+    for _ in range(3):
+        Arrival.objects.update(lease_token=None, lease_until=None)
+        work()
+        row.refresh_from_db()
+        states.append(row.state)
+    assert states == ["looking", "looking", "unusable", "unusable"]
+    assert row.trouble.startswith("Given up after 3 errors. UnicodeDecodeError")
+    assert not list(Path(tempfile.gettempdir()).glob(f"feedletter-arrival-{row.pk}-*"))
