@@ -351,7 +351,11 @@ LOGGING = {
     "loggers": {
         "django.server": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         "celery": {"level": "WARNING"},
-        "urllib3": {"level": "WARNING"},
+        # Libraries that are given secrets: at DEBUG some of them log addresses and headers in clear.
+        **{
+            library: {"level": "WARNING"}
+            for library in ("apprise", "botocore", "mastodon", "oauthlib", "requests_oauthlib", "urllib3")
+        },
         "django_celery_beat": {"level": "WARNING"},
         # While the database is away, every pass fails.
         "celery.app.trace": {"filters": ["outage in one line"]},

@@ -1,6 +1,7 @@
 """What every bridge must do besides: a JSON service on loopback, with secrets, and markup of its own."""
 
 import json
+import logging
 import socket
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -95,6 +96,14 @@ class BridgeContract(ChannelContract):
     def session(self) -> Session:
         told = self.service.says
         return self.connected(IMPATIENT if told and told.silent else PATIENT)
+
+    def test_no_library_logs_a_secret_at_debug_level(self, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.DEBUG):
+            self.post(letter())
+            self.server_says(Answer.REFUSED)
+            self.post(letter())
+        for secret in self.secrets:
+            assert secret not in caplog.text
 
     def message(self, *, text: str) -> Any:
         return self.composed(letter(text))

@@ -1,6 +1,7 @@
 """With LOG_FORMAT=json every line of every process is an object, those of gunicorn and Celery included."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -76,3 +77,11 @@ def test_a_damaged_database_file_is_one_sentence(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert "is damaged (file is not a database). Restore a backup" in done.stderr
         assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+@pytest.mark.parametrize(
+    "library", ["apprise", "botocore", "mastodon", "oauthlib", "requests_oauthlib", "urllib3"]
+)
+def test_a_library_that_is_given_secrets_logs_no_details_even_while_debugging(library: str) -> None:
+    logger = logging.getLogger(f"{library}.auth")
+    assert logger.getEffectiveLevel() >= logging.WARNING
