@@ -7,7 +7,10 @@ from html import escape
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
+
 from feeds.models import Feed
+from reader.media.posts import PICTURES, jf2_by_proxy, picture_by_proxy
 from reader.models import Follow
 from reader.rules.google_names import READ, READING_LIST, STARRED, StreamName, post_name
 from reader.rules.order import EPOCH, MICROSECOND
@@ -27,7 +30,7 @@ def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
     No key is left out that an app insists on: without one, some show nothing of the whole page.
     """
     entry, feed = standing.entry, standing.entry.feed
-    jf2: Mapping[str, Any] = entry.jf2 or {}
+    jf2 = jf2_by_proxy(entry.jf2 or {}, site=settings.SITE_URL)
     author = (jf2.get("author") or {}).get("name", "")
     site = (feed.site_url or feed.url) if feed else ""
     link = {"href": jf2.get("url") or site}
@@ -51,7 +54,7 @@ def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
     }
     if author:
         found["author"] = author
-    if files := [one for kind in USUAL_TYPES for one in _files(jf2, kind)]:
+    if files := [one for kind in USUAL_TYPES for one in _files(entry.jf2 or {}, kind)]:
         found["enclosure"] = files
     return found
 
@@ -103,6 +106,10 @@ def _html(jf2: Mapping[str, Any]) -> str:
 
 def _files(jf2: Mapping[str, Any], kind: str) -> list[Shown]:
     usual = USUAL_TYPES[kind]
-    found = ((url, mimetypes.guess_type(urlsplit(url).path)[0] or "") for url in jf2.get(kind, ()))
     start = usual.partition("/")[0]
-    return [{"href": url, "type": type_ if type_.startswith(start) else usual} for url, type_ in found]
+    files = []
+    for url in jf2.get(kind, ()):
+        href = picture_by_proxy(url, site=settings.SITE_URL) if kind in PICTURES else url
+        type_ = mimetypes.guess_type(urlsplit(url).path)[0] or ""
+        files.append({"href": href, "type": type_ if type_.startswith(start) else usual})
+    return [one for one in files if one["href"]]

@@ -87,10 +87,10 @@ def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
     name, rest = _name_of(call)
     if name in CHANGES and request.method != "POST":
         raise _wrong_method("POST, OPTIONS")
-    password = _password(request, now)
-    act = QUESTIONS.get(name) or CHANGES[name]
     is_file = name in FILE_CALLS
-    call_made = AppCall(password, _parameters(request, is_file), now, rest, request.body if is_file else b"")
+    password, given = _signed_in(request, now, is_file=is_file)
+    act = QUESTIONS.get(name) or CHANGES[name]
+    call_made = AppCall(password, given, now, rest, request.body if is_file else b"")
     answer = act(call_made)
     if name in XML_CALLS:
         return HttpResponse(
@@ -131,17 +131,25 @@ def _sign_in(request: HttpRequest, now: datetime) -> HttpResponse:
     return _text("".join(f"{name}={value}\n" for name, value in values.items()))
 
 
-def _password(request: HttpRequest, now: datetime) -> AppPassword:
-    """By the key in the header. Raises CallError."""
-    match = _AUTHORIZATION.fullmatch(request.headers.get("Authorization", "").strip())
-    password = password_of(key=match[1], now=now) if match else None
+def _signed_in(request: HttpRequest, now: datetime, *, is_file: bool) -> tuple[AppPassword, Parameters]:
+    """Return the app's password, by the key in the header or in the `T` of a form, and the parameters.
+
+    Raises CallError and BadParameters.
+    """
+    header = request.headers.get("Authorization", "").strip()
+    match = _AUTHORIZATION.fullmatch(header)
+    if match is None and (header or is_file or request.method != "POST"):
+        raise signed_out()
+    given = None if match else _parameters(request)
+    key = match[1] if match else given.one("T") if given else ""
+    password = password_of(key=key, now=now)
     if password is None or not may_read(password.reader):
         raise signed_out()
     note_seen(reader=password.reader, now=now)
     if not is_within(f"app-calls-{password.pk}", AN_APP_A_MINUTE):
         message = f"An app may ask {AN_APP_A_MINUTE:,} times a minute."
         raise CallError(HTTPStatus.TOO_MANY_REQUESTS, message, headers={"Retry-After": "60"})
-    return password
+    return password, given or _parameters(request, is_file)
 
 
 def _parameters(request: HttpRequest, is_file: bool = False) -> Parameters:

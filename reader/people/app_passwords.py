@@ -26,7 +26,10 @@ GROUPS, LETTERS_A_GROUP = 4, 5
 WRONG_FROM_A_NETWORK, WRONG_FOR_A_NAME = 10, 200
 COUNTED_SECONDS = 3_600
 KEYS_OF_APPS = "reader.app"
-_KEY = re.compile(r"[a-z0-9-]{1,40}/([1-9][0-9]{0,17})\.([0-9a-f]{32})", re.ASCII)
+# Of Google Reader's tokens: some apps check it.
+TOKEN_CHARACTERS = 57
+# With the reader's name, or as `token_for` writes it.
+_KEY = re.compile(r"(?:[a-z0-9-]{1,40}/|0*)([1-9][0-9]{0,17})\.([0-9a-f]{32})", re.ASCII)
 
 
 class TooManyWrong(Refused):
@@ -66,6 +69,11 @@ def sign_in(*, name: str, password: str, network: str, now: datetime) -> AppPass
 def key_for(password: AppPassword) -> str:
     """What its app shows from now on, as long as the password is not revoked."""
     return f"{password.reader.slug}/{password.pk}.{stamp(KEYS_OF_APPS, _stamped(password))}"
+
+
+def token_for(password: AppPassword) -> str:
+    """Return the key in the form of Google Reader's tokens, which apps send as `T` with what they POST."""
+    return f"{password.pk}.{stamp(KEYS_OF_APPS, _stamped(password))}".rjust(TOKEN_CHARACTERS, "0")
 
 
 def password_of(*, key: str, now: datetime) -> AppPassword | None:

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from feeds.models import Feed
+from reader.media.addresses import media_path
 from reader.models import Channel, Place, Reader, Star
 from reader.rules.google_names import post_name
 from reader.timelines.stars import star
@@ -82,7 +84,8 @@ def test_pictures_beside_the_text_are_shown_once(shown: Callable[..., dict[str, 
     inside, beside = "https://e.example/in.png", "https://e.example/be.png?a=1&b=%22"
     item = shown(content={"html": f'<img src="{inside}">'}, photo=[inside, beside])
     assert item["summary"]["content"] == (
-        f'<img src="{inside}"><p><img src="https://e.example/be.png?a=1&amp;b=%22" alt=""></p>'
+        f'<img src="{settings.SITE_URL}{media_path(inside)}" alt="">'
+        f'<p><img src="{settings.SITE_URL}{media_path(beside)}" alt=""></p>'
     )
     assert [one["type"] for one in item["enclosure"]] == ["image/png", "image/png"]
 

@@ -10,7 +10,7 @@ from django.test import Client
 
 from common.clock import utcnow
 from reader.models import AppPassword, Reader
-from reader.people.app_passwords import make_app_password, revoke_app_password
+from reader.people.app_passwords import key_for, make_app_password, revoke_app_password
 from tests.factories import NOW
 from tests.reader.greader.client import FORM, GoogleApp
 
@@ -198,3 +198,20 @@ def test_an_answer_that_an_app_has_is_not_sent_again(app: GoogleApp, ada: Reader
     assert app.http.get(address, headers=again).status_code == 304
     ada.channels.create(uid="sea", name="Sea")
     assert app.http.get(address, headers=again).status_code == 200
+
+
+def test_a_form_that_shows_the_token_needs_no_header(app: GoogleApp) -> None:
+    """As Liferea asks for the contents of posts."""
+    token = app.get("token")[1]
+    address = "/greader/reader/api/0/stream/items/contents"
+
+    body = urlencode({"i": "1", "T": token})
+    for good in (token, key_for(app.password)):
+        answer = Client().post(address, urlencode({"i": "1", "T": good}), content_type=FORM)
+        assert answer.status_code == 200
+    for bad in ("", "0" * 57, token[:-1] + "x", token.replace("0", "1", 1)):
+        answer = Client().post(address, urlencode({"i": "1", "T": bad}), content_type=FORM)
+        assert answer.status_code == 401
+    assert Client().get(f"{address}?{body}").status_code == 401
+    revoke_app_password(password=app.password, now=NOW)
+    assert Client().post(address, body, content_type=FORM).status_code == 401

@@ -1,14 +1,17 @@
 """Every picture of a post comes by our own address, on pages and for clients."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.test import Client
 
 from reader.media.addresses import media_path
 from reader.media.posts import html_by_proxy, jf2_by_proxy
-from reader.models import Channel
+from reader.models import Channel, Reader
 from tests.reader.client import MicrosubClient
+from tests.reader.greader.client import READING_LIST, GoogleApp
 from tests.reader.posts import an_entry, put
 
 SITE = "http://127.0.0.1:8000"
@@ -68,3 +71,23 @@ def test_clients_get_our_addresses_too(home: Channel, api: MicrosubClient) -> No
     ):
         assert items[0]["author"]["photo"].startswith(f"{SITE}/reader/media/")
         assert "else.example.com" not in json.dumps(items)
+
+
+@pytest.mark.django_db
+def test_no_answer_of_any_protocol_names_a_foreign_picture(
+    ada: Reader, home: Channel, web: Callable[[Reader], Client]
+) -> None:
+    """A browser or an app that loads one tells its server who reads what."""
+    place = put(home, an_entry(jf2=POST))
+    app, browser, api = GoogleApp(ada), web(ada), MicrosubClient(ada)
+    pages = ["/reader/", "/reader/c/home/", "/reader/deck/", "/reader/starred/", "/reader/search/?q=post"]
+    answers = [browser.get(page).content.decode() for page in (*pages, f"/reader/post/{place.entry_id}/")]
+    for layout in Channel.Layout.values:
+        Channel.objects.filter(pk=home.pk).update(layout=layout)
+        answers.append(browser.get("/reader/c/home/").content.decode())
+    answers += [json.dumps(api.ask("timeline", channel="home")), json.dumps(api.ask("channels"))]
+    answers += [app.get(call, output="json", s=READING_LIST)[1] for call in ("stream/contents", "tag/list")]
+    answers += [json.dumps(app.contents(place.entry_id))]
+    assert sum("/reader/media/" in answer for answer in answers) >= len(answers) - 4
+    for answer in answers:
+        assert "else.example.com" not in answer
