@@ -1,15 +1,17 @@
 """Authors whom a reader does not want to see: muted (hidden, and shown again) or blocked (gone)."""
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 
 from common.refused import Refused
 from feeds.addresses import MAX_FEED_URL, is_address
 from reader.entries.filters import show_what_passes
 from reader.entries.visibility import hide
-from reader.models import Channel, Mute, Place, Reader
+from reader.models import Channel, Entry, Mute, Place, Reader
 from reader.models.place import PlaceQuerySet
 from reader.rules.authors import author_key
 
@@ -52,6 +54,14 @@ def unmute(*, reader: Reader, channel: Channel | None, url: str, is_block: bool 
 def muted(*, reader: Reader, channel: Channel | None, is_block: bool = False) -> "QuerySet[Mute]":
     """Those of exactly that channel, or of all channels at once (None)."""
     return Mute.objects.filter(reader=reader, channel=channel, is_block=is_block)
+
+
+def authors_of(reader: Reader, keys: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    """Return the authors as their newest posts in the reader's channels show them (jf2), by their keys."""
+    places = Place.objects.filter(reader=reader, entry__author_key__in=set(keys))
+    newest = places.values("entry__author_key").annotate(newest=Max("entry")).values_list("newest", flat=True)
+    entries = Entry.objects.in_bulk(list(newest))
+    return {one.author_key: (one.jf2 or {}).get("author") or {} for one in entries.values()}
 
 
 def mutes_in(channel: Channel) -> dict[str, bool]:

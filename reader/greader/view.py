@@ -157,7 +157,7 @@ def _parameters(request: HttpRequest, is_file: bool = False) -> Parameters:
     return read_parameters(
         query=request.META.get("QUERY_STRING", ""),
         body=request.body if request.method == "POST" and not is_file else b"",
-        content_type=request.content_type or "",
+        content_type=request.headers.get("Content-Type", ""),
         most=MOST_VALUES,
     )
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.conf import settings
 from django.db.models import Count, F, Max
@@ -20,7 +21,7 @@ from reader.channels.channels import (
 )
 from reader.channels.find import FoundFeed, find_feeds, preview, search_posts
 from reader.channels.follows import follow_address, move_follow, shared_feed_at, unfollow
-from reader.channels.mutes import mute, muted, unmute
+from reader.channels.mutes import authors_of, mute, muted, unmute
 from reader.media.posts import jf2_by_proxy, picture_by_proxy
 from reader.microsub.errors import insufficient_scope, invalid, not_found
 from reader.microsub.items import Json, channel_json, feed_source, page_json
@@ -226,9 +227,15 @@ def list_muted(is_block: bool) -> Act:
     def act(call: Call) -> Json:
         call.require(scopes.BLOCK if is_block else scopes.MUTE)
         rows = muted(reader=call.reader, channel=call.channel_or_all(), is_block=is_block)
-        return {"items": [{"type": "card", "url": row.url} for row in rows]}
+        authors = authors_of(call.reader, [row.key for row in rows])
+        return {"items": [_card(row.url, authors.get(row.key, {})) for row in rows]}
 
     return act
+
+
+def _card(url: str, author: Mapping[str, Any]) -> Json:
+    photo = picture_by_proxy(author.get("photo"), site=settings.SITE_URL)
+    return without_nothing({"type": "card", "url": url, "name": author.get("name"), "photo": photo})
 
 
 def change_muted(is_block: bool, *, ends: bool) -> Act:

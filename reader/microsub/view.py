@@ -108,7 +108,9 @@ def _parameters(request: HttpRequest) -> Parameters:
     body = request.body if request.method == "POST" else b""
     try:
         return read_parameters(
-            query=request.META.get("QUERY_STRING", ""), body=body, content_type=request.content_type or ""
+            query=request.META.get("QUERY_STRING", ""),
+            body=body,
+            content_type=request.headers.get("Content-Type", ""),
         )
     except BadParameters as error:
         raise invalid(str(error)) from error

@@ -19,7 +19,7 @@ from reader.channels.channels import (
     drop_channel,
     order_channels,
 )
-from reader.channels.mutes import mute, unmute
+from reader.channels.mutes import authors_of, mute, unmute
 from reader.indieauth.addresses import profile_of
 from reader.models import Channel, Reader
 from reader.pages.access import back_to, channel_line, for_readers, surroundings
@@ -106,7 +106,11 @@ def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResp
 def muted_people(request: HttpRequest, reader: Reader) -> HttpResponse:
     """Whom the reader does not want to see, and where."""
     rows = reader.mutes.select_related("channel").order_by("is_block", "-added_at", "-pk")
-    listed = [(row, channel_line(row.channel, 0) if row.channel else None) for row in rows]
+    authors = authors_of(reader, [row.key for row in rows])
+    listed = [
+        (row, authors.get(row.key, {}).get("name", ""), channel_line(row.channel, 0) if row.channel else None)
+        for row in rows
+    ]
     return render(request, "reader/muted.html", {**surroundings(reader), "section": "muted", "mutes": listed})
 
 

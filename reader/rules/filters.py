@@ -75,29 +75,38 @@ def checked_filters(*, kinds: Iterable[str], hide: Iterable[str], keep: Iterable
     return Filters(shown, _checked_terms(hide, "hide"), _checked_terms(keep, "keep"))
 
 
-def judged(filters: Filters, kind: str, text: str) -> FilterVerdict:
-    """Whether the post is hidden; `text` as `looked_at` has it. A term that fails counts as no reason to."""
+def judged(filters: Filters, kind: str, fields: tuple[str, ...]) -> FilterVerdict:
+    """Judge whether a post with these fields (see `looked_at`) is hidden. A term that fails hides nothing."""
     if kind in filters.kinds:
         return FilterVerdict("kinds", kind)
     deadline = Deadline.within(ASKED_WITHIN)
     failed: list[str] = []
     for term in filters.hide:
         try:
-            if is_found(MATCHES, expression(term), text, deadline):
+            if _is_in(fields, term, deadline):
                 return FilterVerdict("hide", term, tuple(failed))
         except (OutOfTime, InvalidPattern):
             failed.append(term)
     for term in filters.keep:
         try:
-            if is_found(MATCHES, expression(term), text, deadline):
+            if _is_in(fields, term, deadline):
                 return FilterVerdict(failed=tuple(failed))
         except (OutOfTime, InvalidPattern):
             return FilterVerdict(failed=(*failed, term))
     return FilterVerdict("keep" if filters.keep else "", "", tuple(failed))
 
 
-def looked_at(jf2: Mapping[str, Any]) -> str:
-    """What terms are looked for in: title, author, categories and the beginning of the text."""
+def _is_in(fields: tuple[str, ...], term: str, deadline: Deadline) -> bool:
+    """Raises OutOfTime and InvalidPattern."""
+    wanted = expression(term)
+    return any(is_found(MATCHES, wanted, field, deadline) for field in fields)
+
+
+def looked_at(jf2: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the fields that terms are looked for in: title, author, each category, summary and text.
+
+    Each by itself, so that /^ad:/ is about the beginning of the title and words don't match across fields.
+    """
     author, content = jf2.get("author") or {}, jf2.get("content") or {}
     parts = (
         jf2.get("name"),
@@ -106,7 +115,7 @@ def looked_at(jf2: Mapping[str, Any]) -> str:
         jf2.get("summary"),
         content.get("text"),
     )
-    return "\n".join(str(part) for part in parts if part)[:MOST_LOOKED_AT]
+    return tuple(str(part)[:MOST_LOOKED_AT] for part in parts if part) or ("",)
 
 
 def expression(term: str) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from hypothesis import given
+from django.test import Client
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reader.entries.place import place_due
@@ -131,7 +132,7 @@ def test_what_no_database_takes_is_left_out() -> None:
         ('{"a": {"b": 1}}', JSON),
         ("[" * 100_000, JSON),
         ("a=1&" * 1_001, FORM),
-        ("--x\r\n", "multipart/form-data; boundary=x"),
+        ("a=1", "multipart/form-data; boundary=x"),
         (json.dumps({"a": list(range(1_001))}), JSON),
     ],
 )
@@ -141,7 +142,42 @@ def test_what_cannot_be_read_is_refused_with_a_sentence(body: str, kind: str) ->
     assert str(caught.value).endswith(".")
 
 
-@given(st.binary(max_size=200), st.text(max_size=50), st.sampled_from([FORM, JSON, ""]))
+MULTIPART = "multipart/form-data; boundary=x"
+
+
+def multipart(*fields: tuple[str, str], more: str = "") -> str:
+    parts = (
+        f'--x\r\nContent-Disposition: form-data; name="{name}"{more}\r\n\r\n{value}\r\n'
+        for name, value in fields
+    )
+    return "".join(parts) + "--x--\r\n"
+
+
+def test_a_multipart_form_is_a_form() -> None:
+    body = multipart(("a", "1"), ("b[]", "ä\r\nö"), ("b[]", "2"), ("c", ""))
+    assert values(body=body, kind=MULTIPART) == {"a": ("1",), "b": ("ä\r\nö", "2")}
+    assert values(body=multipart(("a", "1"), more='; filename="x.png"'), kind=MULTIPART) == {}
+
+
+def test_a_client_may_post_a_multipart_form(ada: Reader) -> None:
+    api = MicrosubClient(ada)
+    answer = Client().post(
+        "/microsub/ada",
+        {"action": "channels", "name": "News"},
+        headers={"Authorization": f"Bearer {api.key}"},
+    )
+    assert answer.json()["name"] == "News"
+
+
+NESTED = "".join(f"Content-Type: multipart/mixed; boundary=b{n}\r\n\r\n--b{n}\r\n" for n in range(2_000))
+
+
+@given(
+    st.binary(max_size=200) | st.text(max_size=200).map(lambda text: multipart(("a", text)).encode()),
+    st.text(max_size=50),
+    st.sampled_from([FORM, JSON, "", MULTIPART, "multipart/form-data", 'multipart/form-data; boundary=" "']),
+)
+@example(f"--x\r\n{NESTED}".encode(), "", MULTIPART)
 def test_nothing_else_is_ever_raised(body: bytes, query: str, kind: str) -> None:
     with contextlib.suppress(BadParameters):
         found = read_parameters(query=query, body=body, content_type=kind)

@@ -26,7 +26,7 @@ TERMS = st.text(CHARACTERS, min_size=1, max_size=12).filter(
 
 
 def is_hidden(text: str, *, hide: Any = (), keep: Any = (), kinds: Any = (), kind: str = "note") -> bool:
-    return bool(judged(checked_filters(kinds=kinds, hide=hide, keep=keep), kind, text).field)
+    return bool(judged(checked_filters(kinds=kinds, hide=hide, keep=keep), kind, (text,)).field)
 
 
 @pytest.mark.parametrize(
@@ -58,23 +58,25 @@ def test_a_term_is_whole_words_or_an_expression_between_slashes(term: str, text:
 
 
 def test_a_kind_is_hidden_whatever_it_says() -> None:
-    assert judged(checked_filters(kinds=["like"], hide=(), keep=["sea"]), "like", "the sea") == FilterVerdict(
-        "kinds", "like"
-    )
+    assert judged(
+        checked_filters(kinds=["like"], hide=(), keep=["sea"]), "like", ("the sea",)
+    ) == FilterVerdict("kinds", "like")
     assert not is_hidden("the sea", kinds=["like"], keep=["sea"])
 
 
 def test_hiding_goes_before_keeping() -> None:
     assert is_hidden("the sea, an advertisement", hide=["advertisement"], keep=["sea"])
-    assert judged(Filters(keep=("sea",)), "note", "the town").field == "keep"
+    assert judged(Filters(keep=("sea",)), "note", ("the town",)).field == "keep"
 
 
 @given(st.lists(TERMS, max_size=4), st.text(max_size=40))
 def test_words_hide_or_keep_what_they_are_in_and_never_fail(terms: list[str], text: str) -> None:
     filters = Filters(hide=tuple(terms))
-    assert not judged(filters, "note", text).failed
+    assert not judged(filters, "note", (text,)).failed
     for term in terms:
-        assert judged(checked_filters(kinds=(), hide=[term], keep=()), "note", f"x {term} y").field == "hide"
+        assert (
+            judged(checked_filters(kinds=(), hide=[term], keep=()), "note", (f"x {term} y",)).field == "hide"
+        )
 
 
 @given(st.lists(st.sampled_from(KINDS), max_size=11, unique=True), st.lists(TERMS), st.lists(TERMS))
@@ -87,10 +89,10 @@ def test_what_is_stored_is_read_again(kinds: list[str], hide: list[str], keep: l
 def test_a_pattern_that_takes_too_long_hides_nothing_and_is_named() -> None:
     slow = Filters(hide=("/(x+x+)+y/", "town"))
     begun = time.thread_time()
-    said = judged(slow, "note", "x" * 5_000 + " town")
+    said = judged(slow, "note", ("x" * 5_000 + " town",))
     assert time.thread_time() - begun < 1
     assert (said.field, said.failed) == ("", ("/(x+x+)+y/", "town"))
-    kept = judged(Filters(keep=("/(x+x+)+y/",)), "note", "x" * 5_000)
+    kept = judged(Filters(keep=("/(x+x+)+y/",)), "note", ("x" * 5_000,))
     assert (kept.field, kept.failed) == ("", ("/(x+x+)+y/",))
 
 
@@ -120,4 +122,10 @@ def test_title_author_categories_and_text_are_looked_at_and_addresses_are_not() 
         "content": {"text": "six", "html": "<b>six</b>"},
         "url": "https://x.test/spam",
     }
-    assert looked_at(jf2) == "High water\nAda\nsea\nsix"
+    assert looked_at(jf2) == ("High water", "Ada", "sea", "six")
+
+
+def test_a_term_is_looked_for_in_each_field_by_itself() -> None:
+    fields = looked_at({"name": "High", "category": ["water", "ads"], "content": {"text": "ad: buy"}})
+    for term, field in (("high water", ""), ("/^ad:/", "hide"), ("/^water$/", "hide"), ("/High$/", "hide")):
+        assert judged(Filters(hide=(term,)), "note", fields).field == field, term
