@@ -10,6 +10,7 @@ from common.truncation import DoesNotFit
 from common.ttl_cache import TtlCache
 from delivery.channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent
 from delivery.channels.http.client import Failed
+from delivery.channels.http.priced_links import StatusLimits
 from delivery.channels.http.session import ApiSession, outcome_of
 from delivery.channels.http.threads import carrying, not_looked_up, post_thread, still_unknown
 from delivery.channels.http.uploads import Uploader, Uploads
@@ -58,10 +59,15 @@ class MastodonSession(ApiSession):
             return client.post(message, text, key, media=media, before=before)
 
         look_up = partial(client.find, message, since=begun_at) if begun_at and not repeats else None
-        # Once more without pictures and with room to spare, where the instance counts otherwise than it says.
-        for is_plain in (False, True):
+        # Again with room to spare, where the instance counts otherwise than it says; then without pictures.
+        tried: list[tuple[list[str], bool]] = []
+        smaller = instance.limits.smaller
+        for limits, is_plain in ((instance.limits, False), (smaller, False), (smaller, True)):
             try:
-                texts = message.texts(instance.limits.smaller if is_plain else instance.limits)
+                texts = message.texts(limits)
+                if (texts, is_plain) in tried:
+                    continue
+                tried.append((texts, is_plain))
                 return post_thread(texts, post, key=key, progress=progress, look_up=look_up)
             except DoesNotFit:
                 return Permanent(f"The link alone is longer than what {client.host} takes.")
@@ -88,13 +94,24 @@ class MastodonSession(ApiSession):
             return Permanent(message.refusal)
         client = Client(self, message.instance_url, message.access_token, now)
 
-        def edit() -> Outcome:
-            limits = self._known.get(message.instance_url, client.instance).limits
+        def edit(limits: StatusLimits) -> Sent:
             statuses = zip((remote_id, *parts), message.texts(limits), strict=False)
             edited = [client.edit(status_id, message, text) for status_id, text in statuses]
             return replace(edited[0], parts=tuple(parts))
 
-        outcome = outcome_of(edit)
+        try:
+            usual = self._known.get(message.instance_url, client.instance).limits
+        except Failed as failed:
+            return failed.outcome
+        for limits in (usual, usual.smaller):
+            try:
+                return edit(limits)
+            except DoesNotFit:
+                return Permanent(f"The link alone is longer than what {client.host} takes.")
+            except Failed as failed:
+                outcome = failed.outcome
+                if not failed.is_about_message:
+                    break
         answer = self.transport.answer
         is_gone = isinstance(outcome, Permanent) and answer is not None and answer.status == 404
         return NO_POST if is_gone else outcome

@@ -93,6 +93,12 @@ class TestEdits:
         instance.paths[f"/api/v1/statuses/{old.remote_id}"] = Reply(422, {"error": "no"})
         assert isinstance(edit(message(instance.url, "Bees"), old), Permanent)
 
+    def test_a_text_that_is_too_long_for_the_instance_is_shortened(self, instance: MastodonInstance) -> None:
+        old = sent(message(instance.url))
+        instance.characters = 430
+        assert isinstance(edit(message(instance.url, "Bees " * 200), old), Sent)
+        assert "Bees Bees" in str(instance.statuses[0])
+
     def test_a_post_that_lost_its_link_is_not_changed(self, instance: MastodonInstance) -> None:
         old = sent(message(instance.url))
         assert isinstance(edit(message(instance.url, link=""), old), Permanent)

@@ -1,10 +1,14 @@
 """Statuses counted as instances count them, and never as less."""
 
+import re
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from common.truncation import FittingPart, fit_parts
+from delivery.channels.http.measures import graphemes
 from delivery.channels.http.priced_links import StatusLimits, fits_status, status_length
 
 FAMILY = "👩‍👩‍👧"
@@ -36,8 +40,26 @@ def test_graphemes_links_and_mentions_have_their_prices(text: str, expected: int
         "https://müller.example/a/page/of/a/host/with/an/umlaut",
     ],
 )
-def test_what_an_instance_may_not_take_for_a_link_is_counted_in_full(link: str) -> None:
-    assert status_length(link, 23) == len(link)
+def test_what_an_instance_may_take_in_part_costs_a_link_and_all_its_characters(link: str) -> None:
+    assert status_length(link, 23) == 23 + len(link)
+
+
+# As twitter-text finds links, with few top-level domains: after what they stand, where their paths end.
+_INSTANCE_LINK = re.compile(
+    r"(?<![A-Za-z0-9@＠$#＃\u202a-\u202e])https?://(?:[\w-]+\.)+(?:com|org|example|co\.uk)(?![\w-])(?::[0-9]+)?"
+    r"(?:/(?:(?:[\w!*';:=+,.$%\[\]~&|@–-]*(?:\([\w.]*\))?)*[\w=#/+-])?)?(?:\?[\w!?*'(();:&=+$/%#\[\]~,.@|-]*[\w=#/])?"
+)
+PLACES = st.sampled_from(
+    ["blog.example", "a.co.uk", "müller.com", "intranet", "x.org:80", "a.museum", "b.com"]
+)
+PATHS = st.text(st.sampled_from("ab1/().,;:=?&#%~_-!ü"), max_size=60)
+LINKS = st.builds(lambda place, path: f"https://{place}/{path}", PLACES, PATHS)
+WORDS = st.lists(LINKS | st.text("ab #_.()", max_size=6), max_size=12).map("".join)
+
+
+@given(WORDS, st.sampled_from([17, 23, 30]))
+def test_no_instance_counts_more_than_we_do(text: str, per_url: int) -> None:
+    assert graphemes(_INSTANCE_LINK.sub("x" * per_url, text)) <= status_length(text, per_url)
 
 
 def test_a_link_in_the_warning_counts_in_full() -> None:

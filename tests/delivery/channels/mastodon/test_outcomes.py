@@ -110,7 +110,7 @@ class TestOutcomes:
         )
 
     def test_a_status_that_is_too_long_after_all_is_tried_once_more_with_room_to_spare(self) -> None:
-        with MastodonInstance(characters=480) as stricter:
+        with MastodonInstance(characters=430) as stricter:
             cache = instances()
             cache.get(stricter.url, Instance)
             assert isinstance(send(message(stricter.url, "Wörter " * 200), cache=cache), Sent)
