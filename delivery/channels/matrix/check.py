@@ -42,8 +42,9 @@ def resolved(
             if server.state(room, "m.room.encryption"):
                 raise InvalidDestination(ENCRYPTED)
             levels = server.state(room, "m.room.power_levels")
-    # From room version 12 on, whose ids are without a server, its makers stand above all levels.
-    if ":" in room and not _may_post(account, levels):
+            # Only room versions from 12 on have ids without a server.
+            created = {} if ":" in room else server.creation(room)
+    if not (_may_post(account, levels) or _may_be_creator(account, created)):
         raise InvalidDestination(f"room: {account} may not post there. Have it made a moderator.")
     host = urlsplit(url).netloc
     return replace(
@@ -73,6 +74,16 @@ def _may_post(account: str, levels: dict[str, Any]) -> bool:
     """Whether the account's power is enough for a message, by §m.room.power_levels."""
     needed = _level(levels.get("events"), "m.room.message", levels.get("events_default", 0))
     return _level(levels.get("users"), account, levels.get("users_default", 0)) >= needed
+
+
+def _may_be_creator(account: str, created: dict[str, Any]) -> bool:
+    """Whether the account may have created the room: creators are above all levels (MSC4289)."""
+    if not created:
+        return False
+    content = created.get("content", created)
+    more = content.get("additional_creators") if isinstance(content, dict) else None
+    # Servers that return the content alone do not say who sent it.
+    return created.get("sender", account) == account or (isinstance(more, list) and account in more)
 
 
 def _level(among: Any, name: str, otherwise: Any) -> int:

@@ -62,7 +62,11 @@ class Homeserver:
             headers=self._headers,
         )
 
-    def state(self, room_id: str, kind: str) -> dict[str, Any]:
+    def creation(self, room_id: str) -> dict[str, Any]:
+        """Return the event that created the room; only its content where the server knows no `format`."""
+        return self.state(room_id, "m.room.create", params={"format": "event"})
+
+    def state(self, room_id: str, kind: str, **options: Any) -> dict[str, Any]:
         """What the room has of that kind; {} for nothing."""
 
         def read(answer: ApiResponse) -> dict[str, Any]:
@@ -71,7 +75,7 @@ class Homeserver:
             return answer.json
 
         try:
-            return self._get(f"/rooms/{_in_path(room_id)}/state/{kind}", read)
+            return self._get(f"/rooms/{_in_path(room_id)}/state/{kind}", read, **options)
         except Failed:
             answer = self._client.transport.answer
             if answer is not None and answer.text_at("errcode") == "M_NOT_FOUND":

@@ -78,7 +78,7 @@ class TelegramSession(ApiSession):
                 if moved and str(moved) != chat:
                     chat = self._moved[message.chat_id] = str(moved)
                     self._has_moved = True
-                elif failed.is_about_message and len(tries) > 1:
+                elif len(tries) > 1 and (failed.is_about_message or _is_refused_picture(failed, method)):
                     del tries[0]
                 else:
                     return failed.outcome
@@ -134,6 +134,11 @@ class TelegramSession(ApiSession):
         """Raises Failed."""
         url = f"{self._base}/bot{self._token}/{method}"
         return client.call("POST", url, json=body, read=read, posting=posting)
+
+
+def _is_refused_picture(failed: Failed, method: str) -> bool:
+    """Whether a picture was refused for good, perhaps because the chat allows texts only."""
+    return method == "sendPhoto" and isinstance(failed.outcome, Permanent)
 
 
 def _answer(client: ApiClient) -> ApiResponse:

@@ -11,6 +11,8 @@ from tests.servers.api_server import ApiServer, Reply, Request
 TOKEN = "syt_Ym90_very-secret-token"
 ACCOUNT = "@bot:fake.example"
 ROOM, ALIAS = "!room:fake.example", "#news:fake.example"
+# From version 12 on the ids of rooms name no server.
+ROOM_12 = "!31hneApxJ_1o-63DmFrpeqnkFfWppnzWso1JvH3ogLM"
 API = "/_matrix/client/v3"
 LARGEST = 65_536
 ALLOWED = {"a": {"href"}, "br": set(), "b": set(), "p": set()}
@@ -33,6 +35,7 @@ class Homeserver(ApiServer):
         self.events: list[dict[str, Any]] = []
         self.redacted: list[str] = []
         self.state: dict[str, dict[str, Any]] = {"m.room.power_levels": {"events_default": 0}}
+        self.creator = "@ada:fake.example"
         self.remembers, self.largest, self.joinable = True, LARGEST, True
         self._transactions: dict[str, str] = {}
 
@@ -52,7 +55,9 @@ class Homeserver(ApiServer):
                 return Reply(body={"user_id": ACCOUNT, "device_id": "D"})
             case ("POST", "join", room):
                 return self._join(room)
-            case ("GET", "rooms", room, "state", kind) if room == ROOM:
+            case ("GET", "rooms", room, "state", kind) if room in (ROOM, ROOM_12):
+                if kind == "m.room.create" and request.query.get("format") == "event":
+                    return Reply(body={"type": kind, "sender": self.creator, "content": self.state[kind]})
                 return Reply(body=self.state[kind]) if kind in self.state else NOT_FOUND
             case ("GET", "rooms", room, "messages") if room == ROOM:
                 return self._messages(request)
@@ -64,6 +69,8 @@ class Homeserver(ApiServer):
         return FORBIDDEN
 
     def _join(self, room: str) -> Reply:
+        if room == ROOM_12:
+            return Reply(body={"room_id": ROOM_12})
         if room not in (ROOM, ALIAS):
             return error(404, "M_NOT_FOUND", f"Room alias {room} not found")
         if not self.joinable:

@@ -22,10 +22,12 @@ from tests.contracts.bridge import LINK, LOOPBACK, PATIENT, BridgeContract, entr
 from tests.contracts.channel import NOW, Arrival
 from tests.servers.api_server import Reply
 from tests.servers.services.matrix import (
+    ACCOUNT,
     ALIAS,
     API,
     FORBIDDEN,
     ROOM,
+    ROOM_12,
     TOKEN,
     UNKNOWN_TOKEN,
     Homeserver,
@@ -253,6 +255,27 @@ class TestCheck:
     def test_a_room_where_it_may_is_not(self, server: Homeserver, levels: dict[str, Any]) -> None:
         server.state["m.room.power_levels"] = levels
         self.check(server.url)
+
+    @pytest.mark.parametrize(
+        ("creator", "more", "may"),
+        [(ACCOUNT, [], True), ("@a:b", [ACCOUNT], True), ("@a:b", ["@c:d"], False), ("@a:b", 3, False)],
+    )
+    def test_in_rooms_of_version_12_creators_may_post_whatever_the_levels(
+        self, server: Homeserver, creator: str, more: Any, may: bool
+    ) -> None:
+        server.state["m.room.power_levels"] = {"events_default": 50}
+        server.state["m.room.create"] = {"room_version": "12", "additional_creators": more}
+        server.creator = creator
+        if may:
+            self.check(server.url, room=ROOM_12)
+        else:
+            with pytest.raises(InvalidDestination, match="may not post"):
+                self.check(server.url, room=ROOM_12)
+
+    def test_in_rooms_of_version_12_others_need_the_power(self, server: Homeserver) -> None:
+        server.state["m.room.create"] = {"room_version": "12"}
+        server.state["m.room.power_levels"] = {"events_default": 50, "users": {ACCOUNT: 50}}
+        self.check(server.url, room=ROOM_12)
 
     def test_a_room_that_is_not_there_or_not_open_is_refused(self, server: Homeserver) -> None:
         with pytest.raises(InvalidDestination, match="room: "):

@@ -199,6 +199,14 @@ class TestPosting:
         assert outcome.disables
         assert len(telegram.requests) == 1
 
+    @pytest.mark.parametrize(
+        "words", ["not enough rights to send photos to the chat", "CHAT_SEND_PHOTOS_FORBIDDEN"]
+    )
+    def test_a_chat_that_takes_no_pictures_gets_the_text(self, telegram: Telegram, words: str) -> None:
+        telegram.paths[f"/bot{TOKEN}/sendPhoto"] = refusal(400, f"Bad Request: {words}")
+        assert isinstance(send(telegram.url, message(pictured(), photo="on")), Sent)
+        assert len(telegram.requests) == 2
+
     @pytest.mark.parametrize("status", [401, 404])
     def test_a_token_that_is_unknown_stops_the_account(self, telegram: Telegram, status: int) -> None:
         telegram.says = refusal(status, "Unauthorized")
