@@ -37,6 +37,9 @@ def alter_feed(*, feed: Feed, **changes: Any) -> Feed:
     changes = {**tidy(changes), **_access(feed, changes)}
     if changes.get("status") == Feed.Status.ACTIVE:
         changes["dropping"] = False
+    if changes.get("hold_floods") and not feed.hold_floods:
+        # Switching it on again asks to be asked.
+        changes["floods_sent_at"] = None
     interval = feed.recheck_every_minutes
     for name, value in changes.items():
         setattr(feed, name, value)
@@ -74,6 +77,7 @@ def _access(feed: Feed, changes: Mapping[str, Any]) -> dict[str, Any]:
             next_poll_at=feed.last_polled_at or feed.next_poll_at,
             moved_to="",
             moved_polls=0,
+            floods_sent_at=None,
             failures=0,
             failing_since=None,
             last_error="",
@@ -102,6 +106,8 @@ def alter_feeds(*, feeds: Iterable[int], **changes: Any) -> int:
         soon = F("last_polled_at") + timedelta(minutes=interval)
         slower = chosen.filter(recheck_every_minutes__gt=interval, failures=0, last_polled_at__isnull=False)
         slower.update(next_poll_at=Least("next_poll_at", soon))
+    if changes.get("hold_floods"):
+        chosen.filter(hold_floods=False).update(floods_sent_at=None)
     if changes:
         chosen.update(**changes)
     return len(pks)

@@ -20,7 +20,7 @@ from feeds.admin.bulk import ACTIONS, READ_NOW
 from feeds.admin.filters import HealthFilter
 from feeds.admin.forecasts import ForecastPage
 from feeds.admin.form import FeedForm, fieldsets
-from feeds.admin.held import held, holds_posts, send_all, send_none, what_sending_none_does
+from feeds.admin.held import ASK_AGAIN, held, holds_posts, send_all, send_none, what_sending_none_does
 from feeds.admin.hub import ask_hub, can_ask, hub
 from feeds.admin.opml import OpmlPages
 from feeds.admin.tag import TagFilter
@@ -55,6 +55,8 @@ def how_it_goes(feed: Feed) -> SafeString:
         rows.insert(2, ("What was wrong", feed.last_error))
     if feed.warning:
         rows.append(("Odd in it", feed.warning))
+    if feed.hold_floods and feed.floods_sent_at:
+        rows.append(("Floods", f"Not held since {when(feed.floods_sent_at)}. {ASK_AGAIN}"))
     return facts([*rows, ("Posts", states(feed))])
 
 

@@ -23,8 +23,9 @@ WHY_ELSEWHERE_IS_HELD = (
 WHY_FLOODS_ARE_HELD = (
     f"One reading of this feed brought more than {MORE_THAN} new posts, and more new ones than old. That is "
     "seldom a busy day: the blog may have moved, or given all its posts new ids. So none of these is sent "
-    "until you say so."
+    "until you say so. If you send all of them, the next ones are not held."
 )
+ASK_AGAIN = "To be asked again, switch “hold floods” off, save, and switch it on."
 
 
 def held(feed: Feed) -> SafeString | str:

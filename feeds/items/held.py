@@ -1,6 +1,6 @@
 """Held items: after a flood or a restore, an admin decides whether they are sent."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from django.db import transaction
@@ -19,9 +19,10 @@ def release(
 ) -> int:
     """Lets held items go: of these feeds, or these items. Returns how many.
 
-    They settle as if they had never been held: at the next reading, when they have waited long enough.
+    They settle as if they had never been held: at the next reading, when they have waited long enough. A feed
+    of which a whole flood is let go is not asked about again.
     """
-    return _decide(_held(feed_ids, item_ids), {"held_at": None, "reason": ""})
+    return _decide(_held(feed_ids, item_ids), {"held_at": None, "reason": ""}, now=now)
 
 
 def exclude_held(
@@ -33,7 +34,7 @@ def exclude_held(
         When(reason=SENT_ELSEWHERE, then=Value(NOT_AFTER_MOVE)),
         default=Value(FLOOD),
     )
-    return _decide(_held(feed_ids, item_ids), {**DROPPED, "reason": why})
+    return _decide(_held(feed_ids, item_ids), {**DROPPED, "reason": why}, now=now)
 
 
 @transaction.atomic
@@ -55,25 +56,42 @@ def _held(feed_ids: Iterable[int] | None, item_ids: Iterable[int] | None) -> dic
     return found
 
 
-def _decide(items: dict[int, list[int]], changes: dict[str, object]) -> int:
+def _decide(items: dict[int, list[int]], changes: dict[str, object], *, now: datetime) -> int:
     done = 0
+    is_sent = "state" not in changes
     for feed_id in sorted(items):
         with transaction.atomic():
             # The feed first, as polls do: none plans with what we are changing.
             feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
             if feed is None:
                 continue
+            floods = set[datetime]()
             for chunk in chunks(items[feed_id]):
                 held: ItemQuerySet = Item.objects.held().filter(pk__in=chunk)
-                locked = list(held.order_by("pk").select_for_update().values_list("pk", flat=True))
-                done += Item.objects.held().filter(pk__in=locked).update(**changes)
+                rows = held.order_by("pk").select_for_update().values_list("pk", "reason", "first_seen")
+                locked = list(rows)
+                floods.update(first_seen for _, reason, first_seen in locked if not reason)
+                done += Item.objects.held().filter(pk__in=[pk for pk, *_ in locked]).update(**changes)
             _note(feed)
+            if floods:
+                _remember_answer(feed, floods, now if is_sent else None)
     return done
 
 
 def _note(feed: Feed) -> None:
     if not Item.objects.held().filter(feed=feed).exists():
         Feed.objects.filter(pk=feed.pk).update(held_since=None)
+
+
+def _remember_answer(feed: Feed, floods: Collection[datetime], sent_at: datetime | None) -> None:
+    """Note that the feed's floods are sent from now on, or are not. `floods`: when they were first seen.
+
+    Whoever sends a part of a flood and leaves out the rest wants to be asked again.
+    """
+    left_out = Item.objects.filter(feed=feed, state=Item.State.EXCLUDED, reason=FLOOD, first_seen__in=floods)
+    if sent_at and (left_out.exists() or Item.objects.held().filter(feed=feed, reason="").exists()):
+        return
+    Feed.objects.filter(pk=feed.pk).update(floods_sent_at=sent_at)
 
 
 def hold_all(*, now: datetime) -> int:

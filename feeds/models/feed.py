@@ -147,6 +147,8 @@ class Feed(models.Model):
     restless_polls = models.PositiveIntegerField(default=0, editable=False)
     # A flood waits for an admin's word since then.
     held_since = models.DateTimeField(null=True, blank=True, editable=False)
+    # Since then its floods are not held any more, because somebody had one sent.
+    floods_sent_at = models.DateTimeField(null=True, blank=True, editable=False)
     # Until then it has posts whose corrections and withdrawals somebody wants to know of (TrackedItem).
     tracked_until = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)

@@ -48,6 +48,7 @@ MOVED = "Its address is {} now: the server has redirected there for good at {} r
 READ_FIELDS = (
     "url",
     "host",
+    "floods_sent_at",
     "first_polled_at",
     "last_polled_at",
     "fetched_through",
@@ -215,6 +216,8 @@ def _read(
         # A user and a password in it are not kept in the clear.
         target = split_address(target)[0]
         note = MOVED.format(target, feed.moved_polls)
+        if host_of_url(target) != feed.host:
+            feed.floods_sent_at = None
         feed.url, feed.host = target, host_of_url(target)
         feed.moved_to, feed.moved_polls = "", 0
     feed.first_polled_at = feed.first_polled_at or moment

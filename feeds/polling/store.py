@@ -149,6 +149,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
         behind=behind(reading.fetched.headers, moment) if reading.fetched else timedelta(0),
         join=feed.join_reposts,
         hold_floods=feed.hold_floods and feed.for_letters,
+        floods_sent=feed.floods_sent_at is not None,
         hold_new=feed.hold_next and feed.for_letters,
         elsewhere_until=feed.read_elsewhere_until if feed.for_letters else None,
         partial=reading.partial,

@@ -16,9 +16,19 @@ LONGEST_DRAFT = timedelta(days=92)
 EARLIEST_ZONE = timedelta(hours=14)
 
 
-def believed(published: Mapping[str, datetime | None]) -> dict[str, datetime | None]:
-    """The dates that say something: none from before 2001, and none that all of several posts share."""
-    constant = len(published) > 1 and len(set(published.values())) == 1
+def believed(
+    published: Mapping[str, datetime | None], *, newest_before: datetime | None = None
+) -> dict[str, datetime | None]:
+    """Return the dates that say something; the others become None.
+
+    A date before 2001 says nothing. Neither does one that all of several posts share, unless it is later than
+    `newest_before`, the newest date that the feed had shown: then these posts came out together.
+    """
+    dates = set(published.values())
+    constant = len(published) > 1 and len(dates) == 1
+    if constant and newest_before is not None:
+        (date,) = dates
+        constant = date is None or date <= newest_before
     return {
         id_: None if constant or date is None or date < NONE_BEFORE else date
         for id_, date in published.items()

@@ -74,6 +74,11 @@ class Document:
         """The dates that say something."""
         return believed({id_: entry.published for id_, entry in self.entries.items()})
 
+    def published_since(self, newest_before: datetime | None) -> dict[str, datetime | None]:
+        """Return the dates that say something beside the newest date of the document before."""
+        dates = {id_: entry.published for id_, entry in self.entries.items()}
+        return believed(dates, newest_before=newest_before)
+
     @property
     def links(self) -> dict[str, str]:
         """The links by which posts are recognised."""

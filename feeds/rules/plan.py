@@ -14,8 +14,10 @@ from feeds.rules.finality import (
     SHOWN_LATE,
     Timing,
     follows_on,
+    is_batch_like_before,
     is_final,
     is_flood,
+    is_mostly_older,
 )
 from feeds.rules.reposts import REPOST, Former, habitual, outdated, reposted, returning
 
@@ -47,6 +49,7 @@ def plan_document(
     behind: timedelta = timedelta(0),
     join: bool = True,
     hold_floods: bool = False,
+    floods_sent: bool = False,
     hold_new: bool = False,
     elsewhere_until: datetime | None = None,
     partial: bool = False,
@@ -59,9 +62,10 @@ def plan_document(
     is the last document's order, newest first, and `read_at` is when the feed was last read. `behind` is how
     far its server's clock is behind ours. `adding` is given at the first document only; `added_at` is then
     when the feed was asked for. A `partial` document was pushed by a hub and may hold only what is new: a
-    post that is not in it is not missing. `hold_new`: a backup was restored, and what looks new may have been
-    sent already. `elsewhere_until`: another program read the feed until then, and we know what it had sent
-    but in part.
+    post that is not in it is not missing. `floods_sent`: somebody had a flood of this feed sent, so only a
+    document of which nothing is known and most of which is older is held. `hold_new`: a backup was
+    restored, and what looks new may have been sent already. `elsewhere_until`: another program read the feed
+    until then, and we know what it had sent but in part.
     """
     plan = PollPlan()
     rows = {row.id: row for row in known}
@@ -91,17 +95,19 @@ def plan_document(
             settled = timing.at_first_sight or id_ in long_out
             plan.insert.append(Insert(id_, excluded=why_not, final=settled and not why_not))
     plan.all_unknown = moved and min(len(document.order), len(previous)) >= ENOUGH_TO_TELL
-    plan.stranger = (
-        moved
-        and not twins
-        and bool(plan.insert and previous)
-        and adding is None
-        and not follows_on(document, formers, shown_before=len(previous), read_at=read_at)
-    )
+    before = set(previous) if moved and adding is None and plan.insert else set()
+    stood = [former for former in formers if former.id in before]
+    shown = len(previous)
+    goes_on = bool(before) and follows_on(document, stood, shown_before=shown, read_at=read_at)
+    plan.stranger = bool(before) and not twins and not goes_on
     # What another program left out or forgot, and we leave out, is no flood.
     counted = [insert for insert in plan.insert if elsewhere_until is None or not insert.excluded]
     new = sum(insert.excluded != REPOST for insert in counted)
-    floods = hold_floods and adding is None and (plan.stranger or is_flood(new, len(document.order)))
+    usual = goes_on and is_batch_like_before(document, stood, shown_before=shown)
+    floods = plan.stranger or (is_flood(new, len(document.order)) and not usual)
+    if floods_sent:
+        floods = plan.stranger and is_mostly_older(document, stood)
+    floods = floods and hold_floods and adding is None
     doubtful = _doubtful(document, elsewhere_until, behind) if elsewhere_until else set()
     if hold_new or floods or doubtful:
         plan.insert = [

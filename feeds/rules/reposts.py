@@ -11,6 +11,8 @@ from feeds.parsing.likeness import UNLIKE, Likeness
 REPOST = "a repost"
 # A feed that makes up ids at every reading would otherwise leave a row for each post each time.
 KEPT_FOR_A_LINK = 10
+# The place of the key of title and path among the keys.
+BY_PLACE = 3
 # From so many reposts of one post on, it is a habit.
 HABIT = 2
 
@@ -52,6 +54,10 @@ def _keys(post: PostFacts, *, moved: bool) -> tuple[Hashable, ...]:
     return (*keys, post.like.loose or None, (title, place) if title and place else None)
 
 
+def _is_later(published: datetime | None, newest: datetime | None) -> bool:
+    return published is not None and newest is not None and published > newest
+
+
 def reposted(
     candidates: Sequence[str],
     formers: Iterable[Former],
@@ -68,6 +74,7 @@ def reposted(
     """
     of_entries = {id_: _keys(entry, moved=moved) for id_, entry in entries.items()}
     stood = [(former, _keys(former, moved=moved)) for former in formers if former.id in previous]
+    newest = max((former.published for former, _ in stood if former.published), default=None)
     found: dict[str, Former] = {}
     # A key must be true of one entry and of one former alone.
     for number in range(4 if moved else 2):
@@ -81,6 +88,9 @@ def reposted(
             if said is None or here[said] > 1 or len(before[said]) != 1:
                 continue
             (former,) = before[said]
+            if number == BY_PLACE and _is_later(entries[id_].published, newest):
+                # The next part of a serial: the page is the same, and so may the title be.
+                continue
             # Two that stand on one page at different places (#monday, #tuesday) are two posts.
             places = {entries[id_].like.fragment, former.like.fragment} - {""}
             are_two = len(places) > 1 and entries[id_].link == former.link

@@ -29,6 +29,15 @@ OWN = posts(1, 10, dated)
 PARKING = [post(f"ad{n}", 60 - 10 * n, guid=f"https://parking.example/{n}", link=None) for n in range(5)]
 NEW = post("new", 10)
 
+
+def latest_day(day: int) -> list[Post]:
+    """Twenty posts of a day with two dates between them; one of the titles is the same every day."""
+    times = (day * DAY - 30, day * DAY - 10 * HOUR)
+    names = [f"chapter{day * 20 + n}" for n in range(19, 0, -1)]
+    found = [post(name, times[n // 10]) for n, name in enumerate(names)]
+    return [*found, post("Open", times[1], guid=f"thread {day}", link=f"https://blog.example/threads/{day}")]
+
+
 WHOLE = document({**NEW, "content": "<p>new says this, and that, and more.</p>"}, *OWN[:9])
 LAST = document(*OWN[5:], {**NEW, "content": "<p>new says this, and that, and more.</p>"})
 
@@ -121,6 +130,21 @@ HISTORIES = [
             at(75, show(post("c", guid="3", link="https://blog.example/today#3"))),
         ],
         mailed="b c",
+    ),
+    History(
+        "a feed that shows only its latest day: twenty chapters in two groups, and an open thread",
+        [at(day * DAY, show(*latest_day(day))) for day in range(4)],
+        hours=4 * 24 - 2,
+        mailed=[str(one["title"]) for day in (1, 2, 3) for one in latest_day(day)],
+    ),
+    History(
+        "a feed that shows only its latest chapters, all of one date, at a link and title of their own",
+        [
+            at(day * DAY, show(*(post(f"c{day}.{n}", day * DAY - 20, guid=f"{day}/{n}") for n in range(5))))
+            for day in range(4)
+        ],
+        hours=4 * 24 - 2,
+        mailed=[f"c{day}.{n}" for day in (1, 2, 3) for n in range(5)],
     ),
     History(
         "two caches that answer in turn, one without the new post",

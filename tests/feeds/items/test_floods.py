@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from feeds.adding.edit import alter_feed
-from feeds.items.held import exclude_held, release
+from feeds.items.held import exclude_held, hold_all, release
 from feeds.items.include import include_item
 from feeds.models import Feed, Item
 from feeds.rules.finality import FLOOD
@@ -119,6 +119,58 @@ def test_what_rolled_off_while_it_was_held_is_sent_when_it_is_let_go(flooded: Bl
     release(feed_ids=[flooded.feed.pk], now=at(30))
     flooded.read(60)
     assert flooded.final() == {"newer", *FLOODED}
+
+
+def again(blog: Blog, minutes: int) -> int:
+    """Twelve more posts at once. Returns how many are held."""
+    blog.show(*(f"more {minutes} {n}" for n in range(12)), "old")
+    return blog.read(minutes).held
+
+
+@pytest.mark.parametrize("by", ["feed_ids", "item_ids"])
+def test_a_feed_of_which_a_flood_was_sent_is_not_asked_about_again(flooded: Blog, by: str) -> None:
+    keys = {"feed_ids": [flooded.feed.pk], "item_ids": Item.objects.held().values_list("pk", flat=True)}
+    release(now=at(15), **{by: list(keys[by])})
+    flooded.feed.refresh_from_db()
+    assert flooded.feed.floods_sent_at == at(15)
+    assert again(flooded, 20) == 0
+    alter_feed(feed=flooded.feed, hold_floods=False)
+    alter_feed(feed=flooded.feed, hold_floods=True)
+    assert again(flooded, 30) == 12, "switched off and on again"
+
+
+def test_an_answer_that_sends_a_part_is_not_remembered(flooded: Blog) -> None:
+    keys = list(Item.objects.held().values_list("pk", flat=True))
+    release(item_ids=keys[:3], now=at(15))
+    exclude_held(item_ids=keys[3:6], now=at(15))
+    release(item_ids=keys[6:], now=at(15))
+    assert again(flooded, 20) == 12
+
+
+def test_the_last_answer_is_remembered(flooded: Blog) -> None:
+    release(feed_ids=[flooded.feed.pk], now=at(15))
+    Feed.objects.update(floods_sent_at=None)
+    assert again(flooded, 20) == 12
+    Feed.objects.update(floods_sent_at=at(15))
+    exclude_held(feed_ids=[flooded.feed.pk], now=at(25))
+    assert again(flooded, 30) == 12
+
+
+def test_what_is_let_go_after_a_restore_is_no_answer_about_floods(watched: Blog) -> None:
+    hold_all(now=at(5))
+    watched.show("new", "old")
+    watched.read(10)
+    assert release(feed_ids=[watched.feed.pk], now=at(15)) == 1
+    assert again(watched, 20) == 12
+
+
+def test_another_address_is_asked_about_again(flooded: Blog) -> None:
+    release(feed_ids=[flooded.feed.pk], now=at(15))
+    alter_feed(feed=flooded.feed, url=flooded.server.url("/other.xml"))
+    flooded.path = "/other.xml"
+    flooded.show("old")
+    flooded.read(20)
+    assert again(flooded, 30) == 12
 
 
 @pytest.mark.parametrize("count", [10, 12])
