@@ -1,7 +1,7 @@
 """What we know of a feed's items when a document comes in."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import TypeVar
@@ -14,7 +14,7 @@ from feeds.models.item import ItemQuerySet
 from feeds.parsing.likeness import likeness
 from feeds.rules.facts import Document, KnownItem
 from feeds.rules.plan import OLDER
-from feeds.rules.reposts import REPOST, Former
+from feeds.rules.reposts import REPOST, Former, Suspect, suspects
 
 T = TypeVar("T")
 
@@ -45,6 +45,8 @@ class Recorded:
     formers: tuple[Former, ...] = ()
     order: tuple[str, ...] = ()
     older: frozenset[str] = frozenset()
+    # How similar a new post is to one that left: (new id, the other's id) → 0 to 1.
+    similarities: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 def recorded(feed: Feed, document: Document, before: Collection[str] = ()) -> Recorded:
@@ -82,6 +84,21 @@ def recorded(feed: Feed, document: Document, before: Collection[str] = ()) -> Re
                 open_[former.pk] = former.id
     return Recorded(
         frozenset(done), tuple(open_), frozenset(reposts), tuple(formers.values()), order, frozenset(older)
+    )
+
+
+def suspected(rows: Recorded, document: Document) -> list[Suspect]:
+    """Return new posts that may be corrected ones: what they say must be compared."""
+    if not rows.formers:
+        return []
+    known_ids = rows.done.union(former.id for former in rows.formers)
+    ids = {former.id for former in rows.formers}.union(document.order)
+    return suspects(
+        [id_ for id_ in document.entries if id_ not in known_ids],
+        rows.formers,
+        entries=document.entries,
+        order=document.newest_first(),
+        previous=previous_order(rows.order, ids),
     )
 
 

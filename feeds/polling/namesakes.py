@@ -1,17 +1,18 @@
-"""Which post of a feed holds a guid that several have: found out when it is first seen, and remembered."""
+"""Which post of a feed holds a guid that several have, and which new posts say the same as ones before."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
 from feeds.models import Feed, FeedDocument, Item
 from feeds.parsing.entry import Entry, Name, ParsedFeed
 from feeds.parsing.identity import link_hash
-from feeds.parsing.likeness import likeness
+from feeds.parsing.likeness import likeness, similarity
 from feeds.parsing.namesakes import mark, shared, told_apart
 from feeds.polling.kept_document import holders_of, kept_feed
 from feeds.polling.known_items import chunks
 from feeds.polling.read import Reading, digest
 from feeds.rules.plan import NAMESAKE
+from feeds.rules.reposts import Suspect
 
 # How many shared guids are remembered for a feed.
 HOLDERS_AT_MOST = 1_000
@@ -50,6 +51,22 @@ def tell_apart(feed: Feed, reading: Reading) -> None:
         here = {mark(name.guid) for name in parsed.names}
         holders = dict(sorted(holders.items(), key=lambda one: one[0] not in here)[:HOLDERS_AT_MOST])
     reading.holders = holders
+
+
+def similarities(feed: Feed, reading: Reading, pairs: Iterable[Suspect]) -> dict[tuple[str, str], float]:
+    """Compare new posts with those that they may have been in the last document; none if it is unreadable."""
+    document = FeedDocument.objects.filter(feed=feed).first()
+    parsed = kept_feed(document) if document else None
+    before = {digest(entry.guid): entry for entry in parsed.entries} if parsed else {}
+    return {
+        (pair.id, pair.former.id): similarity(_words(reading.entries[pair.id]), _words(entry))
+        for pair in pairs
+        if (entry := before.get(pair.former.id)) is not None
+    }
+
+
+def _words(entry: Entry) -> tuple[str, str]:
+    return entry.title, entry.content or entry.summary
 
 
 def leave_before(feed: Feed, reading: Reading, moment: datetime) -> None:

@@ -1,7 +1,7 @@
 """A reading is applied to the items of a feed, under the lock of its row and of theirs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,8 +13,8 @@ from feeds.parsing import expense
 from feeds.parsing.entry import Entry, ParseError
 from feeds.polling.corrections import keep_news, news_of
 from feeds.polling.describe import describe, keep_answer, keep_document, keep_order
-from feeds.polling.known_items import Recorded, chunks, known, previous_order, recorded, shorts
-from feeds.polling.namesakes import leave_before, tell_apart
+from feeds.polling.known_items import Recorded, chunks, known, previous_order, recorded, shorts, suspected
+from feeds.polling.namesakes import leave_before, similarities, tell_apart
 from feeds.polling.read import Reading, ReadingFailed
 from feeds.rules.boilerplate import Boilerplate
 from feeds.rules.facts import Adding, PollPlan
@@ -123,7 +123,10 @@ def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None 
 def look_up(feed: Feed, reading: Reading) -> Recorded:
     """What is known of a reading's posts, once they have the names that they have in this feed."""
     tell_apart(feed, reading)
-    return recorded(feed, reading.document, reading.before)
+    rows = recorded(feed, reading.document, reading.before)
+    if pairs := suspected(rows, reading.document):
+        return replace(rows, similarities=similarities(feed, reading, pairs))
+    return rows
 
 
 def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, lock: bool) -> PollPlan:
@@ -139,6 +142,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
         done=rows.done,
         reposts=rows.reposts,
         formers=rows.formers,
+        similarities=rows.similarities,
         # In front, where they move no other post's place.
         previous=(*reading.before, *previous_order(shorts(feed) if lock else rows.order, ids)),
         timing=feed.timing,

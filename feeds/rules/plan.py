@@ -1,8 +1,9 @@
 """What a document means for the items we know: pure, replayable, made under the lock that applies it."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from feeds.rules.age import at_the_new_end, is_newer, is_older
 from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen, newest_ids
@@ -19,7 +20,7 @@ from feeds.rules.finality import (
     is_flood,
     is_mostly_older,
 )
-from feeds.rules.reposts import REPOST, Former, habitual, outdated, reposted, returning
+from feeds.rules.reposts import REPOST, Former, corrected, habitual, outdated, reposted, returning, suspects
 
 __all__ = ["Adding", "Document", "Insert", "KnownItem", "PollPlan", "Seen", "plan_document", "plan_unchanged"]
 
@@ -27,6 +28,7 @@ OLDER = "older than the feed's adding"
 THERE_BEFORE = "was in the feed when it was added"
 NAMESAKE = "shared its id with another post, which counted"
 BEYOND = "beyond the newest entries that are read in full"
+NONE_KNOWN: Mapping[tuple[str, str], float] = MappingProxyType({})
 # One or two posts are easily all new; but if none of many is known, that means something.
 ENOUGH_TO_TELL = 3
 # The clock of a post that came and went so often runs on: perhaps two caches answer in turn.
@@ -40,6 +42,7 @@ def plan_document(
     done: Collection[str] = (),
     reposts: Collection[str] = (),
     formers: Collection[Former] = (),
+    similarities: Mapping[tuple[str, str], float] = NONE_KNOWN,
     previous: Sequence[str],
     timing: Timing,
     added_at: datetime,
@@ -58,7 +61,8 @@ def plan_document(
 
     `known` are the items that may change, `done` the ids of items that were sent or excluded, `reposts` the
     ids in `done` that were excluded as reposts. `formers` are the items whose post may have come back under a
-    new id; they are in `known` too if they may change. `join`: reposts are recognised among them. `previous`
+    new id; they are in `known` too if they may change. `join`: reposts are recognised among them, corrected
+    ones by the `similarities` of their texts (of a new id and a former's). `previous`
     is the last document's order, newest first, and `read_at` is when the feed was last read. `behind` is how
     far its server's clock is behind ours. `adding` is given at the first document only; `added_at` is then
     when the feed was asked for. A `partial` document was pushed by a hub and may hold only what is new: a
@@ -80,6 +84,8 @@ def plan_document(
         formers,
         previous,
         join=join and not adding,
+        similarities=similarities,
+        moment=moment,
         moved=moved,
         partial=partial,
     )
@@ -147,6 +153,8 @@ def _recognise(
     previous: Sequence[str],
     *,
     join: bool,
+    similarities: Mapping[tuple[str, str], float],
+    moment: datetime,
     moved: bool,
     partial: bool,
 ) -> dict[str, Former]:
@@ -158,14 +166,28 @@ def _recognise(
     there = set(document.order)
     if join and formers:
         dates = document.published
+        entries = {id_: replace(entry, published=dates[id_]) for id_, entry in document.entries.items()}
         twins = reposted(
             [id_ for id_ in document.order if id_ not in rows and (id_ not in done or id_ in reposts)],
             formers,
-            entries={id_: replace(entry, published=dates[id_]) for id_, entry in document.entries.items()},
+            entries=entries,
             there=there,
             previous=set(previous),
             moved=moved,
         )
+        if not moved:
+            recognised = {former.id for former in twins.values()}
+            suspected = suspects(
+                [id_ for id_ in entries if id_ not in rows and id_ not in done and id_ not in twins],
+                [former for former in formers if former.id not in recognised],
+                entries=entries,
+                order=document.newest_first(),
+                previous=previous,
+                recognised=recognised,
+                moment=moment,
+                partial=partial,
+            )
+            twins |= corrected(suspected, similarities)
     if partial:
         plan.deferred = tuple(twins)
         return twins

@@ -3,14 +3,25 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import accumulate, product
 from typing import Protocol
 
-from feeds.parsing.likeness import UNLIKE, Likeness
+from feeds.parsing.likeness import UNLIKE, Likeness, is_long
 
 REPOST = "a repost"
 # A feed that makes up ids at every reading would otherwise leave a row for each post each time.
 KEPT_FOR_A_LINK = 10
+# A date is corrected by less than this; a weekly series comes again after it.
+NEARLY_A_WEEK = timedelta(days=6, hours=12)
+# A post with a date of the last day may be new, whatever its text: some are made from a form every day.
+RECENT = timedelta(days=1)
+# A date without a time has a larger slack.
+A_TIME = timedelta(hours=12)
+# How similar the texts of a post before and after a correction must be (`likeness.similarity`).
+SOMEWHAT_SIMILAR, SIMILAR, VERY_SIMILAR = 0.3, 0.5, 0.8
+# Of more new posts and posts that left nobody corrected one. So many pairs of texts are compared.
+MOST_TRIED, MOST_PAIRS = 2_500, 20
 # The place of the key of title and path among the keys.
 BY_PLACE = 3
 # From so many reposts of one post on, it is a habit.
@@ -38,6 +49,13 @@ class PostFacts(Protocol):
     def published(self) -> datetime | None: ...
     @property
     def like(self) -> Likeness: ...
+
+
+class DatedPost(PostFacts, Protocol):
+    """An entry of a document. `slack`: how much later than `published` it may have come out."""
+
+    @property
+    def slack(self) -> timedelta: ...
 
 
 def _by_title_and_date(post: PostFacts) -> Hashable:
@@ -97,6 +115,111 @@ def reposted(
             if former.id not in there and former.id not in taken and not are_two:
                 found[id_] = former
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A new entry that is a corrected former if their texts are at least so `similar`."""
+
+    id: str
+    former: Former
+    similar: float
+    # Whether title and date are enough where the texts are not known.
+    is_likely: bool = False
+
+
+def suspects(
+    candidates: Sequence[str],
+    formers: Iterable[Former],
+    *,
+    entries: Mapping[str, DatedPost],
+    order: Sequence[str],
+    previous: Sequence[str],
+    recognised: Collection[str] = (),
+    moment: datetime | None = None,
+    partial: bool = False,
+) -> list[Suspect]:
+    """Return new entries that may be posts of the document before, corrected together with their ids.
+
+    `order` and `previous` are the documents' orders, newest first; `recognised` are the ids of posts that are
+    there under others. Only a post counts that has left the place where it was: one that rolled off the old
+    end, or that was replaced together with most others, makes room for new posts. In a `partial` document
+    nothing has left. Without a `moment` these are all pairs that might count, whatever is recognised besides.
+    """
+    there = {*order, *recognised}
+    places = {id_: place for place, id_ in enumerate(previous)}
+    stayed = [id_ for id_ in previous if id_ in there]
+    gone = [former for former in formers if former.id in places and former.id not in there]
+    if not (stayed or partial) or not 0 < len(candidates) * len(gone) <= MOST_TRIED:
+        return []
+    last = max((places[id_] for id_ in stayed), default=-1)
+    inside = {id_ for id_, place in places.items() if place < last and id_ not in there}
+    if moment is not None and not partial and len(inside) > len(stayed):
+        return []
+    # How many of the posts that stayed stand before each: the same for a post that kept its place.
+    known = set(stayed)
+    before = dict(zip(previous, accumulate((id_ in known for id_ in previous), initial=0), strict=False))
+    now = dict(zip(order, accumulate((id_ in known for id_ in order), initial=0), strict=False))
+    here = Counter(entry.like.title for entry in entries.values())
+    was = Counter(former.like.title for former in gone)
+    was.update(entries[id_].like.title for id_ in stayed if id_ in entries)
+    is_alone = moment is None or (len(candidates) == 1 and len(inside) <= 1)
+    found = []
+    for id_, former in product((id_ for id_ in candidates if id_ in entries), gone):
+        # What was recognised besides may change the places.
+        in_place = moment is None or before[former.id] == now[id_]
+        kept_the_end = in_place and now[id_] == len(stayed)
+        if moment is not None and not partial and former.id not in inside and not kept_the_end:
+            continue
+        entry, title = entries[id_], former.like.title
+        is_one = entry.like.title == title and here[title] == 1 and was[title] == 1
+        similar = _needed(entry, former, moment, is_one=is_one, is_alone=is_alone, in_place=in_place)
+        if similar is not None:
+            found.append(Suspect(id_, former, similar, similar == SIMILAR))
+    return found[:MOST_PAIRS]
+
+
+def _needed(
+    entry: DatedPost,
+    former: Former,
+    moment: datetime | None,
+    *,
+    is_one: bool,
+    is_alone: bool,
+    in_place: bool,
+) -> float | None:
+    """Return how similar the texts of one post must be; None if these are two.
+
+    `is_one`: both documents have the title once. `is_alone`: one post has left, and one has come.
+    """
+    published, was = entry.published, former.published
+    if published is None or was is None:
+        return VERY_SIMILAR if published == was and is_alone and in_place else None
+    if is_one and is_long(former.like.title) and abs(published - was) <= NEARLY_A_WEEK:
+        return SIMILAR
+    has_time = entry.slack <= A_TIME
+    if published == was:
+        return SOMEWHAT_SIMILAR if has_time else VERY_SIMILAR
+    is_recent = moment is not None and max(was, moment - RECENT) < published <= moment
+    if published.time() == was.time() and has_time and not is_recent and is_alone and (in_place or is_one):
+        return VERY_SIMILAR
+    return None
+
+
+def corrected(
+    suspected: Iterable[Suspect], similarities: Mapping[tuple[str, str], float]
+) -> dict[str, Former]:
+    """Return candidate → the item that was this post, by the similarity (0 to 1) of candidate and former.
+
+    A pair counts if neither of the two is part of another one.
+    """
+    pairs = []
+    for one in suspected:
+        known = similarities.get((one.id, one.former.id))
+        if one.is_likely if known is None else known >= one.similar:
+            pairs.append((one.id, one.former))
+    ids, formers = Counter(id_ for id_, _ in pairs), Counter(former.id for _, former in pairs)
+    return {id_: former for id_, former in pairs if ids[id_] == formers[former.id] == 1}
 
 
 def returning(

@@ -163,6 +163,29 @@ HISTORIES = [
     ),
 ]
 
+HISTORIES += [
+    History(
+        "a post whose address changes with its date, by a day, goes out once",
+        [
+            at(0, show(*posts(1, 6, dated))),
+            at(15, show(post("new", 10, title="new words on an old archive"), *posts(1, 5, dated))),
+            at(2 * HOUR, show(post("later", 110), post("new", 10, title="new words on an old archive"))),
+            at(
+                6 * HOUR,
+                show(
+                    post("later", 110),
+                    post(
+                        "new-2", 10 - DAY, title="new words on an old archive", content="<p>new says it.</p>"
+                    ),
+                    *posts(1, 4, dated),
+                ),
+            ),
+        ],
+        hours=10,
+        mailed="new later",
+    ),
+]
+
 
 def made_up(made: Callable[[str], Post], count: int, new_at: int | None = None) -> Change:
     """Ids and links of each answer have a session of their own; from a request on a new post leads."""

@@ -5,8 +5,10 @@ import pytest
 from feeds.items.include import include_item
 from feeds.models import Feed, FeedDocument, Item
 from feeds.polling.describe import ALL_UNKNOWN, HABITUAL
+from feeds.polling.poll import push_feed
 from feeds.rules.reposts import KEPT_FOR_A_LINK, REPOST
 from tests.feeds.watched import Blog, at, post
+from tests.servers.documents import rss
 
 
 @pytest.fixture
@@ -189,3 +191,70 @@ def test_what_an_empty_document_came_between_is_still_the_same_post(waiting: Blo
     assert waiting.read(20).new == 0
     order = bytes(FeedDocument.objects.get().order).hex()
     assert order.startswith(waiting.item("a2").guid_hash[:32])
+
+
+TEXT = "<p>We moved the whole archive, page by page, and what we found on the way is told here.</p>"
+
+
+@pytest.fixture
+def sent(watched: Blog) -> Blog:
+    """The post `a` has been sent; it stands between two others."""
+    watched.show("top", dated("a"), "old")
+    watched.read(10)
+    Item.objects.update(state="cleared", entry=None, content_hash="")
+    return watched
+
+
+def dated(guid: str, days: float = 0, **changes: str) -> dict[str, object]:
+    """A post of that id, published that many days before the adding."""
+    published = at(-days * 24 * 60)
+    return {
+        **post(guid),
+        "title": "How we moved our archive",
+        "content": TEXT,
+        "published": published,
+        **changes,
+    }
+
+
+@pytest.mark.parametrize("days", [-1, 0, 5])
+def test_a_title_corrected_with_its_address_and_perhaps_its_day_is_not_sent_again(
+    sent: Blog, days: float
+) -> None:
+    text = TEXT.replace("whole archive", "entire archive")
+    sent.show("top", dated("fixed", days, title="How the archive was moved", content=text), "old")
+    result = sent.read(20)
+    assert (result.new, result.excluded) == (0, 1)
+    assert state(sent, "fixed") == ("excluded", REPOST)
+
+
+def test_an_address_corrected_with_its_date_is_not_sent_again(sent: Blog) -> None:
+    sent.show("top", dated("fixed", 1.2), "old")
+    assert sent.read(20).excluded == 1
+
+
+def test_a_new_post_in_the_place_of_a_withdrawn_one_is_sent(sent: Blog) -> None:
+    other = "<p>The cats of the archive have their own newsletter now, and it is sent to mice.</p>"
+    sent.show("top", dated("cats", 0.3, content=other), "old")
+    assert sent.read(20).new == 1
+
+
+def test_a_post_that_waits_goes_on_under_its_corrected_title(watched: Blog) -> None:
+    watched.show("top", dated("a"), "old")
+    watched.read(10)
+    pk = watched.item("a").pk
+    watched.show("top", dated("fixed", title="How the archive was moved"), "old")
+    result = watched.read(20)
+    assert (result.new, result.vanished) == (0, 0)
+    assert (watched.item("fixed").pk, watched.item("fixed").title) == (pk, "How the archive was moved")
+
+
+def test_a_push_leaves_what_may_be_a_corrected_post_to_the_next_reading(sent: Blog) -> None:
+    body = rss([dated("fixed", 1.2)])
+    headers = {"content-type": "application/rss+xml"}
+    feed = sent.feed
+    result = push_feed(feed_id=feed.pk, body=body, headers=headers, moment=at(15), now=at(15))
+    assert result is not None
+    assert result.new == 0
+    sent.show("top", dated("fixed", 1.2), "old")
+    assert sent.read(20).excluded == 1
