@@ -235,7 +235,7 @@ def test_an_address_corrected_with_its_date_is_not_sent_again(sent: Blog) -> Non
 
 def test_a_new_post_in_the_place_of_a_withdrawn_one_is_sent(sent: Blog) -> None:
     other = "<p>The cats of the archive have their own newsletter now, and it is sent to mice.</p>"
-    sent.show("top", dated("cats", 0.3, content=other), "old")
+    sent.show("top", dated("cats", -0.3, content=other), "old")
     assert sent.read(20).new == 1
 
 
