@@ -64,6 +64,8 @@ def collections_of_post(item: Item) -> SafeString:
     for row in rows.prefetch_related("assignable__subscribable__feeds"):
         held = row.assignable
         out = _left_out_by_hand(row.left_out_at, held.subscribable) if row.left_out_at else ""
+        if row.is_withdrawn:
+            out = withdrawn_words(item, held.subscribable)
         shown.append((link_to(held, held.subscribable), out or "It goes with the others.", waits_for(held)))
     if item.state == Item.State.UNASSIGNED:
         ahead = LeftOut.objects.filter(item=item, by_hand=True).select_related("subscribable")
@@ -75,6 +77,12 @@ def collections_of_post(item: Item) -> SafeString:
         shown,
         "It is in no open collection. “Is it sent” above says why.",
     )
+
+
+def withdrawn_words(item: Item, subscribable: Subscribable) -> str:
+    """The sentence for a post that its feed has withdrawn."""
+    at = when(item.set_aside_at, zone=subscribable.zone)
+    return f"Withdrawn by its feed on {at}; not sent unless it comes back."
 
 
 def _left_out_by_hand(at: datetime, subscribable: Subscribable) -> str:

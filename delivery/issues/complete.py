@@ -82,7 +82,7 @@ def complete_collection(*, assignable_id: int, now: datetime) -> bool:
             rendered = rendered_issue(contents, now=now)
         with transaction.atomic():
             if rendered is None:
-                store_nothing(assignable_id=assignable_id, token=token, contents=contents)
+                store_nothing(assignable_id=assignable_id, token=token, contents=contents, now=now)
             else:
                 store_issue(
                     assignable_id=assignable_id, token=token, contents=contents, rendered=rendered, now=now
@@ -109,7 +109,7 @@ def _sealed(assignable_id: int, now: datetime) -> tuple[Assignable, list[Assignm
         return None
     assignable.subscribable = locked[0]
     rows = assignments_of(assignable)
-    kept = sum(row.left_out_at is None for row in rows)
+    kept = sum(row.left_out_at is None and not row.is_withdrawn for row in rows)
     if not _is_complete(assignable, (kept, len(rows) - kept), now):
         return None
     ours = lease(now, SEALED_FOR)

@@ -123,15 +123,31 @@ class Collected:
     wording: Wording = NO_WORDS
     # Those that an editor left out; they are among `left_out`, too.
     by_hand: tuple[Post, ...] = ()
+    # Those that their feeds have withdrawn.
+    withdrawn: tuple[Post, ...] = ()
+
+    @property
+    def unsent(self) -> tuple[Post, ...]:
+        """All that leave the collection unsent."""
+        return (*self.left_out, *self.withdrawn)
 
 
 # What a post is made of. The row of a feed is long, and the same for all of them.
-_OF_POSTS = ("assignable", "left_out_at", "place", "item__entry", "item__content_hash", "item__feed__url")
+_OF_POSTS = (
+    "left_out_at",
+    "place",
+    "item__entry",
+    "item__content_hash",
+    "item__set_aside_at",
+    "item__feed__url",
+    "assignable__period_end",
+    "assignable__capacity",
+)
 
 
 def assignments_of(assignable: Assignable) -> list[Assignment]:
     """With their posts, newest first."""
-    rows = assignable.assignments.select_related("item__feed").only(*_OF_POSTS)
+    rows = assignable.assignments.select_related("assignable", "item__feed").only(*_OF_POSTS)
     return list(rows.order_by("-item__first_seen", "-item_id"))
 
 
@@ -144,7 +160,9 @@ def collected(assignable: Assignable, rows: Sequence[Assignment] | None = None) 
     rows = assignments_of(assignable) if rows is None else rows
     posts = {row.item_id: _post(row) for row in rows}
     by_hand = [posts[row.item_id] for row in rows if row.left_out_at is not None]
-    done = arranged(assignable.subscribable, [post for post in posts.values() if post not in by_hand])
+    withdrawn = [posts[row.item_id] for row in rows if row.is_withdrawn]
+    kept = [post for post in posts.values() if post not in by_hand and post not in withdrawn]
+    done = arranged(assignable.subscribable, kept)
     # The editor has the last word, after the newsletter's own order and code.
     sent = {post.item_id: post for post in done.posts}
     order = in_places(list(sent), {row.item_id: row.place for row in rows})
@@ -162,6 +180,7 @@ def collected(assignable: Assignable, rows: Sequence[Assignment] | None = None) 
         troubles=done.troubles,
         wording=Wording(assignable.subject, assignable.note_top, assignable.note_foot),
         by_hand=tuple(by_hand),
+        withdrawn=tuple(withdrawn),
     )
 
 

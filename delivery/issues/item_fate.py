@@ -28,6 +28,7 @@ from delivery.rules.item_fate import (
 from delivery.rules.progress import arrived, total
 from feeds.items.standing import standing
 from feeds.models import Item
+from feeds.rules.item_status import WITHDRAWN_SINCE
 from subscriptions.collections.post_rules import left_out_words
 from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import LeftOut, Stuck, Subscribable
@@ -134,12 +135,14 @@ def _in_issue(issue: Issue, counts: Counter[str], now: datetime) -> ItemPlace:
 
 def _in_collections(item: Item, now: datetime, newsletters: "QuerySet[Subscribable]") -> Iterator[ItemPlace]:
     rows = item.assignments.filter(assignable__subscribable__in=newsletters)
-    rows = rows.select_related("assignable__subscribable").order_by("pk")
+    rows = rows.select_related("item", "assignable__subscribable").order_by("pk")
     for row in rows:
         held = row.assignable
         name = str(held.subscribable)
         if row.left_out_at is not None:
             yield ItemPlace(name, LEFT_OUT, BY_EDITOR)
+        elif row.is_withdrawn:
+            yield ItemPlace(name, LEFT_OUT, WITHDRAWN_SINCE)
         elif held.last_error:
             yield ItemPlace(name, WAITS, f"and is tried again: {held.last_error}")
         else:

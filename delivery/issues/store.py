@@ -1,12 +1,14 @@
 """Stores an Issue and deletes the collection that it was made of, in one transaction."""
 
 import secrets
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import Value
+from django.db.models import Exists, F, OuterRef, Value
 from django.db.models.functions import Concat, Trim
 
+from common.clock import utcnow
 from delivery.issues.cards import card_of
 from delivery.issues.contents import Collected
 from delivery.issues.first_reader import publish_to_readers
@@ -18,7 +20,9 @@ from delivery.rules.posts import WHY_LEFT_OUT
 from feeds.models import Item
 from subscriptions.collections.assign import lock_for_membership, numbered
 from subscriptions.collections.drop import clear_unneeded
-from subscriptions.models import Assignable, Assignment, Subscribable
+from subscriptions.collections.edits import WITHDRAWN
+from subscriptions.collections.post_rules import note_left_out
+from subscriptions.models import Assignable, Assignment, Carried, LeftOut, Subscribable
 
 # Of a newsletter's long row, what storing asks and changes.
 _DECIDES = (
@@ -84,7 +88,7 @@ def store_issue(
         batch_size=500,
     )
     card_of(issue, [post.entry for post in contents.posts]).save(force_insert=True)
-    _end(assignable, subscribable, contents)
+    _end(assignable, subscribable, contents, now)
     if goes_out:
         queue_for_all(issue=issue, now=now)
         return issue
@@ -101,10 +105,29 @@ def store_issue(
     return issue
 
 
-def store_nothing(*, assignable_id: int, token: UUID, contents: Collected) -> None:
+def store_nothing(
+    *, assignable_id: int, token: UUID, contents: Collected, now: datetime | None = None
+) -> None:
     """Ends a collection of which nothing is to be sent, as if it had gone out. Guarded like `store_issue`."""
     assignable, subscribable = _locked(assignable_id, token, contents)
-    _end(assignable, subscribable, contents)
+    _end(assignable, subscribable, contents, now or utcnow())
+
+
+def give_back(subscribable: Subscribable, item_ids: Sequence[int], *, now: datetime) -> None:
+    """Take items out whose posts were withdrawn; those that were sent nowhere are in no collection then.
+
+    If such a post comes back, it is new again. One that came back while its collection was made settled
+    before, and goes into the next one. The caller has locked the items.
+    """
+    Carried.objects.filter(subscribable=subscribable, item__in=item_ids).delete()
+    note_left_out(subscribable, dict.fromkeys(item_ids, WITHDRAWN), now=now)
+    needed = Exists(Assignment.objects.filter(item=OuterRef("pk")))
+    unsent = Item.objects.filter(~needed, pk__in=item_ids, state=Item.State.ASSIGNED, issue_items=None)
+    pks = list(unsent.values_list("pk", flat=True))
+    LeftOut.objects.filter(item__in=pks, reason=WITHDRAWN, by_hand=False).delete()
+    Item.objects.filter(pk__in=pks).update(
+        state=Item.State.UNASSIGNED, vanished_at=F("set_aside_at"), set_aside_at=None
+    )
 
 
 def _locked(assignable_id: int, token: UUID, contents: Collected) -> tuple[Assignable, Subscribable]:
@@ -117,16 +140,21 @@ def _locked(assignable_id: int, token: UUID, contents: Collected) -> tuple[Assig
     assignable = ours.select_for_update().first()
     if assignable is None or not locked:
         raise CollectionChanged("The seal was lost while rendering; another worker has it.")
-    rendered = {post.assignment_id for post in (*contents.posts, *contents.left_out)}
+    rendered = {post.assignment_id for post in (*contents.posts, *contents.unsent)}
     if set(Assignment.objects.filter(assignable=assignable).values_list("pk", flat=True)) != rendered:
         raise CollectionChanged("The collection changed while it was rendered.")
     return assignable, locked[0]
 
 
-def _end(assignable: Assignable, subscribable: Subscribable, contents: Collected) -> None:
+def _end(assignable: Assignable, subscribable: Subscribable, contents: Collected, now: datetime) -> None:
     """Deletes the collection, clears the items that no other needs, and moves its newsletter on."""
     assignable.delete()
-    clear_unneeded(item_ids=[post.item_id for post in (*contents.posts, *contents.left_out)])
+    item_ids = [post.item_id for post in (*contents.posts, *contents.unsent)]
+    if contents.withdrawn:
+        # All at once, in the order of their keys.
+        list(Item.objects.filter(pk__in=item_ids).order_by("pk").select_for_update().values_list("pk"))
+        give_back(subscribable, [post.item_id for post in contents.withdrawn], now=now)
+    clear_unneeded(item_ids=item_ids)
     for hint, why in WHY_LEFT_OUT.items():
         if pks := [post.item_id for post in contents.left_out if post.announce == hint]:
             # On items that no issue ever had, and none will have.

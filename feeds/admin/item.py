@@ -44,6 +44,8 @@ def about(item: Item) -> SafeString:
     ]
     if item.vanished_at:
         rows.append(("Withdrawn", when(item.vanished_at)))
+    if item.set_aside_at:
+        rows.append(("Withdrawn", when(item.set_aside_at)))
     if item.held_at:
         rows.append(("Held since", when(item.held_at)))
     return facts(rows)
@@ -120,7 +122,7 @@ class ItemAdmin(LargeList):
 
     @display(description="state", label=STATE_LABELS)
     def shown_state(self, item: Item) -> str:
-        if item.state == Item.State.UNASSIGNED and item.vanished_at:
+        if item.set_aside_at or (item.state == Item.State.UNASSIGNED and item.vanished_at):
             return WITHDRAWN
         if is_held(item):
             return HELD

@@ -37,6 +37,7 @@ def include_item(*, item_id: int, now: datetime) -> str:
         item.state, item.reason = Item.State.UNASSIGNED, ""
         item.first_seen = item.stable_since = item.last_checked = now
         item.final_at = item.vanished_at = item.rolled_off_at = item.held_at = None
+        item.set_aside_at = None
         item.changes, item.link_hash = 0, link_hash(cleaned.link)
         item.content_hash, item.entry = hash_, cleaned.to_json()
         item.title, item.link, item.published_at = cleaned.title, cleaned.link, cleaned.published

@@ -19,5 +19,6 @@ def standing(item: Item, now: datetime) -> str:
         watched=item.feed.status == Feed.Status.ACTIVE,
         held=item.held_at is not None,
         changes=item.changes,
+        set_aside=item.set_aside_at is not None,
     )
     return explain(facts, item.feed.timing, now)

@@ -58,6 +58,8 @@ class Item(models.Model):
     vanished_at = models.DateTimeField(null=True, blank=True)
     # Left the document at its old end before it was final: becomes final from what we kept.
     rolled_off_at = models.DateTimeField(null=True, blank=True)
+    # It is in a collection, and its feed has withdrawn it since: it is not sent unless it comes back.
+    set_aside_at = models.DateTimeField(null=True, blank=True, editable=False)
     # Came in a flood, or after a restore: does not settle until an admin lets it go.
     held_at = models.DateTimeField(null=True, blank=True)
     # Readings in a row at which it had changed, while it may still change.

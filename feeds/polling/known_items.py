@@ -24,10 +24,11 @@ DIGEST_BYTES = 16
 # So many posts of the last document that are not in this one are looked up one by one.
 LEFT_AT_MOST = 1_000
 RANGES = 100
+OPEN = frozenset({Item.State.UNASSIGNED, Item.State.ASSIGNED})
 DONE = frozenset({Item.State.CLEARED, Item.State.EXCLUDED})
 COLUMNS = ("pk", "guid_hash", "state", "content_hash", "first_seen", "stable_since")
 COUNTS = ("changes", "returns")
-MOMENTS = ("vanished_at", "rolled_off_at", "final_at", "held_at")
+MOMENTS = ("vanished_at", "rolled_off_at", "final_at", "held_at", "set_aside_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,9 @@ class Recorded:
     similarities: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
-def recorded(feed: Feed, document: Document, before: Collection[str] = ()) -> Recorded:
+def recorded(
+    feed: Feed, document: Document, before: Collection[str] = (), *, partial: bool = False
+) -> Recorded:
     """Asked before the transaction, as it may take long. Only polls make items; the lease keeps others off.
 
     The states of open items are read again under their locks. `before` are ids that get excluded items with
@@ -80,8 +83,12 @@ def recorded(feed: Feed, document: Document, before: Collection[str] = ()) -> Re
         found = [former for rows in at_links for former in _formers(rows.exclude(link_hash=""))]
         for former, state in (*found, *_left(feed, document, candidates, order)):
             formers[former.pk] = former
-            if state == Item.State.UNASSIGNED:
+            if state in OPEN:
                 open_[former.pk] = former.id
+    elif not partial and (gone := _perhaps_withdrawn(document, order, done.union(open_.values()))):
+        for some in batched(gone, RANGES):
+            assigned = Item.objects.filter(_in_ranges(some), feed=feed, state=Item.State.ASSIGNED)
+            open_.update(assigned.order_by().values_list("pk", "guid_hash"))
     return Recorded(
         frozenset(done), tuple(open_), frozenset(reposts), tuple(formers.values()), order, frozenset(older)
     )
@@ -112,9 +119,7 @@ def _left(
     titles = {title for id_ in candidates if (title := document.entries[id_].like.title)}
     again: set[str] = set()
     for some in batched(left, RANGES):
-        # Hex digits all come before "g", in any collation.
-        ranges = (Q(guid_hash__gte=short, guid_hash__lt=f"{short}g") for short in some)
-        for former, state in _formers(Item.objects.filter(reduce(or_, ranges), feed=feed)):
+        for former, state in _formers(Item.objects.filter(_in_ranges(some), feed=feed)):
             yield former, state
             if former.repost and former.like.title in titles:
                 again.add(former.like.title)
@@ -122,6 +127,25 @@ def _left(
         # A feed that makes up ids and links at each reading: how many it has left is seen by the titles.
         reposts = Item.objects.filter(feed=feed, state=Item.State.EXCLUDED, reason=REPOST)
         yield from (one for one in _formers(reposts) if one[0].like.title in again)
+
+
+def _in_ranges(some: Iterable[str]) -> Q:
+    """Ids that begin so. Hex digits all come before "g", in any collation."""
+    return reduce(or_, (Q(guid_hash__gte=short, guid_hash__lt=f"{short}g") for short in some))
+
+
+def _perhaps_withdrawn(document: Document, order: Sequence[str], known_ids: Collection[str]) -> list[str]:
+    """Return the posts of the last document that left their place, of which some may be in collections.
+
+    None in most readings: what rolled off the old end is not withdrawn, unless earlier posts are back.
+    """
+    width = DIGEST_BYTES * 2
+    there = {id_[:width] for id_ in document.order}
+    last = max((place for place, short in enumerate(order) if short in there), default=-1)
+    known_shorts = {id_[:width] for id_ in known_ids}
+    if not known_shorts <= set(order):
+        last = len(order)
+    return [short for short in order[: max(last, 0)] if short not in there][:LEFT_AT_MOST]
 
 
 def _formers(rows: ItemQuerySet) -> Iterator[tuple[Former, str]]:
@@ -144,9 +168,9 @@ def known(feed: Feed, pks: Iterable[int] = (), *, lock: bool) -> list[KnownItem]
             rows = rows.select_for_update()
         for changes, returns, *values in rows.values_list(*COUNTS, *COLUMNS, *MOMENTS):
             pk, id_, state, hash_, first_seen, stable_since, *moments = values
-            vanished, rolled_off, final, held = (moment is not None for moment in moments)
+            vanished, rolled_off, final, held, aside = (moment is not None for moment in moments)
             facts = (state, hash_, first_seen, stable_since, vanished, rolled_off, final, held, changes)
-            found.append(KnownItem(pk, id_, *facts, returns))
+            found.append(KnownItem(pk, id_, *facts, returns, aside))
     return found
 
 

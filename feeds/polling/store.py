@@ -34,12 +34,13 @@ DROPPED = {
     "vanished_at": None,
     "rolled_off_at": None,
     "held_at": None,
+    "set_aside_at": None,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class PollCounts:
-    """Counts of items. `held` are some of the new ones.
+    """Counts of items. `held` are some of the new ones, `set_aside` withdrawn ones that collections hold.
 
     `deferred` are new posts in a push, perhaps under a second id, that only the next reading can judge.
     """
@@ -51,6 +52,7 @@ class PollCounts:
     excluded: int = 0
     final: int = 0
     deferred: int = 0
+    set_aside: int = 0
 
 
 def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
@@ -123,7 +125,7 @@ def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None 
 def look_up(feed: Feed, reading: Reading) -> Recorded:
     """What is known of a reading's posts, once they have the names that they have in this feed."""
     tell_apart(feed, reading)
-    rows = recorded(feed, reading.document, reading.before)
+    rows = recorded(feed, reading.document, reading.before, partial=reading.partial)
     if pairs := suspected(rows, reading.document):
         return replace(rows, similarities=similarities(feed, reading, pairs))
     return rows
@@ -196,6 +198,8 @@ def apply(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> Pol
         (plan.roll_off, {"rolled_off_at": moment}),
         (plan.finalise, {"final_at": moment}),
         (plan.vanish, {"vanished_at": moment, "final_at": None}),
+        (plan.set_aside, {"set_aside_at": moment}),
+        (plan.take_back, {"set_aside_at": None}),
         (plan.drop, {**DROPPED, "reason": LEFT_WHILE_HELD}),
     )
     for pks, values in same_for_many:
@@ -212,6 +216,7 @@ def apply(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> Pol
         excluded=excluded + len(plan.drop),
         final=len(plan.finalise) + sum(insert.final for insert in plan.insert),
         deferred=len(plan.deferred),
+        set_aside=len(plan.set_aside),
     )
 
 

@@ -42,6 +42,7 @@ class KnownItem:
     held: bool = False
     changes: int = 0
     returns: int = 0
+    set_aside: bool = False
 
     @property
     def waits(self) -> bool:
@@ -109,7 +110,8 @@ class PollPlan:
     """Lists of primary keys (`insert`: of new rows; `rewrite` and `restart`: pk → id, with new content).
 
     `rekey` (pk → new id) is done first, and leaves an excluded row under the old id. `flicker` are the items
-    in `restart` that come and go: their clock runs on. `calm` are items that had changed at the last reading
+    in `restart` that come and go: their clock runs on. `set_aside` are items in collections that are
+    withdrawn, `take_back` those that are there again. `calm` are items that had changed at the last reading
     and have not at this one; `drop` are held items to exclude; `forget` are rows of reposts to delete.
     """
 
@@ -125,6 +127,8 @@ class PollPlan:
     roll_off: list[int] = field(default_factory=list)
     roll_back: list[int] = field(default_factory=list)
     vanish: list[int] = field(default_factory=list)
+    set_aside: list[int] = field(default_factory=list)
+    take_back: list[int] = field(default_factory=list)
     drop: list[int] = field(default_factory=list)
     forget: list[int] = field(default_factory=list)
     # Facts besides the changes. How many items may still change and were seen as they had been:

@@ -24,6 +24,7 @@ EVENTS = {
     "settles, changed": "It changes and changes; the longest delay is over: it is settled as it is now.",
     "withdrawn": "It is gone from the feed although older posts are still there: it was withdrawn.",
     "back": "It had been withdrawn and is back: its time to settle begins anew.",
+    "there again": "It had been withdrawn and is back: it goes out with its collection.",
     "rolled off": "It has left the feed at its old end: it goes on waiting as it was kept.",
     "dropped": "It left the feed while it was held, and too many are held: it is dropped.",
     "unchanged": "Nothing happens to it.",
@@ -108,8 +109,9 @@ def _after(plan: PollPlan, row: KnownItem, moment: datetime, *, watched: bool) -
     settles = row.pk in plan.finalise
     tests: Sequence[tuple[str, Collection[int] | Mapping[int, str]]] = (
         ("dropped", plan.drop),
-        ("withdrawn", plan.vanish),
+        ("withdrawn", [*plan.vanish, *plan.set_aside]),
         ("back", plan.restart),
+        ("there again", plan.take_back),
         ("settles, changed" if settles else "changed", plan.rewrite),
         ("settles", plan.finalise),
         ("renamed", plan.rekey),
@@ -129,6 +131,7 @@ def _after(plan: PollPlan, row: KnownItem, moment: datetime, *, watched: bool) -
         watched=watched,
         held=row.held,
         changes=0 if calm else row.changes + (row.pk in plan.rewrite),
+        set_aside=(row.set_aside and row.pk not in plan.take_back) or row.pk in plan.set_aside,
     )
 
 

@@ -19,6 +19,7 @@ from feeds.rules.reposts import REPOST
 from feeds.rules.rhythm import RESTLESS
 
 BY_HAND = "by hand"
+WITHDRAWN_SINCE = "its feed has withdrawn it since, and it is not sent unless it comes back"
 WHY_EXCLUDED = {
     THERE_BEFORE: "it was in the feed already when the feed was added",
     OLDER: "it is older than the adding of the feed",
@@ -52,6 +53,7 @@ class ItemStatus:
     watched: bool = True
     held: bool = False
     changes: int = 0
+    set_aside: bool = False
 
     @property
     def restless(self) -> bool:
@@ -64,8 +66,12 @@ def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
         return f"Not sent: {WHY_EXCLUDED.get(item.reason, item.reason) or 'it is excluded'}."
     if item.state == "cleared":
         return _but("Done: every collection it was in has gone out, or no newsletter took it.", item.reason)
+    if item.state == "assigned" and item.set_aside:
+        return _but(f"Settled, but {WITHDRAWN_SINCE}.", item.reason)
     if item.state == "assigned":
         return _but("Settled, and in a collection: it goes out when that closes.", item.reason)
+    if item.vanished and item.final:
+        return "Not sent: it was withdrawn from the feed before its issue went out. If it is back, it is new."
     if item.vanished:
         return "Not sent: it was withdrawn from the feed before it had settled."
     if item.held and item.reason == RESTORED:

@@ -285,6 +285,8 @@ def _see(
         ):
             plan.finalise.append(row.pk)
         return
+    if row.set_aside and not partial:
+        plan.take_back.append(row.pk)
     changed = entry is not None and entry.content_hash != row.content_hash
     if changed:
         plan.rewrite[row.pk] = row.id
@@ -292,10 +294,10 @@ def _see(
         plan.steady += 1
         if row.changes:
             plan.calm.append(row.pk)
+    if row.rolled_off and not (partial and row.state == "assigned"):
+        plan.roll_back.append(row.pk)
     if row.state == "assigned":
         return
-    if row.rolled_off:
-        plan.roll_back.append(row.pk)
     if changed:
         plan.unsettle.append(row.pk)
     if partial:
@@ -327,11 +329,13 @@ def _look_for_missing(
 
     `read_at` is given where entries are back that the previous document had not. An item was another feed's,
     and counts as withdrawn, if it stood in that one reading only, or in a document that has nothing in common
-    with this one.
+    with this one. One in a collection is set aside then; one that rolled off, or that somebody wants sent all
+    the same, which is noted alike, is left alone.
     """
     place = {id_: number for number, id_ in enumerate(previous)}
     oldest_there = max((number for id_, number in place.items() if id_ in there), default=-1)
-    missing = [row for row in rows if row.waits and row.id not in there]
+    gone = [row for row in rows if row.id not in there]
+    missing = [row for row in gone if row.waits or (row.state == "assigned" and not row.set_aside)]
     # The oldest held items go if too many have left the feed: a feed that makes up ids would bring ever more.
     held = sorted(row.pk for row in missing if row.held)
     coming = sum(insert.held for insert in plan.insert)
@@ -343,7 +347,11 @@ def _look_for_missing(
         was_anothers = (
             read_at is not None and row.id in place and (row.first_seen >= read_at or oldest_there < 0)
         )
-        if was_anothers or place.get(row.id, oldest_there) < oldest_there:
+        is_withdrawn = was_anothers or place.get(row.id, oldest_there) < oldest_there
+        if row.state == "assigned":
+            if is_withdrawn and not row.rolled_off:
+                plan.set_aside.append(row.pk)
+        elif is_withdrawn:
             plan.vanish.append(row.pk)
         else:
             if there and not row.rolled_off:

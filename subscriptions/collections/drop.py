@@ -89,7 +89,7 @@ def clear_unneeded(*, item_ids: list[int]) -> int:
     # A new statement sees what another completion committed while we waited for the locks.
     needed = Exists(Assignment.objects.filter(item=OuterRef("pk")))
     done = Item.objects.filter(~needed, pk__in=pks, state=Item.State.ASSIGNED)
-    return done.update(state=Item.State.CLEARED, entry=None, content_hash="")
+    return done.update(state=Item.State.CLEARED, entry=None, content_hash="", set_aside_at=None)
 
 
 def delete_dropped_feeds() -> int:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 
 from common.text import counted, one_line, shortened, without_controls
 from feeds.models import Item
@@ -21,6 +21,7 @@ from subscriptions.rules import edits
 from subscriptions.rules.edits import CannotEdit, Step, Wording, check_wording, with_step
 
 BY_HAND = "an editor left it out"
+WITHDRAWN = "its feed had withdrawn it"
 IS_MADE = (
     "This issue is being made at this very moment: nothing was changed. In a few seconds it has gone out, or"
     " is a draft, which can be changed."
@@ -32,14 +33,19 @@ def _locked(assignable_id: int) -> Iterator[Assignable]:
     """The collection, which no worker can seal until the edit is made. Raises CannotEdit."""
     with transaction.atomic():
         lock_for_membership(Subscribable.objects.filter(assignables=assignable_id))
-        rows = Assignable.objects.select_related("subscribable").filter(pk=assignable_id)
-        assignable = rows.first()
-        if assignable is None:
-            raise CannotEdit("It has been made into an issue already: nothing was changed. See the issues.")
-        is_sent = assignable.sent_now_at is not None and not assignable.failures
-        if assignable.seal_token is not None or is_sent:
-            raise CannotEdit(IS_MADE)
-        yield assignable
+        yield _editable(assignable_id)
+
+
+def _editable(assignable_id: int) -> Assignable:
+    """The collection, under its newsletter's lock. Raises CannotEdit."""
+    rows = Assignable.objects.select_related("subscribable").filter(pk=assignable_id)
+    assignable = rows.first()
+    if assignable is None:
+        raise CannotEdit("It has been made into an issue already: nothing was changed. See the issues.")
+    is_sent = assignable.sent_now_at is not None and not assignable.failures
+    if assignable.seal_token is not None or is_sent:
+        raise CannotEdit(IS_MADE)
+    return assignable
 
 
 def leave_out(*, assignable_id: int, item_id: int, now: datetime) -> str:
@@ -56,6 +62,21 @@ def put_back(*, assignable_id: int, item_id: int, now: datetime) -> str:
         title = _put_back(assignable, item_id)
         _note(assignable, edits.BACK, f"putting back “{title}”", {"item": item_id})
     return title
+
+
+def send_withdrawn(*, assignable_id: int, item_id: int, now: datetime) -> str:
+    """Send a post that its feed has withdrawn all the same, in every newsletter that holds it.
+
+    Return its title. If it comes back and is withdrawn again, it is set aside again. Raises CannotEdit.
+    """
+    with transaction.atomic():
+        holders = Assignable.objects.filter(Q(pk=assignable_id) | Q(items=item_id)).values("subscribable")
+        lock_for_membership(Subscribable.objects.filter(pk__in=holders))
+        row = _assignment(_editable(assignable_id), item_id)
+        # Noted like a post that rolled off: it is sent from what was kept, and polls leave it alone.
+        aside = Item.objects.filter(pk=item_id, set_aside_at__isnull=False)
+        aside.update(set_aside_at=None, rolled_off_at=now)
+    return short_title(row.item)
 
 
 def _leave_out(assignable: Assignable, item_id: int, now: datetime) -> str:

@@ -47,6 +47,7 @@ def exclude(*, item_id: int, reason: str) -> bool:
             vanished_at=None,
             rolled_off_at=None,
             held_at=None,
+            set_aside_at=None,
         )
     if item.held_at is not None:
         # In a transaction of its own: the feed's row is locked before those of its items, never after them.

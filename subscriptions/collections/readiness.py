@@ -8,6 +8,7 @@ from feeds.models import Feed, Item
 from feeds.models.feed import FeedQuerySet
 from feeds.polling.poll import request_poll
 from subscriptions.models import Assignable, Subscribable
+from subscriptions.models.assignable import is_kept
 from subscriptions.rules.completion import CollectionFacts, FeedFacts
 
 
@@ -29,8 +30,8 @@ def collection_facts(assignable: Assignable, *, counts: tuple[int, int] | None =
 
 
 def counts_of(assignable: Assignable) -> tuple[int, int]:
-    """How many posts are kept in it, and how many left out."""
-    rows = assignable.assignments.aggregate(all=Count("pk"), kept=Count("pk", filter=Q(left_out_at=None)))
+    """How many posts are kept in it, and how many are not to be sent."""
+    rows = assignable.assignments.aggregate(all=Count("pk"), kept=Count("pk", filter=is_kept()))
     return rows["kept"], rows["all"] - rows["kept"]
 
 

@@ -17,7 +17,7 @@ class AssignableQuerySet(models.QuerySet["Assignable"]):
         return self.filter(Q(seal_token=None) | Q(seal_until__lt=now)).filter(next_try_at__lte=now)
 
     def counted(self) -> Self:
-        """With how many posts of each are kept (`held`), and how many an editor has left out (`left_out`)."""
+        """With how many posts of each are kept (`held`), and how many are not to be sent (`left_out`)."""
         return self.annotate(held=KEPT, left_out=LEFT_OUT)
 
 
@@ -75,15 +75,26 @@ class Assignable(models.Model):
         return f"{self.subscribable}, collected since {opened.day} {opened:%B %Y}"
 
 
+def is_kept(assignment: str = "", assignable: str = "assignable__") -> Q:
+    """Return the condition for posts that are to be sent, by the ways to an assignment and its collection.
+
+    No editor has left them out, and their feed has not withdrawn them. A collection of a single post closes
+    at once, so its post is sent as it was taken in.
+    """
+    there = Q(**{f"{assignment}item__set_aside_at": None})
+    single = Q(**{f"{assignable}period_end": None, f"{assignable}capacity": None})
+    return Q(**{f"{assignment}left_out_at": None}) & (there | single)
+
+
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     def kept(self) -> Self:
-        """Those of posts that are to be sent: an editor has not left them out."""
-        return self.filter(left_out_at=None)
+        """Those of posts that are to be sent."""
+        return self.filter(is_kept())
 
 
-# The posts of a collection that are to be sent, for an annotation.
-KEPT = models.Count("assignments", filter=Q(assignments__left_out_at=None))
-LEFT_OUT = models.Count("assignments", filter=Q(assignments__left_out_at__isnull=False))
+# The posts of a collection that are to be sent, for an annotation, and the others.
+KEPT = models.Count("assignments", filter=is_kept("assignments__", ""))
+LEFT_OUT = models.Count("assignments", filter=~is_kept("assignments__", ""))
 
 
 class Assignment(models.Model):
@@ -104,3 +115,9 @@ class Assignment(models.Model):
 
     def __str__(self) -> str:
         return f"item {self.item_id} in {self.assignable_id}"
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether its post is not sent because its feed has withdrawn it (`is_kept`)."""
+        is_single = self.assignable.period_end is None and self.assignable.capacity is None
+        return self.left_out_at is None and self.item.set_aside_at is not None and not is_single

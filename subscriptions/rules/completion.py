@@ -19,7 +19,8 @@ class CollectionFacts:
 
     `period_end` belongs to periods, `capacity` and `max_wait_days` to every n; each has neither.
     `takes_more` is false when the newsletter is stopped or no longer every n: it can never fill up.
-    `count` are the posts to be sent; an editor has `left_out` others, or has ended it (`is_sent_now`).
+    `count` are the posts to be sent; `left_out` others are not, because an editor left them out or their feed
+    withdrew them. An editor may have ended it (`is_sent_now`).
     """
 
     count: int

@@ -162,7 +162,7 @@ def test_what_was_sent_or_excluded_and_reappears_is_not_sent_again(watched: Blog
     assert watched.item("new").entry is None
 
 
-def test_an_assigned_post_takes_edits_and_outlives_its_withdrawal(watched: Blog) -> None:
+def test_an_assigned_post_takes_edits_and_is_set_aside_when_it_is_withdrawn(watched: Blog) -> None:
     watched.show("new", "old")
     watched.read(10)
     Item.objects.filter(guid="new").update(state="assigned", final_at=at(41))
@@ -173,6 +173,10 @@ def test_an_assigned_post_takes_edits_and_outlives_its_withdrawal(watched: Blog)
     watched.read(60)
     item = watched.item("new")
     assert (item.state, item.vanished_at, item.final_at) == ("assigned", None, at(41))
+    assert item.set_aside_at == at(60)
+    watched.show("new", "old")
+    watched.read(70)
+    assert watched.item("new").set_aside_at is None
 
 
 def test_a_feed_that_pings_settles_its_posts_at_first_sight(blog: Blog) -> None:

@@ -20,9 +20,11 @@ from delivery.issues.next_issue import as_it_stands
 from delivery.letters.build import newsletter_letter
 from delivery.models import Issue
 from delivery.rendering.errors import LetterError
+from feeds.models import Item
 from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.collections.edits import held_words, settling
 from subscriptions.models import KEPT, Assignable, Subscribable
+from subscriptions.panels import withdrawn_words
 from subscriptions.rules.edits import CannotEdit
 from subscriptions.rules.words import clock_words, zone_words
 from subscriptions.subscribers.counts import reachable_count
@@ -62,10 +64,17 @@ def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
         "has_order": any(row.place is not None for row in assignable.assignments.all()),
         "posts": edit_rows(_named(stands.posts), about=said, asked=request.GET),
         "out": edit_rows(_named(by_hand), about={}),
+        "withdrawn": edit_rows(_named(stands.contents.withdrawn), about=_withdrawn(assignable)),
         "dropped": [(post.entry.title, stands.contents.reasons.get(post.item_id, "")) for post in dropped],
         "problem": stands.problem,
     }
     return render_to_string("admin/delivery/edits/posts.html", context, request=request)
+
+
+def _withdrawn(assignable: Assignable) -> dict[int, str]:
+    """When their feeds have withdrawn posts, by their items' keys."""
+    rows = Item.objects.filter(assignables=assignable, set_aside_at__isnull=False).only("set_aside_at")
+    return {item.pk: withdrawn_words(item, assignable.subscribable) for item in rows}
 
 
 def words_of_next(assignable: Assignable, request: HttpRequest) -> PanelHtml:

@@ -47,6 +47,7 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
         "down": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=DOWN)),
         "out": lambda: out_words(edits.leave_out(assignable_id=pk, item_id=item_id, now=now)),
         "back": lambda: back_words(edits.put_back(assignable_id=pk, item_id=item_id, now=now)),
+        "anyway": lambda: _sent_anyway(edits.send_withdrawn(assignable_id=pk, item_id=item_id, now=now)),
         "usual": _quietly(lambda: edits.reorder(assignable_id=pk, order=[]), "In the usual order again."),
         "wait": _quietly(
             lambda: edits.wait_for_me(assignable_id=pk, waits=True),
@@ -146,6 +147,10 @@ def _acted(
     # Browsers heed no autofocus where the address names a place: after a move the button itself is the place.
     place = f"?moved={item_id}-{do}" if do in (UP, DOWN) else f"#post-{item_id}" if item_id else ""
     return HttpResponseRedirect(f"{object_url(row)}{place}")
+
+
+def _sent_anyway(title: str) -> str:
+    return f"“{title}” is sent all the same, with the others."
 
 
 def _gone(request: HttpRequest) -> HttpResponse:

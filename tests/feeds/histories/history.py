@@ -148,6 +148,8 @@ class History:
     says: str = ""
     never_says: str = ""
     text: Mapping[str, str] = field(default_factory=dict)
+    # What the newsletter is like, besides its feed; usually each post is an issue.
+    newsletter: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return self.tells
@@ -156,7 +158,7 @@ class History:
 def play(history: History, server: FeedServer) -> Stage:
     """Plays it and holds what came of it against what was expected."""
     feed = add_feed(url=server.url(PATH), now=ADDED, **history.settings)
-    define_subscribable(name="each", feeds=[feed])
+    define_subscribable(name="each", feeds=[feed], **history.newsletter)
     stage = Stage(server, feed)
     run(stage, history)
     check(history, feed)
@@ -173,7 +175,7 @@ def run(stage: Stage, history: History) -> None:
             scenes.pop(0).change(stage)
             stage.feed.refresh_from_db()
         poll_due(clock=lambda: stage.now)
-        if assign_final(clock=lambda: stage.now):
+        if assign_final(clock=lambda: stage.now) or history.newsletter:
             complete_due(clock=lambda: stage.now)
         stage.feed.refresh_from_db()
         stage.now = min(_next_moments(stage, scenes), default=end + timedelta(minutes=1))

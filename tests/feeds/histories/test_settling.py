@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.feeds.histories.history import History, at, fail, send, show
+from tests.feeds.histories.history import HOUR, History, at, fail, send, show
 
 pytestmark = pytest.mark.every_case
 
@@ -19,6 +19,21 @@ HISTORIES = [
         "a post that is withdrawn at once is not sent",
         [at(0, show("old")), at(15, show("new", "old")), at(35, show("old"))],
         withdrawn="new",
+    ),
+    History(
+        "a post that is withdrawn while its daily issue is collected is not sent, and is new when it is back",
+        [
+            at(0, show("old")),
+            at(15, show("b", "a", "old")),
+            at(2 * HOUR, show("a", "old")),
+            at(3 * HOUR, show("c", "a", "old")),
+            at(4 * HOUR, show("c", "old")),
+            at(4 * HOUR + 10, show("c", "a", "old")),
+            at(15 * HOUR, show("b", "c", "a", "old")),
+        ],
+        hours=40,
+        newsletter={"arrangement": "daily", "time_zone": "UTC"},
+        mailed="c a b",
     ),
     History(
         "an error page, an empty feed and an outage neither lose nor double a post",

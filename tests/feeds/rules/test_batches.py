@@ -1,6 +1,7 @@
 """A feed that shows only its latest day replaces all of its posts, and is no flood."""
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -25,9 +26,7 @@ def seen(title: str, date: datetime | None, link: str) -> Seen:
     return Seen("h", date, link_hash(link), like=likeness(title, link))
 
 
-def inserts(
-    before: list[Post], after: list[Post], *, floods_sent: bool = False, read_at: datetime = NOW - HOUR
-) -> list[Insert]:
+def inserts(before: Sequence[Post], after: Sequence[Post], *, floods_sent: bool = False) -> list[Insert]:
     """The new posts of a document that has none of the ids of the one before. Posts: id, title, date."""
     formers = [
         Former(pk, id_, link_hash(f"https://a.example/{id_}"), False, date, likeness(title, ""))
@@ -44,13 +43,13 @@ def inserts(
         added_at=NOW - 30 * DAY,
         adding=None,
         moment=NOW,
-        read_at=read_at,
+        read_at=NOW - HOUR,
         hold_floods=True,
         floods_sent=floods_sent,
     ).insert
 
 
-def held(before: list[Post], after: list[Post], **options: bool) -> bool:
+def held(before: Sequence[Post], after: Sequence[Post], **options: bool) -> bool:
     (answer,) = {insert.held for insert in inserts(before, after, **options)}
     return answer
 

@@ -1,5 +1,6 @@
 """A post whose address is corrected together with its date, its title or its text is the post that it was."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -21,7 +22,11 @@ Post = tuple[str, str, datetime | None]
 
 
 def reposts(
-    before: list[Post], after: list[Post], similar: float | None = None, *, slack: timedelta = HOUR * 0
+    before: Sequence[Post],
+    after: Sequence[Post],
+    similar: float | None = None,
+    *,
+    slack: timedelta = HOUR * 0,
 ) -> list[str]:
     """New ids that are known posts. Posts: id, title, date; all texts are so similar, or not known."""
     formers = [
@@ -179,7 +184,7 @@ DOCUMENTS = st.lists(POSTS, unique_by=lambda post: post[0], max_size=8)
 @settings(max_examples=examples(400))
 @given(DOCUMENTS, DOCUMENTS, st.sampled_from((None, 0.0, 0.6, 1.0)))
 def test_a_post_that_is_still_there_never_comes_again_and_none_comes_twice(
-    before: list[Post], after: list[Post], similar: float | None
+    before: Sequence[Post], after: Sequence[Post], similar: float | None
 ) -> None:
     found = reposts(before, after, similar)
     here, was = {id_ for id_, *_ in after}, {id_ for id_, *_ in before}

@@ -53,6 +53,14 @@ def test_a_held_post_waits_for_a_word() -> None:
     assert "withdrawn" in said(held=True, vanished=True)
 
 
+def test_a_post_that_was_withdrawn_says_when_that_was() -> None:
+    assert said(vanished=True) == "Not sent: it was withdrawn from the feed before it had settled."
+    assert "before its issue went out" in said(vanished=True, final=True)
+    assert said(state="assigned", final=True, set_aside=True) == (
+        "Settled, but its feed has withdrawn it since, and it is not sent unless it comes back."
+    )
+
+
 def test_a_post_that_other_newsletters_take_says_which_one_had_it() -> None:
     reason = "It is not in “Weekly”, which has had this post from the feed “Mirror”."
     assert said(state="assigned", reason=reason).endswith(f"goes out when that closes. {reason}")

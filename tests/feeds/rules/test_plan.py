@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -150,8 +151,34 @@ def test_a_document_without_entries_withdraws_nothing() -> None:
     assert (result.vanish, result.roll_off, result.confirm) == ([], [], [1])
 
 
-def test_an_assigned_item_that_is_missing_is_left_alone() -> None:
-    assert plan(document("old"), known("a", "assigned"), previous=("a", "old")).vanish == []
+@pytest.mark.parametrize(
+    ("shown", "previous", "aside"),
+    [
+        (("old",), ("a", "old"), [1]),
+        (("b",), ("b", "a"), []),
+        ((), ("a", "old"), []),
+    ],
+)
+def test_an_assigned_item_is_set_aside_where_one_that_waits_is_withdrawn(
+    shown: tuple[str, ...], previous: tuple[str, ...], aside: list[int]
+) -> None:
+    result = plan(document(*shown), known("a", "assigned"), previous=previous)
+    assert (result.set_aside, result.vanish, result.roll_off, result.confirm) == (aside, [], [], [])
+    anyway = plan(document(*shown), known("a", "assigned", rolled_off=True), previous=previous)
+    assert anyway.set_aside == []
+
+
+def test_an_assigned_item_that_was_set_aside_comes_back_with_its_post() -> None:
+    aside = replace(known("a", "assigned"), set_aside=True)
+    assert plan(document("old"), aside, previous=("old",)).take_back == []
+    assert plan(document("a"), aside, previous=("old",)) == PollPlan(take_back=[1])
+    edited = plan(document("a", hashes={"a": "edited"}), aside, previous=("old",))
+    assert edited == PollPlan(take_back=[1], rewrite={1: "a"})
+
+
+def test_an_assigned_item_that_was_to_be_sent_all_the_same_may_be_withdrawn_again() -> None:
+    anyway = known("a", "assigned", rolled_off=True)
+    assert plan(document("a"), anyway, previous=("old",)) == PollPlan(roll_back=[1])
 
 
 def test_a_withdrawn_item_that_returns_is_new_again() -> None:

@@ -266,6 +266,8 @@ class FeedStory(RuleBasedStateMachine):
         self.first[new], self.changed[new] = self.first.pop(old), self.changed.pop(old)
         self.texts[new], self.came[new] = self.texts.pop(old), self.came.pop(old)
         self.returns[new] = self.returns.pop(old, 0)
+        if old in self.long_out:
+            self.long_out.add(new)
         if old in self.withdrawn:
             self.withdrawn.remove(old)
             self.withdrawn.add(new)
