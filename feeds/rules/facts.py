@@ -8,6 +8,11 @@ from itertools import pairwise
 from feeds.parsing.likeness import UNLIKE, Likeness
 from feeds.rules.age import believed
 
+# Of fewer posts, a pinned one may make the difference.
+ENOUGH_DATES = 4
+# The front page of a site that ranks its posts has about every second one out of the order of their dates.
+RANKED_SHARE = 3
+
 
 def newest_first(order: Sequence[str], published: Mapping[str, datetime | None]) -> list[str]:
     """The ids with the newest first: as they stand, or reversed when most dates ascend."""
@@ -15,6 +20,13 @@ def newest_first(order: Sequence[str], published: Mapping[str, datetime | None])
     ascending = sum(earlier < later for earlier, later in pairwise(dates))
     descending = sum(earlier > later for earlier, later in pairwise(dates))
     return list(reversed(order)) if ascending > descending else list(order)
+
+
+def is_ranked(order: Sequence[str], published: Mapping[str, datetime | None]) -> bool:
+    """Whether the ids, newest first, plainly stand in another order than that of their dates."""
+    dates = [date for date in (published.get(id_) for id_ in order) if date is not None]
+    ascending = sum(earlier < later for earlier, later in pairwise(dates))
+    return len(dates) >= ENOUGH_DATES and RANKED_SHARE * ascending >= len(dates) - 1
 
 
 def newest_ids(order: Sequence[str], published: Mapping[str, datetime | None], count: int) -> set[str]:

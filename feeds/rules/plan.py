@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 
 from feeds.rules.age import at_the_new_end, is_newer, is_older
-from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen, newest_ids
+from feeds.rules.facts import Adding, Document, Insert, KnownItem, PollPlan, Seen, is_ranked, newest_ids
 from feeds.rules.finality import (
     HELD_AT_MOST,
     MINUTE,
@@ -129,6 +129,9 @@ def plan_document(
         there = {*document.order, *plan.came_back}
         returned = told.intersection(document.order).difference(previous, reposts)
         _look_for_missing(plan, rows.values(), there, previous, timing, moment, read_at if returned else None)
+        if plan.set_aside and is_ranked(document.newest_first(), document.published):
+            # Posts of a ranking leave it from any place: those that have settled were not withdrawn.
+            plan.set_aside.clear()
     plan.holds = _holds(plan, rows.values())
     return plan
 

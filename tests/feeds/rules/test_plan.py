@@ -168,6 +168,17 @@ def test_an_assigned_item_is_set_aside_where_one_that_waits_is_withdrawn(
     assert anyway.set_aside == []
 
 
+def test_an_assigned_item_that_leaves_a_ranking_is_sent_all_the_same() -> None:
+    hours = (3, 9, 1, 7, 2, 8)
+    dates = {f"p{n}": NOW - timedelta(hours=hour) for n, hour in enumerate(hours)}
+    result = plan(document(*dates, published=dates), known("a", "assigned"), previous=("p0", "a", *dates))
+    assert result.set_aside == []
+    in_order = dict(zip(dates, sorted(dates.values(), reverse=True), strict=True))
+    pinned = {"pin": NOW - timedelta(days=90), **in_order}
+    result = plan(document(*pinned, published=pinned), known("a", "assigned"), previous=("pin", "a", *dates))
+    assert result.set_aside == [1]
+
+
 def test_an_assigned_item_that_was_set_aside_comes_back_with_its_post() -> None:
     aside = replace(known("a", "assigned"), set_aside=True)
     assert plan(document("old"), aside, previous=("old",)).take_back == []
