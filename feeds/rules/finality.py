@@ -145,7 +145,7 @@ def _is_next_batch(dates: Iterable[datetime | None], formers: Iterable[Former]) 
     now = [date for date in dates if date is not None]
     if not before or not now or _span(before) > BRIEF:
         return False
-    return timedelta(0) < min(now) - max(before) <= NEXT_BATCH
+    return timedelta(0) <= min(now) - max(before) <= NEXT_BATCH
 
 
 def _shows_known_posts(document: Document, formers: Collection[Former]) -> bool:

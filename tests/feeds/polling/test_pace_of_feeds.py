@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from feeds.addresses import host_of_url
 from feeds.models import Feed, Host, Poll
 from feeds.polling.poll import poll_due, poll_feed, request_poll
 from tests.factories import FeedFactory
@@ -108,6 +109,19 @@ def test_a_redirect_to_another_host_is_not_believed_for_a_feed_with_credentials(
             assert poll_feed(feed_id=feed.pk, now=at(minutes)).ok  # type: ignore[union-attr]
         assert all("authorization" not in request.headers for request in other.requests)
     assert Feed.objects.get().url == url
+
+
+def test_a_redirect_to_another_host_has_floods_asked_about_again(server: FeedServer, db: None) -> None:
+    with FeedServer("127.0.0.2") as other:
+        for target, remembered in ((server, True), (other, False)):
+            server.redirect("/feed.xml", target.serve("/new.xml", rss([])), status=301)
+            url = server.url("/feed.xml")
+            feed = FeedFactory(url=url, host=host_of_url(url), floods_sent_at=at(0))
+            for minutes in range(0, 60, 10):
+                assert poll_feed(feed_id=feed.pk, now=at(minutes)).ok  # type: ignore[union-attr]
+            feed.refresh_from_db()
+            assert feed.url == target.url("/new.xml")
+            assert (feed.floods_sent_at is not None) == remembered
 
 
 def test_every_poll_leaves_a_line(blog: Blog) -> None:

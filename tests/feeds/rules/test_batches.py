@@ -83,6 +83,11 @@ def test_a_day_that_appears_after_its_end_is_not_held() -> None:
     assert not held(batch(1, 20, NOW - 42 * HOUR, NOW - 30 * HOUR), batch(2, 20, *late))
 
 
+def test_a_day_of_which_a_half_is_dated_like_the_last_one_is_not_held() -> None:
+    yesterday = batch(1, 20, NOW - 48 * HOUR, NOW - 24 * HOUR)
+    assert not held(yesterday, batch(2, 20, NOW - 24 * HOUR, NOW))
+
+
 @pytest.mark.parametrize("title", ["Open thread", "Part {}", ""])
 def test_titles_that_come_again_are_not_held_with_newer_dates(title: str) -> None:
     yesterday = batch(1, 20, *LAST_TWO, title=title)
