@@ -31,6 +31,8 @@ BEYOND = "beyond the newest entries that are read in full"
 NONE_KNOWN: Mapping[tuple[str, str], float] = MappingProxyType({})
 # One or two posts are easily all new; but if none of many is known, that means something.
 ENOUGH_TO_TELL = 3
+# Where more than one of so many posts left a document that is as long as before, it shows others.
+MANY_LEFT = 4
 # The clock of a post that came and went so often runs on: perhaps two caches answer in turn.
 FLICKERS = 2
 
@@ -129,8 +131,7 @@ def plan_document(
         there = {*document.order, *plan.came_back}
         returned = told.intersection(document.order).difference(previous, reposts)
         _look_for_missing(plan, rows.values(), there, previous, timing, moment, read_at if returned else None)
-        if plan.set_aside and is_ranked(document.newest_first(), document.published):
-            # Posts of a ranking leave it from any place: those that have settled were not withdrawn.
+        if plan.set_aside and _shows_others(document, there, () if returned else previous):
             plan.set_aside.clear()
     plan.holds = _holds(plan, rows.values())
     return plan
@@ -360,6 +361,21 @@ def _look_for_missing(
             if there and not row.rolled_off:
                 plan.roll_off.append(row.pk)
             _confirm(plan, row, timing, moment, changed=False)
+
+
+def _shows_others(document: Document, there: Collection[str], previous: Sequence[str]) -> bool:
+    """Whether posts leave this feed from any place without being withdrawn, as far as it shows.
+
+    It ranks its posts; or as many others took their places, and many left or nothing but the last one, which
+    may be pinned, has stayed: then it shows its latest day, or its latest post. `previous` is empty where
+    earlier posts are back: then the document before was the odd one.
+    """
+    if is_ranked(document.newest_first(), document.published):
+        return True
+    stayed = [place for place, id_ in enumerate(previous) if id_ in there]
+    gone = max(stayed, default=-1) + 1 - len(stayed)
+    is_full = len(document.order) >= len(previous)
+    return bool(previous) and is_full and (len(stayed) <= 1 or gone > max(1, len(previous) // MANY_LEFT))
 
 
 def _holds(plan: PollPlan, rows: Iterable[KnownItem]) -> bool:

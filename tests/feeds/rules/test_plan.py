@@ -179,6 +179,22 @@ def test_an_assigned_item_that_leaves_a_ranking_is_sent_all_the_same() -> None:
     assert result.set_aside == [1]
 
 
+@pytest.mark.parametrize(
+    ("shown", "previous", "aside"),
+    [
+        (("new", "pin"), ("a", "pin"), []),
+        (("n3", "n2", "n1", "pin"), ("a", "b", "c", "pin"), []),
+        (("pin",), ("a", "pin"), [1]),
+        (("new", "x", "y"), ("a", "x", "y"), [1]),
+        (("x", "y", "z", "older"), ("x", "a", "y", "z"), [1]),
+    ],
+)
+def test_an_assigned_item_that_gives_way_to_another_above_a_pinned_one_is_sent_all_the_same(
+    shown: tuple[str, ...], previous: tuple[str, ...], aside: list[int]
+) -> None:
+    assert plan(document(*shown), known("a", "assigned"), previous=previous).set_aside == aside
+
+
 def test_an_assigned_item_that_was_set_aside_comes_back_with_its_post() -> None:
     aside = replace(known("a", "assigned"), set_aside=True)
     assert plan(document("old"), aside, previous=("old",)).take_back == []
