@@ -31,7 +31,10 @@ ADMIN_LOOK = {
         lambda request: static("feedletter/admin.css"),
         lambda request: static("feedletter/phone.css"),
     ],
-    "SCRIPTS": [lambda request: static("feedletter/admin.js")],
+    "SCRIPTS": [
+        lambda request: static("feedletter/unsaved.js"),
+        lambda request: static("feedletter/admin.js"),
+    ],
     # The blue of letters and pages; white on 600 and 600 on white have a contrast above 6.
     "COLORS": {
         "primary": {

@@ -117,7 +117,6 @@ class ServiceAdmin(PageWords, OwnTransactions):
     show_full_result_count = False
     # A row takes five kilobytes of html.
     list_per_page = 40
-    warn_unsaved_form = True
     change_form_after_template = "admin/try.html"
     change_form_outer_before_template = "admin/panels_first.html"
     change_form_outer_after_template = "admin/panels_last.html"
@@ -178,8 +177,13 @@ class ServiceAdmin(PageWords, OwnTransactions):
             context["panels_first"] = [each for each in shown if each[0].order < panels.FORM_ORDER]
             context["panels_last"] = [each for each in shown if each[0].order >= panels.FORM_ORDER]
             fitting = (each for each in self.allowed(request) if each.fits is None or each.fits(obj))
+            context["form_beside"] = self.form_beside(request, obj)
             context["page_actions"] = sorted(fitting, key=lambda action: action.is_dangerous)
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def form_beside(self, request: HttpRequest, obj: Any) -> str:
+        """The id of a panel's form that the page's actions send too, so that they can save what it has."""
+        return ""
 
     def tab(self, request: HttpRequest, obj: Model | None) -> str:
         """The tab that is shown; empty on a page without tabs, and where a form is sent to none of them."""

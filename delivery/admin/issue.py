@@ -20,8 +20,9 @@ from common.admin.questions import asks
 from common.ports.panels import Panel
 from delivery.admin import issue_figures, issue_panels
 from delivery.admin.bridges.panels import what_was_posted
-from delivery.admin.edits.panels import draft_posts, words_of_draft
-from delivery.admin.edits.view import edit_draft, edit_next, edit_settling
+from delivery.admin.edits.forms import EDIT_FORM
+from delivery.admin.edits.panels import draft_posts, edits_words, words_of_draft
+from delivery.admin.edits.view import edit_draft, edit_next, edit_settling, save_words_of_draft
 from delivery.admin.issue_actions import ACTIONS
 from delivery.issues import progress
 from delivery.models import Delivery, Issue, IssueItem
@@ -119,6 +120,21 @@ class IssueAdmin(ReadOnlyAdmin):
     def around(self, request: HttpRequest) -> dict[str, Any]:
         """What every page of the admin shows."""
         return {**self.admin_site.each_context(request), "media": self.media}
+
+    def form_beside(self, request: HttpRequest, obj: Issue) -> str:
+        return EDIT_FORM if edits_words(obj, request) else ""
+
+    def response_action(
+        self, request: HttpRequest, queryset: "QuerySet[Issue]", *args: Any
+    ) -> HttpResponse | None:
+        """Save what was typed on the draft's page, before it is approved or anything else is done to it."""
+        key = request.POST.get("_on_page", "")
+        issue = queryset.filter(pk=key).first() if key.isascii() and key.isdecimal() else None
+        if issue is not None and edits_words(issue, request):
+            refused = save_words_of_draft(request, issue, around=self.around(request))
+            if refused is not None:
+                return refused
+        return super().response_action(request, queryset, *args)
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """How far it is, its plot and its domains: asked for again and again while it is being sent."""

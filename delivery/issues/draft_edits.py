@@ -25,7 +25,16 @@ from subscriptions.collections.edits import BY_HAND, forget_by_hand, note_by_han
 from subscriptions.collections.post_rules import left_out_words
 from subscriptions.models import Subscribable
 from subscriptions.rules import edits
-from subscriptions.rules.edits import MOST_STEP_TITLE, CannotEdit, Step, Wording, moved, with_step
+from subscriptions.rules.edits import (
+    MOST_STEP_TITLE,
+    CannotEdit,
+    Step,
+    Wording,
+    check_latest,
+    merge_wording,
+    moved,
+    with_step,
+)
 
 TRIES = 3
 NOT_THERE = "That post is not in this issue any more: nothing was changed. Look at it again."
@@ -107,27 +116,33 @@ def reorder_draft(*, issue_id: int, order: Sequence[int], now: datetime) -> None
     _edit(issue_id, change, now)
 
 
-def reword_draft(*, issue_id: int, wording: Wording, now: datetime) -> None:
-    """Gives a draft words of its own. Raises CannotEdit, CannotAct."""
-    wording = tidied(wording)
+def reword_draft(*, issue_id: int, wording: Wording, now: datetime, shown: str = "") -> bool:
+    """Set a draft's subject and notes. Return whether that changed anything. Raises CannotEdit, CannotAct.
+
+    `shown` is the fingerprint of the words that the form was filled with (`edits.merge_wording`).
+    """
+    typed = tidied(wording)
 
     def change(draft: Draft) -> Draft:
-        if draft.wording == wording:
+        merged = merge_wording(typed, draft.wording, shown)
+        if draft.wording == merged:
             return draft
         was = asdict(draft.wording)
-        return replace(draft, wording=wording).noting(edits.WORDS, "the change of words", was)
+        return replace(draft, wording=merged).noting(edits.WORDS, "the change of words", was)
 
-    _edit(issue_id, change, now)
+    return _edit(issue_id, change, now)
 
 
-def undo_in_draft(*, issue_id: int, now: datetime) -> str:
-    """Takes the latest edit back. Returns what that was, in words. Raises CannotEdit, CannotAct."""
+def undo_in_draft(*, issue_id: int, now: datetime, latest: str | None = None) -> str:
+    """Undo the latest edit and return its name. Raises CannotEdit, CannotAct.
+
+    `latest` is the name of the edit that the button showed; another one is not undone.
+    """
     said = ""
 
     def change(draft: Draft) -> Draft:
         nonlocal said
-        if not draft.steps:
-            raise CannotEdit("There is nothing to undo.")
+        check_latest(draft.steps, latest)
         step, was = draft.steps[-1], draft.steps[-1]["was"]
         said = step["said"]
         draft = replace(draft, steps=draft.steps[:-1])
@@ -144,7 +159,8 @@ def undo_in_draft(*, issue_id: int, now: datetime) -> str:
     return said
 
 
-def _edit(issue_id: int, change: Callable[[Draft], Draft], now: datetime) -> None:
+def _edit(issue_id: int, change: Callable[[Draft], Draft], now: datetime) -> bool:
+    """Return whether the edit changed the draft."""
     for _ in range(TRIES):
         issue = Issue.objects.select_related("subscribable").filter(pk=issue_id).first()
         if issue is None:
@@ -155,11 +171,11 @@ def _edit(issue_id: int, change: Callable[[Draft], Draft], now: datetime) -> Non
         before = draft_of(issue)
         after = change(before)
         if after == before:
-            return
+            return False
         if not after.posts:
             raise CannotEdit("It is the only post left in it. To send nothing, discard the issue.")
         if _store(issue, before, after, _rendered(issue, after), now):
-            return
+            return True
     raise CannotEdit("Somebody else changes it at this moment: nothing was changed. Look at it again.")
 
 

@@ -18,7 +18,15 @@ from feeds.models import Item
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.models import Assignable, Assignment, LeftOut, Subscribable
 from subscriptions.rules import edits
-from subscriptions.rules.edits import CannotEdit, Step, Wording, check_wording, with_step
+from subscriptions.rules.edits import (
+    CannotEdit,
+    Step,
+    Wording,
+    check_latest,
+    check_wording,
+    merge_wording,
+    with_step,
+)
 
 BY_HAND = "an editor left it out"
 WITHDRAWN = "its feed had withdrawn it"
@@ -135,15 +143,24 @@ def _set_places(assignable: Assignable, places: dict[int, Any]) -> None:
     Assignment.objects.bulk_update(rows, ["place"], batch_size=500)
 
 
-def reword(*, assignable_id: int, wording: Wording) -> None:
-    """Gives the issue words of its own. Raises CannotEdit."""
+def reword(*, assignable_id: int, wording: Wording, shown: str = "") -> bool:
+    """Set the issue's subject and notes. Return whether that changed anything. Raises CannotEdit.
+
+    `shown` is the fingerprint of the words that the form was filled with (`edits.merge_wording`).
+    """
     wording = tidied(wording)
     with _locked(assignable_id) as assignable:
-        was = {name: getattr(assignable, name) for name in asdict(wording)}
-        if was == asdict(wording):
-            return
+        was = wording_of(assignable)
+        wording = merge_wording(wording, was, shown)
+        if was == wording:
+            return False
         _set_words(assignable, wording)
-        _note(assignable, edits.WORDS, "the change of words", was)
+        _note(assignable, edits.WORDS, "the change of words", asdict(was))
+    return True
+
+
+def wording_of(assignable: Assignable) -> Wording:
+    return Wording(assignable.subject, assignable.note_top, assignable.note_foot)
 
 
 def _set_words(assignable: Assignable, wording: Wording) -> None:
@@ -194,12 +211,14 @@ def send_now(*, assignable_id: int, now: datetime) -> int:
     return kept
 
 
-def undo(*, assignable_id: int, now: datetime) -> str:
-    """Takes the latest edit back. Returns what that was, in words. Raises CannotEdit where there is none."""
+def undo(*, assignable_id: int, now: datetime, latest: str | None = None) -> str:
+    """Undo the latest edit and return its name. Raises CannotEdit if there is none.
+
+    `latest` is the name of the edit that the button showed; another one is not undone.
+    """
     with _locked(assignable_id) as assignable:
         steps: list[Step] = assignable.steps or []
-        if not steps:
-            raise CannotEdit("There is nothing to undo.")
+        check_latest(steps, latest)
         step, was = steps[-1], steps[-1]["was"]
         match step["sort"]:
             case edits.OUT:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, TypedDict
 
 from common.refused import Refused
@@ -37,6 +38,50 @@ class Wording:
 
 
 NO_WORDS = Wording()
+FIELD_NAMES = {"subject": "subject", "note_top": "note above the posts", "note_foot": "note below the posts"}
+
+
+def fingerprint(wording: Wording) -> str:
+    """Return a short mark of each field. A form posts it, to say which words it was filled with."""
+    return "-".join(_mark(getattr(wording, name)) for name in FIELD_NAMES)
+
+
+def _mark(text: str) -> str:
+    # Browsers post line ends as CRLF.
+    return sha256("\n".join(text.splitlines()).encode()).hexdigest()[:16]
+
+
+def _marks(shown: str, current: Wording) -> list[str]:
+    marks = shown.split("-")
+    return marks if len(marks) == len(FIELD_NAMES) else fingerprint(current).split("-")
+
+
+def shown_before_undo(typed: Wording, current: Wording, shown: str) -> str:
+    """Return the fingerprint with which fields typed before an undo replace what the undo has restored."""
+    ours, restored = fingerprint(typed).split("-"), fingerprint(current).split("-")
+    marks = zip(ours, _marks(shown, current), restored, strict=True)
+    return "-".join(mark if mine == mark else now for mine, mark, now in marks)
+
+
+def merge_wording(typed: Wording, current: Wording, shown: str) -> Wording:
+    """Return the current words with the fields that were changed since the form showed them.
+
+    `shown` is the fingerprint of the words that the form was filled with; empty where that is unknown, and
+    then every typed field counts. Raises CannotEdit for a field that somebody else has changed too.
+    """
+    merged: dict[str, str] = {}
+    for name, mark in zip(FIELD_NAMES, _marks(shown, current), strict=True):
+        mine, theirs = getattr(typed, name), getattr(current, name)
+        if _mark(mine) in (mark, _mark(theirs)):
+            merged[name] = theirs
+        elif _mark(theirs) == mark:
+            merged[name] = mine
+        else:
+            now = f"It is now: “{theirs}”" if theirs else "It is now empty."
+            raise CannotEdit(
+                f"Somebody else has changed the {FIELD_NAMES[name]}, too. {now} Save again to replace it.", name
+            )
+    return Wording(**merged)
 
 
 def in_places(keys: Sequence[int], places: Mapping[int, int | None]) -> list[int]:
@@ -71,3 +116,11 @@ def with_step(steps: Sequence[Step] | None, sort: str, said: str, was: Mapping[s
     """The steps with one more; the oldest beyond ten are forgotten."""
     step = Step(sort=sort, said=said, was=dict(was))
     return [*(steps or ()), step][-MOST_STEPS:]
+
+
+def check_latest(steps: Sequence[Step], latest: str | None) -> None:
+    """Raises CannotEdit where there is no step to undo, or it is not the one that a button named."""
+    if not steps:
+        raise CannotEdit("There is nothing to undo.")
+    if latest is not None and steps[-1]["said"] != latest:
+        raise CannotEdit(f"Somebody else has changed it since. The latest change is {steps[-1]['said']}.")

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
@@ -219,3 +220,152 @@ def test_who_may_only_look_finds_no_buttons_and_is_refused(client: Client) -> No
     assert "Leave out" not in shown
     place = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
     assert client.post(place, {"do": "out", "post": first.pk}).status_code == 403
+
+
+def parsed(html: str) -> BeautifulSoup:
+    return BeautifulSoup(html, "html.parser")
+
+
+def of_the_form(html: str, tag: str) -> list[Any]:
+    """The elements that the form of the page's words sends, wherever they are on the page."""
+    return list(parsed(html).select(f"#fl-edit {tag}, {tag}[form=fl-edit]"))
+
+
+def shown_words(client: Client, row: Any, **typed: str) -> dict[str, str]:
+    """What the form of a row's page posts, with what was typed into it."""
+    html = page(client, row)
+    fields = {each["name"]: str(each.get("value", "")) for each in of_the_form(html, "input")}
+    fields |= {each["name"]: each.text.strip() for each in of_the_form(html, "textarea")}
+    assert set(typed) <= set(fields)
+    return {**fields, **typed}
+
+
+NOTE = "A note that took an hour"
+OF_A_POST = ("up", "down", "out", "back")
+
+
+@pytest.mark.parametrize("do", [*OF_A_POST, "usual", "wait", "go", "undo", "test", "send_now"])
+def test_no_button_of_the_next_issue_loses_what_was_typed(admin_client: Client, do: str) -> None:
+    User.objects.update(email="ada@example.org")
+    collection, (first, second, third) = a_collection(3)
+    act(admin_client, collection, "out", post=third.pk)
+    post = {"up": second, "back": third}.get(do, first)
+    typed = shown_words(admin_client, collection, note_top=NOTE)
+    shown = act(admin_client, collection, do, **typed, post=post.pk)
+    collection.refresh_from_db()
+    assert collection.note_top == NOTE
+    assert "Your words are saved." in shown
+
+
+@pytest.mark.parametrize("do", [*OF_A_POST, "undo"])
+def test_no_button_of_a_draft_loses_what_was_typed(admin_client: Client, do: str) -> None:
+    issue, (first, second, third) = a_draft(3)
+    act(admin_client, issue, "out", post=third.pk)
+    post = {"up": second, "back": third}.get(do, first)
+    act(admin_client, issue, do, **shown_words(admin_client, issue, note_foot=NOTE), post=post.pk)
+    issue.refresh_from_db()
+    assert issue.note_foot == NOTE
+
+
+def a_draft(posts: int = 2) -> tuple[Issue, list[Item]]:
+    items = collect(a_newsletter(approval="click"), posts)
+    complete_due(clock=lambda: MIDNIGHT)
+    return Issue.objects.get(), items[::-1]
+
+
+@pytest.mark.parametrize("action", ["approve", "release", "discard", "send_test"])
+def test_no_action_of_a_draft_loses_what_was_typed(admin_client: Client, action: str) -> None:
+    User.objects.update(email="ada@example.org")
+    issue, _ = a_draft()
+    typed = shown_words(admin_client, issue, note_top=NOTE)
+    assert typed["_on_page"] == str(issue.pk)
+    place = reverse("admin:delivery_issue_changelist")
+    answer = admin_client.post(place, {**typed, "action": action, "confirmed": "1"}, follow=True)
+    issue.refresh_from_db()
+    assert issue.note_top == NOTE, answer.content.decode()[:500]
+    if action == "approve":
+        assert issue.published_at is not None
+        assert NOTE in issue.html
+
+
+def test_enter_in_a_field_saves_the_words_whatever_buttons_come_before(admin_client: Client) -> None:
+    issue, _ = a_draft()
+    collection, _ = a_collection()
+    for row in (issue, collection):
+        first = of_the_form(page(admin_client, row), "button")[0]
+        assert (first["name"], first["value"]) == ("do", "words")
+
+
+def test_words_that_cannot_be_saved_stop_the_button_and_are_shown(admin_client: Client) -> None:
+    collection, (first, _) = a_collection()
+    typed = shown_words(admin_client, collection, subject="x" * 201, note_top=NOTE)
+    shown = act(admin_client, collection, "out", **typed, post=first.pk)
+    assert "Not done: your words could not be saved yet." in shown
+    assert NOTE in shown
+    assert not collection.assignments.filter(left_out_at__isnull=False).exists()
+
+
+@pytest.mark.parametrize("make", [lambda: a_collection()[0], lambda: a_draft()[0]], ids=["next", "draft"])
+def test_two_windows_lose_nothing_of_one_another(admin_client: Client, make: Any) -> None:
+    row = make()
+    mine = shown_words(admin_client, row, note_top="Mine\r\nin two lines")
+    other = shown_words(admin_client, row, subject="Theirs", note_foot="Theirs, too")
+    act(admin_client, row, "words", **other)
+    act(admin_client, row, "words", **mine)
+    saved = shown_words(admin_client, row)
+    assert (saved["subject"], saved["note_foot"]) == ("Theirs", "Theirs, too")
+    assert saved["note_top"].split() == ["Mine", "in", "two", "lines"]
+
+
+def test_the_same_note_typed_in_two_windows_is_asked_about(admin_client: Client) -> None:
+    collection, _ = a_collection()
+    mine = shown_words(admin_client, collection, note_top="Mine")
+    act(admin_client, collection, "words", **shown_words(admin_client, collection, note_top="Theirs"))
+    shown = act(admin_client, collection, "words", **mine)
+    assert "Somebody else has changed the note above the posts, too. It is now: “Theirs”" in shown
+    form = parsed(shown)
+    assert form.select("textarea[name=note_top]")[0].text.strip() == "Mine"
+    collection.refresh_from_db()
+    assert collection.note_top == "Theirs"
+    again = {"shown": str(form.select("input[name=shown]")[0]["value"]), "note_top": "Mine"}
+    act(admin_client, collection, "words", subject="", note_foot="", **again)
+    collection.refresh_from_db()
+    assert collection.note_top == "Mine"
+
+
+def test_only_the_edit_that_the_button_named_is_undone(admin_client: Client) -> None:
+    collection, (first, second, _) = a_collection(3)
+    act(admin_client, collection, "out", post=first.pk)
+    mine = shown_words(admin_client, collection)
+    act(admin_client, collection, "out", post=second.pk)
+    shown = act(admin_client, collection, "undo", **mine)
+    assert f"The latest change is leaving out “{second.title}”." in shown
+    assert collection.assignments.filter(left_out_at__isnull=False).count() == 2
+
+
+def test_words_typed_while_it_became_a_draft_are_in_the_draft(admin_client: Client) -> None:
+    collection, (first, _) = a_collection(approval="click")
+    typed = shown_words(admin_client, collection, note_top=NOTE)
+    complete_due(clock=lambda: MIDNIGHT)
+    place = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
+    shown = admin_client.post(place, {"do": "down", "post": first.pk, **typed}, follow=True).content.decode()
+    assert "This issue has become a draft. Your words go into the draft." in shown
+    assert Issue.objects.get().note_top == NOTE
+
+
+def test_words_typed_while_it_went_out_are_shown(admin_client: Client) -> None:
+    collection, _ = a_collection()
+    typed = shown_words(admin_client, collection, note_top=NOTE)
+    complete_due(clock=lambda: MIDNIGHT)
+    place = reverse("admin:delivery_next_issue_edit", args=[collection.pk])
+    shown = admin_client.post(place, {"do": "words", **typed}).content.decode()
+    assert "Not saved: it has gone out" in shown
+    assert NOTE in shown
+
+
+def test_where_the_letter_cannot_be_made_its_words_are_saved_all_the_same(admin_client: Client) -> None:
+    collection, _ = a_collection()
+    Subscribable.objects.update(template="that was deleted")
+    act(admin_client, collection, "words", **shown_words(admin_client, collection, note_top=NOTE))
+    collection.refresh_from_db()
+    assert collection.note_top == NOTE

@@ -1,10 +1,14 @@
 """The form of an issue's own words."""
 
+from typing import Any
+
 from django import forms
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from subscriptions.rules.edits import LONGEST_NOTE, LONGEST_SUBJECT, Wording
 
+# The form that all buttons of a next issue's or a draft's page send, so that no button loses what was typed.
+EDIT_FORM = "fl-edit"
 MARKDOWN = "Plain text or Markdown: *italic*, **bold**, [a link](https://example.org)."
 
 
@@ -30,6 +34,12 @@ class WordingForm(forms.Form):
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
+
+    def __init__(self, *args: Any, form_id: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if form_id:
+            for field in self.fields.values():
+                field.widget.attrs["form"] = form_id
 
     @property
     def wording(self) -> Wording:

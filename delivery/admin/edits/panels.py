@@ -1,5 +1,6 @@
 """The panels by which an editor sees and changes the next issue, a draft, and what waits to settle."""
 
+from dataclasses import asdict
 from typing import Any
 
 from django.db.models import Count
@@ -11,7 +12,7 @@ from django.utils.safestring import SafeString
 from common.admin.html import button, facts, link_to, object_url, paragraph, when
 from common.clock import utcnow
 from common.text import counted
-from delivery.admin.edits.forms import WordingForm
+from delivery.admin.edits.forms import EDIT_FORM, WordingForm
 from delivery.admin.edits.rows import edit_rows, edit_url
 from delivery.admin.issue_panels import posts as issue_posts
 from delivery.admin.preview import letter_frame
@@ -22,10 +23,10 @@ from delivery.models import Issue
 from delivery.rendering.errors import LetterError
 from feeds.models import Item
 from subscriptions.admin_words import rhythm_for_admins, waits_for
-from subscriptions.collections.edits import held_words, settling
+from subscriptions.collections.edits import held_words, settling, wording_of
 from subscriptions.models import KEPT, Assignable, Subscribable
 from subscriptions.panels import withdrawn_words
-from subscriptions.rules.edits import CannotEdit
+from subscriptions.rules.edits import CannotEdit, Wording, fingerprint
 from subscriptions.rules.words import clock_words, zone_words
 from subscriptions.subscribers.counts import reachable_count
 
@@ -41,11 +42,20 @@ EACH = (
 
 def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
     """The posts of what is being collected, in the order in which they would go, with what can be done."""
+    newsletter = assignable.subscribable
+    form = {
+        "action": edit_url("next_issue", assignable.pk),
+        "may": request.user.has_perm(MAY_EDIT_NEXT),
+        "form_id": EDIT_FORM,
+        "shown": fingerprint(wording_of(assignable)) if newsletter.channel == "email" else "",
+        "made": made_key(assignable),
+        "undo": _undone(assignable.steps),
+    }
     try:
         stands = as_it_stands(assignable, now=utcnow())
     except (LetterError, CannotEdit) as error:
-        return format_html('<p class="fl-alert">{}</p>', error)
-    newsletter = assignable.subscribable
+        context = {**form, "problem": str(error)}
+        return render_to_string("admin/delivery/edits/posts.html", context, request=request)
     zone = newsletter.zone
     joined = assignable.assignments.values_list("item_id", "assigned_at")
     said = {item: f"joined {when(at, zone=zone)}" for item, at in joined}
@@ -54,13 +64,11 @@ def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
         post for post in stands.contents.left_out if post.item_id not in {one.item_id for one in by_hand}
     ]
     context = {
-        "action": edit_url("next_issue", assignable.pk),
-        "may": request.user.has_perm(MAY_EDIT_NEXT),
+        **form,
         "is_next": True,
         "is_mail": newsletter.channel == "email",
         "waits": assignable.waits,
         "asks_anyway": newsletter.approval == Subscribable.Approval.CLICK,
-        "undo": _undone(assignable.steps),
         "has_order": any(row.place is not None for row in assignable.assignments.all()),
         "posts": edit_rows(_named(stands.posts), about=said, asked=request.GET),
         "out": edit_rows(_named(by_hand), about={}),
@@ -81,13 +89,17 @@ def words_of_next(assignable: Assignable, request: HttpRequest) -> PanelHtml:
     """The form of its words; nothing for a bridge, or for who may not change them."""
     if assignable.subscribable.channel != "email" or not request.user.has_perm(MAY_EDIT_NEXT):
         return ""
-    initial = {name: getattr(assignable, name) for name in ("subject", "note_top", "note_foot")}
-    return _words(request, edit_url("next_issue", assignable.pk), initial)
+    return _words(wording_of(assignable))
 
 
-def _words(request: HttpRequest, action: str, initial: dict[str, str]) -> SafeString:
-    context = {"action": action, "form": WordingForm(initial=initial)}
-    return render_to_string("admin/delivery/edits/words.html", context, request=request)
+def _words(wording: Wording) -> SafeString:
+    form = WordingForm(initial=asdict(wording), form_id=EDIT_FORM)
+    return render_to_string("admin/delivery/edits/words.html", {"form": form, "form_id": EDIT_FORM})
+
+
+def made_key(assignable: Assignable) -> str:
+    """By which the issue is found that a collection became while its page was open."""
+    return f"{assignable.subscribable_id} {assignable.within_type_id}"
 
 
 def next_letter(assignable: Assignable) -> PanelHtml:
@@ -125,6 +137,8 @@ def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
     context = {
         "action": edit_url("issue", issue.pk),
         "may": request.user.has_perm(MAY_EDIT_DRAFTS),
+        "form_id": EDIT_FORM,
+        "shown": fingerprint(draft.wording) if issue.subscribable.channel == "email" else "",
         "undo": _undone(issue.steps),
         "posts": edit_rows(
             [(post.item_id or 0, post.title) for post in draft.posts], about={}, asked=request.GET
@@ -136,11 +150,15 @@ def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
 
 def words_of_draft(issue: Issue, request: HttpRequest) -> PanelHtml:
     """The form of a draft's words; nothing for what has gone out, or for a bridge."""
-    is_draft = issue.published_at is None and issue.cancelled_at is None
-    if not is_draft or issue.subscribable.channel != "email" or not request.user.has_perm(MAY_EDIT_DRAFTS):
+    if not edits_words(issue, request):
         return ""
-    initial = {"subject": issue.own_subject, "note_top": issue.note_top, "note_foot": issue.note_foot}
-    return _words(request, edit_url("issue", issue.pk), initial)
+    return _words(Wording(issue.own_subject, issue.note_top, issue.note_foot))
+
+
+def edits_words(issue: Issue, request: HttpRequest) -> bool:
+    """Whether the issue's page has the form of its words."""
+    is_draft = issue.published_at is None and issue.cancelled_at is None
+    return is_draft and issue.subscribable.channel == "email" and request.user.has_perm(MAY_EDIT_DRAFTS)
 
 
 def _undone(steps: Any) -> str:

@@ -1,6 +1,7 @@
 """What the buttons at the next issue, at a draft and at posts that wait to settle do."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -16,6 +17,7 @@ from common.refused import Refused
 from common.text import counted
 from delivery.admin.edits.forms import WordingForm
 from delivery.admin.edits.panels import MAY_EDIT_DRAFTS, MAY_EDIT_NEXT
+from delivery.admin.edits.rows import edit_url
 from delivery.issues import draft_edits
 from delivery.issues.audience import readers_of
 from delivery.issues.next_issue import make_now, move_post
@@ -25,7 +27,7 @@ from delivery.models import Issue
 from feeds.models import Item
 from subscriptions.collections import edits
 from subscriptions.models import Assignable, Subscribable
-from subscriptions.rules.edits import DOWN, UP
+from subscriptions.rules.edits import DOWN, UP, Wording, fingerprint, shown_before_undo
 
 OUT_MEANWHILE = "Not saved: it has gone out, or became a draft, before you changed it."
 
@@ -35,13 +37,13 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
     _refuse(request, MAY_EDIT_NEXT)
     row = Assignable.objects.select_related("subscribable").filter(pk=pk).first()
     if row is None:
-        return _gone(request)
+        return _gone(request, around)
     do, now = request.POST.get("do", ""), utcnow()
     item_id = _number(request)
-    if do == "send_now":
-        return _send_now(request, row, around)
-    if do == "words":
-        return _reword(request, row, lambda wording: edits.reword(assignable_id=pk, wording=wording), around)
+
+    def save(wording: Wording, shown: str) -> bool:
+        return edits.reword(assignable_id=pk, wording=wording, shown=shown)
+
     acts: dict[str, Callable[[], str]] = {
         "up": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=UP)),
         "down": _quietly(lambda: move_post(assignable=row, item_id=item_id, way=DOWN)),
@@ -56,10 +58,10 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
         "go": _quietly(
             lambda: edits.wait_for_me(assignable_id=pk, waits=False), "It goes by itself at its time."
         ),
-        "undo": lambda: f"Undone: {edits.undo(assignable_id=pk, now=now)}.",
+        "undo": lambda: f"Undone: {edits.undo(assignable_id=pk, now=now, latest=_latest(request))}.",
         "test": lambda: _test(request, row),
     }
-    return _acted(request, row, acts, do, item_id)
+    return _saved_and_acted(request, row, _Words(row, around, save), acts, do, item_id)
 
 
 def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
@@ -70,20 +72,23 @@ def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> H
         raise Http404
     do, now, item_id = request.POST.get("do", ""), utcnow(), _number(request)
     given: dict[str, Any] = {"issue_id": pk, "item_id": item_id, "now": now}
-    if do == "words":
-
-        def save(wording: Any) -> None:
-            draft_edits.reword_draft(issue_id=pk, wording=wording, now=now)
-
-        return _reword(request, issue, save, around)
     acts: dict[str, Callable[[], str]] = {
         "up": _quietly(lambda: draft_edits.move_in_draft(**given, way=UP)),
         "down": _quietly(lambda: draft_edits.move_in_draft(**given, way=DOWN)),
         "out": _quietly(lambda: draft_edits.leave_out_of_draft(**given), out_words(_title(item_id))),
         "back": _quietly(lambda: draft_edits.put_back_in_draft(**given), back_words(_title(item_id))),
-        "undo": lambda: f"Undone: {draft_edits.undo_in_draft(issue_id=pk, now=now)}.",
+        "undo": lambda: f"Undone: {draft_edits.undo_in_draft(issue_id=pk, now=now, latest=_latest(request))}.",
     }
-    return _acted(request, issue, acts, do, item_id)
+    return _saved_and_acted(request, issue, _words_of_draft(issue, around), acts, do, item_id)
+
+
+def save_words_of_draft(
+    request: HttpRequest, issue: Issue, *, around: Mapping[str, Any]
+) -> HttpResponse | None:
+    """Save the words that were typed on a draft's page. Return a page with them where that is refused."""
+    if not request.user.has_perm(MAY_EDIT_DRAFTS):
+        return None
+    return _save_words(request, _words_of_draft(issue, around))
 
 
 def edit_settling(request: HttpRequest, pk: int) -> HttpResponse:
@@ -128,8 +133,13 @@ def _refuse(request: HttpRequest, permission: str) -> None:
         raise PermissionDenied
 
 
+def _latest(request: HttpRequest) -> str | None:
+    """The name of the edit that the button shows."""
+    return request.POST.get("latest")
+
+
 def _number(request: HttpRequest) -> int:
-    given = request.POST.get("post", "")
+    given = request.GET.get("post") or request.POST.get("post", "")
     return int(given) if given.isascii() and given.isdecimal() and len(given) < 19 else 0
 
 
@@ -142,6 +152,11 @@ def _acted(
     if do not in acts:
         return HttpResponseNotAllowed(["POST"])
     report(request, acts[do])
+    return _back(row, do, item_id)
+
+
+def _back(row: Any, do: str, item_id: int) -> HttpResponse:
+    """Lead to the post that a button was about."""
     if isinstance(row, Assignable) and not Assignable.objects.filter(pk=row.pk).exists():
         return HttpResponseRedirect(_issue_or_newsletter(row))
     # Browsers heed no autofocus where the address names a place: after a move the button itself is the place.
@@ -153,11 +168,29 @@ def _sent_anyway(title: str) -> str:
     return f"“{title}” is sent all the same, with the others."
 
 
-def _gone(request: HttpRequest) -> HttpResponse:
+def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:
+    """Answer for a collection that is an issue by now. Typed words go into its draft, or are shown."""
     if request.method != "POST":
         raise Http404
+    newsletter, _, key = request.POST.get("made", "").partition(" ")
+    issues = Issue.objects.defer("html", "text", "holes").select_related("subscribable")
+    known = newsletter.isascii() and newsletter.isdecimal() and len(newsletter) < 19
+    issue = issues.filter(subscribable=newsletter, within_type_id=key).first() if known else None
+    if issue is None:
+        messages.error(request, OUT_MEANWHILE)
+        return HttpResponseRedirect(list_url(Issue))
+    if "note_top" in request.POST:
+        is_draft = issue.published_at is None and issue.cancelled_at is None
+        if is_draft and request.user.has_perm(MAY_EDIT_DRAFTS):
+            messages.warning(request, "This issue has become a draft. Your words go into the draft.")
+            words = _words_of_draft(issue, around)
+            return _save_words(request, words) or HttpResponseRedirect(object_url(issue))
+        form = WordingForm(request.POST)
+        if any(request.POST.get(name) for name in form.fields):
+            messages.error(request, OUT_MEANWHILE)
+            return _ask(request, issue, "Your words", around, form=form, is_over=True)
     messages.error(request, OUT_MEANWHILE)
-    return HttpResponseRedirect(list_url(Issue))
+    return HttpResponseRedirect(object_url(issue))
 
 
 def _issue_or_newsletter(row: Assignable) -> str:
@@ -200,20 +233,93 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
     return HttpResponseRedirect(object_url(row) if there else _issue_or_newsletter(row))
 
 
-def _reword(
-    request: HttpRequest, row: Any, save: Callable[[Any], None], around: Mapping[str, Any]
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of a next issue or a draft: `save` gets them, and the fingerprint of those that were shown."""
+
+    row: Assignable | Issue
+    around: Mapping[str, Any]
+    save: Callable[[Wording, str], bool]
+
+
+def _words_of_draft(issue: Issue, around: Mapping[str, Any]) -> _Words:
+    def save(wording: Wording, shown: str) -> bool:
+        return draft_edits.reword_draft(issue_id=issue.pk, wording=wording, now=utcnow(), shown=shown)
+
+    return _Words(issue, around, save)
+
+
+def _saved_and_acted(
+    request: HttpRequest,
+    row: Any,
+    words: _Words,
+    acts: Mapping[str, Callable[[], str]],
+    do: str,
+    item_id: int,
 ) -> HttpResponse:
-    """Saves the words. What is refused is shown with the words that were typed: nobody types them twice."""
-    form = WordingForm(request.POST)
+    """Do what a button says, and save the words that were typed beside it."""
+    if request.method != "POST":
+        return HttpResponseRedirect(object_url(row))
+    is_next = isinstance(row, Assignable)
+    if do not in (*acts, "words") and not (is_next and do == "send_now"):
+        return HttpResponseNotAllowed(["POST"])
+    if do == "undo":
+        # Saving first would make the words the latest step, and that would be undone.
+        is_undone = report(request, acts[do])
+        refused = _save_words(request, words, is_undone=is_undone)
+        return refused or _back(row, do, item_id)
+    if (refused := _save_words(request, words)) is not None:
+        return refused
+    if do == "send_now" and is_next:
+        return _send_now(request, row, words.around)
+    if do == "words":
+        return HttpResponseRedirect(object_url(row))
+    return _acted(request, row, acts, do, item_id)
+
+
+def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False) -> HttpResponse | None:
+    """Save the typed words, if there are any. Return a page with them where that is refused."""
+    if request.method != "POST" or "note_top" not in request.POST:
+        return None
+    shown = request.POST.get("shown", "")
+    form, do = WordingForm(request.POST), request.POST.get("do", "")
     if form.is_valid():
         try:
-            save(form.wording)
+            if is_undone:
+                shown = shown_before_undo(form.wording, _current(words.row), shown)
+            is_changed = words.save(form.wording, shown)
         except Refused as error:
             add_refusal(form, error)
         else:
-            messages.success(request, "Saved. The letter shows it.")
-            return HttpResponseRedirect(object_url(row))
-    return _ask(request, row, "Save these words", around, form=form, posted=[("do", "words")])
+            if do == "words":
+                messages.success(request, "Saved. The letter shows it.")
+            elif is_changed:
+                messages.success(request, "Your words are saved.")
+            return None
+    if do not in ("words", "undo"):
+        messages.warning(request, "Not done: your words could not be saved yet. They are here.")
+    name = "next_issue" if isinstance(words.row, Assignable) else "issue"
+    posted = [("do", "words"), ("shown", fingerprint(_current(words.row))), *_made(request)]
+    return _ask(
+        request,
+        words.row,
+        "Save these words",
+        words.around,
+        form=form,
+        posted=posted,
+        action=edit_url(name, words.row.pk),
+    )
+
+
+def _made(request: HttpRequest) -> list[tuple[str, str]]:
+    return [("made", request.POST["made"])] if "made" in request.POST else []
+
+
+def _current(row: Assignable | Issue) -> Wording:
+    row.refresh_from_db()
+    if isinstance(row, Assignable):
+        return edits.wording_of(row)
+    return Wording(row.own_subject, row.note_top, row.note_foot)
 
 
 def _ask(request: HttpRequest, row: Any, title: str, around: Mapping[str, Any], **more: Any) -> HttpResponse:

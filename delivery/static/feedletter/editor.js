@@ -88,17 +88,4 @@
   const words = at("fl-problem-words").textContent;
   const place = words.match(/: (html|text), line (\d+): /);
   if (place) complain({ sentence: words, part: place[1], line: Number(place[2]) });
-
-  // What was written and not kept is not lost by a click beside.
-  const written = (data) => {
-    // Which view is open is nobody's work.
-    data.delete("view");
-    return new URLSearchParams(data).toString();
-  };
-  let saved = written(new FormData(form));
-  form.addEventListener("submit", () => (saved = ""));
-  form.addEventListener("feedletter:saved", (event) => (saved = written(event.detail)));
-  addEventListener("beforeunload", (event) => {
-    if (saved && written(new FormData(form)) !== saved) event.preventDefault();
-  });
 })();

@@ -34,7 +34,7 @@
       } else {
         version.value = made.version;
         data.set("version", made.version);
-        form.dispatchEvent(new CustomEvent("feedletter:saved", { detail: data }));
+        form.dispatchEvent(new CustomEvent("feedletter:saved", { bubbles: true, detail: data }));
         say(made.said);
       }
     } catch (error) {

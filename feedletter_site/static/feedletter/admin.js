@@ -71,6 +71,7 @@
     (history.state?.forms ?? []).forEach(({ about, values }, place) => {
       if (forms[place]?.about !== about) return;
       forms[place].fields.forEach((each, at) => {
+        each.dispatchEvent(new Event("feedletter:typed", { bubbles: true }));
         if (held(each) === values[at]) return;
         each[typeof values[at] === "boolean" ? "checked" : "value"] = values[at];
         each.dispatchEvent(new Event("input", { bubbles: true }));
