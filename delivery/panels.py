@@ -35,7 +35,7 @@ from delivery.admin.written.panels import letters_written
 from delivery.issues import progress
 from delivery.issues.audience import readers_of
 from delivery.issues.first_reader import waiting_for_a_reader
-from delivery.issues.item_fate import fate_of
+from delivery.issues.item_fate import fate_of, fates_of
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
@@ -60,6 +60,7 @@ def install() -> None:
     add_panel("delivery.ServiceAccount", Panel("Text messages", what_twilio_needs, order=20))
     add_panel("subscriptions.Subscribable", Panel("A notification on devices", notification_of, order=25))
     add_panel("subscriptions.Subscribable", Panel("Bridges", bridges_beside, order=30))
+    add_column("feeds.Item", Column("fate", "what became of it", what_became_of_each))
     add_panel("feeds.Item", Panel("What became of it", what_became_of, order=10))
     add_panel("feeds.Item", Panel("Where it went", item_issues, order=30))
     add_panel("subscriptions.Subscribable", Panel("Waits for its first reader", first_issue, order=6))
@@ -109,6 +110,10 @@ def what_became_of(item: Item) -> SafeString:
     return paragraph(fate_of(item, utcnow()))
 
 
+def what_became_of_each(items: Sequence[Item]) -> dict[int, SafeString | str]:
+    return {**fates_of(items, utcnow())}
+
+
 def item_issues(item: Item) -> SafeString:
     rows = item.issue_items.select_related("issue__subscribable").defer("issue__html", "issue__text", "entry")
     shown = list(rows.order_by("pk"))
@@ -124,7 +129,7 @@ def item_issues(item: Item) -> SafeString:
             )
             for row in shown
         ),
-        "It is in no issue so far: it goes out when its collection closes.",
+        "It is in no issue so far.",
     )
 
 

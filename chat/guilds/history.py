@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from chat.models import GuildFeed
-from delivery.issues.item_fate import places_of
+from delivery.issues.item_fate import places_of_items
 from delivery.models import Delivery
 from delivery.rules.item_fate import CANCELLED, FAILED, SENDING, SENT, WAITS
 from feeds.models import Item
@@ -39,13 +39,14 @@ def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFat
         issue__subscribable=one.subscribable_id, issue__issue_items__item__in=[item.pk for item in items]
     ).values("issue__issue_items__item", "state", "sent_at", "due_at", "last_error")
     posted = {row["issue__issue_items__item"]: row for row in rows}
+    places = places_of_items([item.pk for item in items], now, only=one.subscribable)
     for item in items:
         title = item.title or item.link
         row = posted.get(item.pk)
         if row is not None:
             yield PostFate(title, item.link, *_of_delivery(row))
-        elif places := places_of(item, now, only=one.subscribable):
-            place = places[-1]
+        elif places[item.pk]:
+            place = places[item.pk][-1]
             yield PostFate(title, item.link, place.state, place.words, place.until)
         elif item.held_at is not None:
             yield PostFate(title, item.link, HELD)

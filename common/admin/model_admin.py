@@ -124,6 +124,8 @@ class ServiceAdmin(PageWords, OwnTransactions):
     # Parts of a long page; the first one is shown unless the address names another.
     tabs: Sequence[panels.Tab] = ()
     own_actions: Sequence[panels.Action] = ()
+    # The column that the columns of later apps are shown before; they are the last ones without it.
+    columns_before = ""
     # After adding, the new object's page says how it goes on.
     shown_after_adding = False
 
@@ -144,8 +146,17 @@ class ServiceAdmin(PageWords, OwnTransactions):
             request.refusal = error  # type: ignore[attr-defined]
             return super().changeform_view(request, object_id, form_url, extra_context)
 
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        own = list(super().get_list_display(request))
+        place = own.index(self.columns_before) if self.columns_before else len(own)
+        later = [shown_column(column) for column in panels.columns_of(self.label)]
+        return [*own[:place], *later, *own[place:]]
+
     def look_up(self, rows: Sequence[Any]) -> None:
         """Gives the rows on a page of the list what their columns show besides, asked for once for all."""
+        later = {column.name: column.of_rows(rows) for column in panels.columns_of(self.label)}
+        for row in rows:
+            row.columns = {name: found.get(row.pk, "") for name, found in later.items()}
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return LookedUpList
@@ -277,6 +288,17 @@ class ReadOnlyAdmin(ServiceAdmin):
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+
+def shown_column(column: panels.Column) -> Callable[[Any], Any]:
+    """A column of a later app, as Django's list displays it."""
+
+    def shown(row: Any) -> Any:
+        return row.columns[column.name]
+
+    shown.short_description = column.title  # type: ignore[attr-defined]
+    shown.__name__ = column.name
+    return shown
 
 
 def count_of(related: "QuerySet[Any]", key: str) -> Coalesce:

@@ -92,6 +92,7 @@ class IssueAdmin(ReadOnlyAdmin):
         return light.annotate(post_count=count_of(IssueItem.objects.all(), "issue"))
 
     def look_up(self, rows: Sequence[Any]) -> None:
+        super().look_up(rows)
         counts = progress.counts_of(row.pk for row in rows)
         for row in rows:
             row.counts = counts[row.pk]

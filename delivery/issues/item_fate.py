@@ -1,15 +1,19 @@
-"""What became of a post: looked up in issues, in open collections, and among what was left out."""
+"""What became of posts: looked up in issues, in open collections, and among what was left out.
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import replace
+However many posts are asked about, the number of queries stays the same.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet, prefetch_related_objects
 
 from delivery.issues.progress import counts_of, issue_state
 from delivery.issues.sent_changes import changes_of
-from delivery.models import Issue
+from delivery.models import Delivery, Issue, IssueItem
 from delivery.rules.item_fate import (
     CANCELLED,
     FAILED,
@@ -31,67 +35,138 @@ from feeds.models import Item
 from feeds.rules.item_status import WITHDRAWN_SINCE
 from subscriptions.collections.post_rules import left_out_words
 from subscriptions.collections.readiness import collection_facts
-from subscriptions.models import LeftOut, Stuck, Subscribable
+from subscriptions.models import KEPT as KEPT_POSTS
+from subscriptions.models import Assignable, Assignment, LeftOut, Stuck, Subscribable
 
 BY_EDITOR = "an editor did not want it"
 
 
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """Of one post, besides its row."""
+
+    places: Sequence[ItemPlace]
+    left_out: Sequence[LeftOut]
+    # Of each newsletter that takes its feed, whether that is stopped.
+    stopped: Sequence[bool]
+    changes: Sequence[str]
+    error: str
+
+
 def fate_of(item: Item, now: datetime) -> str:
     """The whole answer: a sentence, and after it what else there is to say."""
-    places = places_of(item, now)
+    return fates_of([item], now)[item.pk]
+
+
+def fates_of(items: Sequence[Item], now: datetime) -> dict[int, str]:
+    """Return by its key what became of each post."""
+    prefetch_related_objects(items, "feed")
+    pks = [item.pk for item in items]
+    places = places_of_items(pks, now)
+    left_out = _left_out(pks, Subscribable.objects.all())
+    stopped: dict[int, list[bool]] = defaultdict(list)
+    feeds = {item.feed_id for item in items}
+    for feed, is_stopped in Subscribable.objects.filter(feeds__in=feeds).values_list("feeds", "stopped"):
+        stopped[feed].append(is_stopped)
+    changes = _since_sent(pks)
+    errors = dict(Stuck.objects.filter(item__in=pks).values_list("item", "last_error"))
+    facts = {
+        item.pk: _Facts(
+            places[item.pk],
+            left_out[item.pk],
+            stopped[item.feed_id],
+            changes[item.pk],
+            errors.get(item.pk, ""),
+        )
+        for item in items
+    }
+    return {item.pk: _fate(item, facts[item.pk], now) for item in items}
+
+
+def _fate(item: Item, facts: _Facts, now: datetime) -> str:
+    places = facts.places
     is_through = item.state in (Item.State.ASSIGNED, Item.State.CLEARED)
     reaches = any(place.state in REACHING for place in places)
     if is_through or reaches:
-        said = [fate_sentence(places, _otherwise(item, now))]
+        said = [fate_sentence(places, _otherwise(item, facts, now))]
     else:
         # Newsletters had no say in it yet; an editor may have.
-        said = [_otherwise(item, now), *([fate_sentence(places, "")] if places else [])]
+        said = [_otherwise(item, facts, now), *([fate_sentence(places, "")] if places else [])]
     if reaches and item.state == Item.State.EXCLUDED:
         said.append(standing(item, now).replace("Not sent", "Nowhere else"))
     if places and is_through:
-        said += [_reason_besides(item), *_since_it_was_sent(item)]
-    stuck = Stuck.objects.filter(item=item).first()
-    said.append(f"It could not be taken in and is tried again: {stuck.last_error}" if stuck else "")
+        said += [_reason_besides(item, facts), *facts.changes]
+    said.append(f"It could not be taken in and is tried again: {facts.error}" if facts.error else "")
     return " ".join(filter(None, said))
 
 
-def places_of(item: Item, now: datetime, *, only: Subscribable | None = None) -> list[ItemPlace]:
-    """The newsletters that had to do with it: those that sent it, that hold it, and that left it out.
+def places_of(item: Item, now: datetime) -> list[ItemPlace]:
+    """The newsletters that had to do with it: those that sent it, that hold it, and that left it out."""
+    return places_of_items([item.pk], now)[item.pk]
 
-    `only`: of that newsletter alone.
-    """
+
+def places_of_items(
+    pks: Sequence[int], now: datetime, *, only: Subscribable | None = None
+) -> dict[int, list[ItemPlace]]:
+    """Return by its key the places of each post; `only` in that newsletter."""
     newsletters = Subscribable.objects.filter(pk=only.pk) if only else Subscribable.objects.all()
-    places = [*_in_issues(item, now, newsletters), *_in_collections(item, now, newsletters)]
-    there = {place.newsletter for place in places}
-    rows = LeftOut.objects.filter(item=item, subscribable__in=newsletters).select_related("subscribable")
-    for row in rows.order_by("pk"):
-        name = str(row.subscribable)
-        if name not in there:
-            places.append(ItemPlace(name, LEFT_OUT, BY_EDITOR if row.by_hand else row.reason))
+    places: dict[int, list[ItemPlace]] = {pk: [] for pk in pks}
+    for pk, place in (*_in_issues(pks, now, newsletters), *_in_collections(pks, now, newsletters)):
+        places[pk].append(place)
+    for pk, rows in _left_out(pks, newsletters).items():
+        there = {place.newsletter for place in places[pk]}
+        for row in rows:
+            name = str(row.subscribable)
+            if name not in there:
+                places[pk].append(ItemPlace(name, LEFT_OUT, BY_EDITOR if row.by_hand else row.reason))
     return places
 
 
-def _since_it_was_sent(item: Item) -> Iterator[str]:
-    """What bridges did about it when it was corrected or withdrawn."""
-    issues = Issue.objects.filter(issue_items__item=item, corrections__isnull=False).distinct()
-    for issue in issues.select_related("subscribable").defer("html", "text", "holes").order_by("pk"):
-        changes = changes_of(issue.deliveries.filter(state="sent"))
-        words = dict.fromkeys(change.words for change in changes.values())
-        if words:
-            yield f"Since then, in {issue.subscribable}: {'; '.join(words).rstrip('.')}."
+def _left_out(pks: Sequence[int], newsletters: "QuerySet[Subscribable]") -> dict[int, list[LeftOut]]:
+    found: dict[int, list[LeftOut]] = defaultdict(list)
+    rows = LeftOut.objects.filter(item__in=pks, subscribable__in=newsletters)
+    for row in rows.select_related("subscribable").order_by("pk"):
+        found[row.item_id].append(row)
+    return found
 
 
-def _reason_besides(item: Item) -> str:
+def _since_sent(pks: Sequence[int]) -> dict[int, list[str]]:
+    """What bridges did about each post when it was corrected or withdrawn."""
+    found: dict[int, list[str]] = defaultdict(list)
+    pairs = _issues_of(pks, Issue.objects.filter(corrections__isnull=False))
+    posts = list(Delivery.objects.filter(issue__in={issue for _, issue in pairs}, state="sent"))
+    if not posts:
+        return found
+    changes = changes_of(posts)
+    words: dict[int, dict[str, None]] = defaultdict(dict)
+    for post in posts:
+        if post.pk in changes and (said := changes[post.pk].words):
+            words[post.issue_id or 0][said] = None
+    issues = Issue.objects.select_related("subscribable").defer("html", "text", "holes").in_bulk(list(words))
+    for item, issue in pairs:
+        if issue in words:
+            said = "; ".join(words[issue]).rstrip(".")
+            found[item].append(f"Since then, in {issues[issue].subscribable}: {said}.")
+    return found
+
+
+def _issues_of(pks: Sequence[int], issues: "QuerySet[Issue]") -> list[tuple[int, int]]:
+    """Each post with each of these issues that it is in, in the order of the issues."""
+    rows = IssueItem.objects.filter(item__in=pks, issue__in=issues).order_by("issue_id", "item_id")
+    return [(item, issue) for item, issue in rows.values_list("item_id", "issue_id").distinct() if item]
+
+
+def _reason_besides(item: Item, facts: _Facts) -> str:
     """What its row says of newsletters that did not take it, without those that the sentence names."""
     rest = item.reason
-    for row in LeftOut.objects.filter(item=item).select_related("subscribable"):
+    for row in facts.left_out:
         rest = rest.replace(left_out_words(row.subscribable, row.reason), "")
     return " ".join(rest.split())
 
 
-def _otherwise(item: Item, now: datetime) -> str:
+def _otherwise(item: Item, facts: _Facts, now: datetime) -> str:
     """Of a post that is in no newsletter."""
-    readers = list(item.feed.subscribables.values_list("stopped", flat=True))
+    readers = facts.stopped
     is_ready = item.state == Item.State.UNASSIGNED and item.final_at is not None
     if item.state != Item.State.CLEARED and not (is_ready and not item.vanished_at and not item.held_at):
         return standing(item, now)
@@ -103,13 +178,17 @@ def _otherwise(item: Item, now: datetime) -> str:
     return f"Settled, and kept for a while: {why} so far."
 
 
-def _in_issues(item: Item, now: datetime, newsletters: "QuerySet[Subscribable]") -> Iterator[ItemPlace]:
-    issues = Issue.objects.filter(issue_items__item=item, subscribable__in=newsletters)
-    issues = issues.select_related("subscribable")
-    rows = list(issues.defer("html", "text", "holes").order_by("pk"))
-    counts = counts_of(row.pk for row in rows)
-    for row in rows:
-        yield replace(_in_issue(row, counts[row.pk], now), newsletter=str(row.subscribable), issue=row.pk)
+def _in_issues(
+    pks: Sequence[int], now: datetime, newsletters: "QuerySet[Subscribable]"
+) -> Iterator[tuple[int, ItemPlace]]:
+    pairs = _issues_of(pks, Issue.objects.filter(subscribable__in=newsletters))
+    keys = {issue for _, issue in pairs}
+    issues = Issue.objects.select_related("subscribable").defer("html", "text", "holes").in_bulk(list(keys))
+    counts = counts_of(keys)
+    for item, pk in pairs:
+        issue = issues[pk]
+        place = _in_issue(issue, counts[pk], now)
+        yield item, replace(place, newsletter=str(issue.subscribable), issue=pk)
 
 
 def _in_issue(issue: Issue, counts: Counter[str], now: datetime) -> ItemPlace:
@@ -133,20 +212,32 @@ def _in_issue(issue: Issue, counts: Counter[str], now: datetime) -> ItemPlace:
     return ItemPlace("", FAILED if total(counts) else NOBODY)
 
 
-def _in_collections(item: Item, now: datetime, newsletters: "QuerySet[Subscribable]") -> Iterator[ItemPlace]:
-    rows = item.assignments.filter(assignable__subscribable__in=newsletters)
-    rows = rows.select_related("item", "assignable__subscribable").order_by("pk")
+def _in_collections(
+    pks: Sequence[int], now: datetime, newsletters: "QuerySet[Subscribable]"
+) -> Iterator[tuple[int, ItemPlace]]:
+    rows = list(
+        Assignment.objects.filter(item__in=pks, assignable__subscribable__in=newsletters)
+        .select_related("item")
+        .order_by("pk")
+    )
+    held = Assignable.objects.filter(pk__in={row.assignable_id for row in rows})
+    held = held.annotate(kept=KEPT_POSTS, every=Count("assignments")).select_related("subscribable")
+    collections = {each.pk: each for each in held}
     for row in rows:
-        held = row.assignable
-        name = str(held.subscribable)
-        if row.left_out_at is not None:
-            yield ItemPlace(name, LEFT_OUT, BY_EDITOR)
-        elif row.is_withdrawn:
-            yield ItemPlace(name, LEFT_OUT, WITHDRAWN_SINCE)
-        elif held.last_error:
-            yield ItemPlace(name, WAITS, f"and is tried again: {held.last_error}")
-        else:
-            found = waits_in_collection(collection_facts(held), now, held.subscribable.zone)
-            if held.waits:
-                found = replace(found, words=f"{found.words}, then for your approval")
-            yield replace(found, newsletter=name)
+        yield row.item_id, _in_collection(row, collections[row.assignable_id], now)
+
+
+def _in_collection(row: Assignment, held: Any, now: datetime) -> ItemPlace:
+    """`held` is its collection, with the numbers of posts that are `kept` in it and of `every` one."""
+    name = str(held.subscribable)
+    if row.left_out_at is not None:
+        return ItemPlace(name, LEFT_OUT, BY_EDITOR)
+    if row.is_withdrawn:
+        return ItemPlace(name, LEFT_OUT, WITHDRAWN_SINCE)
+    if held.last_error:
+        return ItemPlace(name, WAITS, f"and is tried again: {held.last_error}")
+    facts = collection_facts(held, counts=(held.kept, held.every - held.kept))
+    found = waits_in_collection(facts, now, held.subscribable.zone)
+    if held.waits:
+        found = replace(found, words=f"{found.words}, then for your approval")
+    return replace(found, newsletter=name)

@@ -156,6 +156,7 @@ class ArrivalAdmin(ReadOnlyAdmin):
         return [*own, *super().get_urls()]
 
     def look_up(self, rows: Sequence[Any]) -> None:
+        super().look_up(rows)
         counts = panels.counts_of(rows)
         for row in rows:
             row.counts = counts[row.pk]

@@ -13,6 +13,7 @@ from common.admin.html import facts, html_table, link_to, list_link, listed, mom
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
+from common.ports import panels
 from common.ports.panels import Action, Panel
 from feeds.adding.edit import alter_feed
 from feeds.admin.adding import AddingPages
@@ -27,7 +28,6 @@ from feeds.admin.tag import TagFilter
 from feeds.admin.timeline import at_a_glance, timeline
 from feeds.admin.words import last_reading, next_reading
 from feeds.credentials import exposure
-from feeds.items.standing import standing
 from feeds.models import Feed, Item
 
 NEWEST = 15
@@ -72,11 +72,18 @@ def states(feed: Feed) -> SafeString | str:
 
 
 def newest_posts(feed: Feed) -> SafeString:
-    now = utcnow()
-    items = feed.items.select_related("feed").defer("entry").order_by("-first_seen", "-published_at", "-pk")
-    rows = ((link_to(item), when(item.published_at), standing(item, now)) for item in items[:NEWEST])
+    rows = feed.items.select_related("feed").defer("entry").order_by("-first_seen", "-published_at", "-pk")
+    items = list(rows[:NEWEST])
+    # The apps that send posts say what became of them.
+    columns = panels.columns_of(Item._meta.label)
+    later = [column.of_rows(items) for column in columns]
     return html_table(
-        ("post", "published", "is it sent"), rows, "No posts so far. They come with the first reading."
+        ("post", "published", *(column.title for column in columns)),
+        (
+            (link_to(item), when(item.published_at), *(found.get(item.pk, "") for found in later))
+            for item in items
+        ),
+        "No posts so far. They come with the first reading.",
     )
 
 

@@ -105,6 +105,7 @@ class ItemAdmin(LargeList):
             fits=lambda item: False,
         ),
     )
+    columns_before = "seen"
     seen = moment_of("first_seen", "first seen")
     settled = moment_of("final_at", "settled")
 

@@ -69,7 +69,7 @@ def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
     if item.state == "assigned" and item.set_aside:
         return _but(f"Settled, but {WITHDRAWN_SINCE}.", item.reason)
     if item.state == "assigned":
-        return _but("Settled, and in a collection: it goes out when that closes.", item.reason)
+        return _but("Settled, and taken into the issues of its newsletters.", item.reason)
     if item.vanished and item.final:
         return "Not sent: it was withdrawn from the feed before its issue went out. If it is back, it is new."
     if item.vanished:

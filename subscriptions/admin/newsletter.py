@@ -24,7 +24,7 @@ from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.pictures.picture import MOST_BYTES
 from common.ports import channels
-from common.ports.panels import Action, Column, Panel, Tab, columns_of
+from common.ports.panels import Action, Panel, Tab
 from feeds.models import Feed
 from subscriptions.admin import newsletter_panels, post_rules, site_panel
 from subscriptions.admin_words import rhythm_for_admins
@@ -64,6 +64,7 @@ def drop_newsletters(request: HttpRequest, keys: list[int]) -> str:
 @admin.register(Subscribable)
 class SubscribableAdmin(ServiceAdmin):
     list_display = ("shown_title", "shown_rhythm", "goes_out_next", "subscribers", "standing")
+    columns_before = "subscribers"
     list_filter = (
         ("channel", asks("How does it travel?", AllValuesFieldListFilter)),
         ("arrangement", asks("When do readers get it?", ChoicesFieldListFilter)),
@@ -204,18 +205,11 @@ class SubscribableAdmin(ServiceAdmin):
         # To be sorted by it; otherwise those on the page are counted.
         return every.annotate(subscriber_count=count_of(Subscription.objects.confirmed(), "subscribable"))
 
-    def get_list_display(self, request: HttpRequest) -> Any:
-        """Those of later apps stand before the number of subscribers."""
-        own = list(super().get_list_display(request))
-        place = own.index("subscribers")
-        return [*own[:place], *(shown_column(column) for column in columns_of(self.label)), *own[place:]]
-
     def look_up(self, rows: Sequence[Any]) -> None:
+        super().look_up(rows)
         counts, moments = confirmed_counts(row.pk for row in rows), next_moments(rows, now=utcnow())
-        later = {column.name: column.of_rows(rows) for column in columns_of(self.label)}
         for row in rows:
             row.subscriber_count, row.next_moment = counts[row.pk], moments[row.pk]
-            row.columns = {name: found.get(row.pk, "") for name, found in later.items()}
 
     def save_model(self, request: HttpRequest, obj: Subscribable, form: Any, change: bool) -> None:
         data = dict(form.cleaned_data)
@@ -293,18 +287,6 @@ class SubscribableAdmin(ServiceAdmin):
     def subscribers(self, subscribable: Any) -> SafeString:
         shown = f"{subscribable.subscriber_count:,}"
         return list_link(Subscription, shown, subscribable__id__exact=subscribable.pk)
-
-
-def shown_column(column: Column) -> Any:
-    """A column of a later app, as a list takes it."""
-
-    def shown(row: Any) -> SafeString | str:
-        found: SafeString | str = row.columns[column.name]
-        return found
-
-    shown.short_description = column.title  # type: ignore[attr-defined]
-    shown.__name__ = column.name
-    return shown
 
 
 def free_name(title: str) -> str:

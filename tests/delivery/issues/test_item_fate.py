@@ -7,7 +7,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from delivery.issues.item_fate import fate_of
+from common.clock import utcnow
+from delivery.issues.item_fate import fate_of, fates_of
 from feeds.models import Item
 from subscriptions.models import LeftOut, Stuck
 from tests.console import json_of, printed
@@ -116,3 +117,37 @@ def test_the_page_and_the_command_say_the_same(post: Item, admin_client: Client)
     page = admin_client.get(reverse("admin:feeds_item_change", args=[post.pk])).content.decode()
     assert "What became of it" in page
     assert "Sent in Daily." in page
+
+
+def test_many_posts_are_asked_about_at_once(django_assert_num_queries: Any) -> None:
+    posts = [ItemFactory(state="assigned") for _ in range(5)]
+    for post in posts:
+        in_issue(post, f"Daily {post.pk}", "sent")
+        monthly(post)
+        LeftOut.objects.create(subscribable=SubscribableFactory(), item=post, reason="its title is odd")
+    with django_assert_num_queries(11):
+        said = fates_of(posts[:1], NOW)
+    posts = list(Item.objects.filter(pk__in=[post.pk for post in posts]))
+    with django_assert_num_queries(12):
+        said = fates_of(posts, NOW)
+    assert set(said) == {post.pk for post in posts}
+    for post in posts:
+        assert said[post.pk] == fate_of(post, NOW)
+        assert f"Sent in Daily {post.pk}; waits in Monthly until" in said[post.pk]
+
+
+def test_the_feeds_page_and_the_list_of_posts_say_the_same(admin_client: Client) -> None:
+    post = ItemFactory(state="assigned")
+    for title in ("Daily", "Each"):
+        in_issue(post, title, "sent")
+    monthly(post)
+    said = fate_of(post, utcnow())
+    assert said.startswith("Sent in Daily and Each; waits in Monthly ")
+    for place in (
+        reverse("admin:feeds_feed_change", args=[post.feed_id]),
+        reverse("admin:feeds_item_changelist"),
+        reverse("admin:feeds_item_change", args=[post.pk]),
+    ):
+        page = admin_client.get(place).content.decode()
+        assert said in page, place
+        assert "goes out when" not in page
