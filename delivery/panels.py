@@ -36,6 +36,7 @@ from delivery.issues import progress
 from delivery.issues.audience import readers_of
 from delivery.issues.first_reader import waiting_for_a_reader
 from delivery.issues.item_fate import fate_of, fates_of
+from delivery.issues.reach import reach_of, reach_of_person, reaches_of
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_issue
 from delivery.models import Bounce, Delivery, Issue
@@ -49,6 +50,7 @@ NEWSLETTERS_TESTED_AT_ONCE = 10
 SENT_SHOWN = 30
 ISSUES_SHOWN = 10
 BOUNCES_SHOWN = 10
+SUBSCRIPTIONS_SHOWN = 50
 
 
 def install() -> None:
@@ -81,6 +83,8 @@ def install() -> None:
     )
     add_tab_form("subscriptions.Subscribable", LOOK_FORM)
     add_column("subscriptions.Subscribable", Column("last_issue", "last issue", last_issues))
+    add_panel("subscriptions.Subscription", Panel("Do they get it?", whether_reached, order=5))
+    add_panel("subscriptions.Destination", Panel("Do they get it?", whether_person_reached, order=5))
     add_panel("subscriptions.Subscription", Panel("Everything sent to them", sent_to_subscriber, order=20))
     add_panel("subscriptions.Destination", Panel("Everything sent there", sent_to, order=30))
     add_panel("delivery.Delivery", Panel("What came back", bounces_of_delivery, order=15))
@@ -189,6 +193,24 @@ def first_issue(subscribable: Subscribable) -> SafeString | str:
     return format_html("{}{}", paragraph(said), facts([("The first reader gets", link_to(waiting))]))
 
 
+def whether_reached(subscription: Subscription) -> SafeString:
+    return paragraph(reach_of(subscription, now=utcnow()).sentence)
+
+
+def whether_person_reached(destination: Destination) -> SafeString | str:
+    """One sentence if it is the same for all their newsletters, else one for each."""
+    now = utcnow()
+    if (found := reach_of_person(destination, now=now)) is not None:
+        return paragraph(found.sentence)
+    rows = list(destination.subscriptions.select_related("subscribable").order_by("pk")[:SUBSCRIPTIONS_SHOWN])
+    if not rows:
+        return paragraph("Gets nothing: no newsletter. Add them to one with + on the list of subscribers.")
+    reaches = reaches_of(destination, rows, now=now)
+    if len(rows) == 1:
+        return paragraph(reaches[rows[0].pk].sentence)
+    return facts((link_to(row, row.subscribable), reaches[row.pk].sentence) for row in rows)
+
+
 def sent_to_subscriber(subscription: Subscription) -> SafeString:
     return sent_to(subscription.destination)
 
@@ -211,7 +233,7 @@ def sent_to(destination: Destination) -> SafeString:
     newest = html_table(
         ("what", "newsletter", "state", "sent", "in the server’s words"),
         shown,
-        "Nothing was sent so far. The next issue is the first.",
+        "Nothing was sent so far.",
     )
     if not shown:
         return newest

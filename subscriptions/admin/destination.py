@@ -25,6 +25,7 @@ from subscriptions.admin.person_filters import (
     channel_name,
     people_found,
 )
+from subscriptions.admin.status_words import shown_status, suppressed_cores
 from subscriptions.admin.subscriber_tags import SubscriberTagFilter, tag_actions, tag_names
 from subscriptions.models import Destination, Subscription, Suppression
 from subscriptions.subscribers.suppression import lift
@@ -50,10 +51,15 @@ def about_address(destination: Destination) -> SafeString:
 
 def wanted(destination: Destination) -> SafeString:
     rows = destination.subscriptions.select_related("subscribable").order_by("pk")
+    is_suppressed = bool(suppressed_cores([destination]))
     return html_table(
         ("newsletter", "status", "since"),
         (
-            (link_to(row, row.subscribable), row.get_status_display(), when(row.confirmed_at or row.added_at))
+            (
+                link_to(row, row.subscribable),
+                shown_status(row, is_suppressed=is_suppressed),
+                when(row.left_at or row.confirmed_at or row.added_at),
+            )
             for row in rows
         ),
         "They get no newsletter. Add them to one with + on the list of subscribers.",
@@ -126,9 +132,10 @@ class DestinationAdmin(LargeList):
     @display(description="newsletters")
     def newsletters(self, person: Any) -> SafeString:
         shown = person.wanted[:NEWSLETTERS_NAMED]
+        # What nobody may be asked is not waited for: “what came back” says why.
+        waits = "" if person.suppressed or person.disabled_at else " (not confirmed yet)"
         names: list[Any] = [
-            link_to(row, f"{row.subscribable}{'' if row.status == 'confirmed' else ' (not confirmed yet)'}")
-            for row in shown
+            link_to(row, f"{row.subscribable}{waits if row.status != 'confirmed' else ''}") for row in shown
         ]
         if more := len(person.wanted) - len(shown):
             names.append(f"{more} more")

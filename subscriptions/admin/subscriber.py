@@ -1,5 +1,6 @@
 """The pages of subscriptions: who gets which newsletter."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
@@ -17,6 +18,7 @@ from common.clock import utcnow
 from common.ports.panels import Panel
 from common.text import shortened
 from subscriptions.admin.list_pages import ListPages
+from subscriptions.admin.status_words import STATUS_COLOURS, shown_status, suppressed_cores
 from subscriptions.admin.subscriber_actions import ACTIONS
 from subscriptions.admin.subscriber_changes import changes_of
 from subscriptions.admin.subscriber_filters import (
@@ -43,14 +45,14 @@ from subscriptions.subscribers.tags import fetch_tags
 
 HELP = {"language": "Of what is mailed to them besides letters, for example en."}
 SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300
-STATUS_COLOURS = {"confirmed": "success", "not confirmed yet": "warning", "left": "danger"}
 
 
 def standing(subscription: Subscription) -> SafeString:
+    is_suppressed = bool(suppressed_cores([subscription.destination]))
     rows: list[tuple[str, Any]] = [
         ("Newsletter", link_to(subscription.subscribable)),
         ("Address", link_to(subscription.destination)),
-        ("Status", subscription.get_status_display()),
+        ("Status", shown_status(subscription, is_suppressed=is_suppressed)),
         ("Added", when(subscription.added_at)),
         ("Confirmed", when(subscription.confirmed_at, "Not.")),
     ]
@@ -203,8 +205,14 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         return tag_names(subscription.destination)
 
     @display(description="status", label=STATUS_COLOURS)
-    def shown_status(self, subscription: Subscription) -> str:
-        return subscription.get_status_display()
+    def shown_status(self, subscription: Any) -> str:
+        return shown_status(subscription, is_suppressed=subscription.is_suppressed)
+
+    def look_up(self, rows: Sequence[Any]) -> None:
+        super().look_up(rows)
+        suppressed = suppressed_cores([row.destination for row in rows])
+        for row in rows:
+            row.is_suppressed = (row.destination.kind, row.destination.core) in suppressed
 
 
 def add(form: SubscriberForm) -> Subscription:

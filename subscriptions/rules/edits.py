@@ -79,7 +79,8 @@ def merge_wording(typed: Wording, current: Wording, shown: str) -> Wording:
         else:
             now = f"It is now: “{theirs}”" if theirs else "It is now empty."
             raise CannotEdit(
-                f"Somebody else has changed the {FIELD_NAMES[name]}, too. {now} Save again to replace it.", name
+                f"Somebody else has changed the {FIELD_NAMES[name]}, too. {now} Save again to replace it.",
+                name,
             )
     return Wording(**merged)
 

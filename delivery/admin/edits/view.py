@@ -77,7 +77,9 @@ def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> H
         "down": _quietly(lambda: draft_edits.move_in_draft(**given, way=DOWN)),
         "out": _quietly(lambda: draft_edits.leave_out_of_draft(**given), out_words(_title(item_id))),
         "back": _quietly(lambda: draft_edits.put_back_in_draft(**given), back_words(_title(item_id))),
-        "undo": lambda: f"Undone: {draft_edits.undo_in_draft(issue_id=pk, now=now, latest=_latest(request))}.",
+        "undo": lambda: (
+            f"Undone: {draft_edits.undo_in_draft(issue_id=pk, now=now, latest=_latest(request))}."
+        ),
     }
     return _saved_and_acted(request, issue, _words_of_draft(issue, around), acts, do, item_id)
 
@@ -175,7 +177,7 @@ def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:
     newsletter, _, key = request.POST.get("made", "").partition(" ")
     issues = Issue.objects.defer("html", "text", "holes").select_related("subscribable")
     known = newsletter.isascii() and newsletter.isdecimal() and len(newsletter) < 19
-    issue = issues.filter(subscribable=newsletter, within_type_id=key).first() if known else None
+    issue = issues.filter(subscribable=int(newsletter), within_type_id=key).first() if known else None
     if issue is None:
         messages.error(request, OUT_MEANWHILE)
         return HttpResponseRedirect(list_url(Issue))

@@ -34,11 +34,15 @@ def editor(page: Any, site: str, admin_client: Client) -> Any:
 def buttons_of(page: Any) -> list[tuple[str, str]]:
     """Name and words of each button that sends the form of the issue's words, but for what ends the page."""
     names = "each => [each.value, each.ariaLabel || each.textContent.trim()]"
-    every = page.evaluate(f"[...document.querySelector('#fl-edit').elements].filter(each => each.type == 'submit').map({names})")
+    every = page.evaluate(
+        f"[...document.querySelector('#fl-edit').elements].filter(each => each.type == 'submit').map({names})"
+    )
     return [(value, words) for value, words in every if words]
 
 
-@pytest.mark.parametrize("is_draft", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["next", "draft"])
+@pytest.mark.parametrize(
+    "is_draft", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["next", "draft"]
+)
 def test_no_button_of_an_issues_page_loses_a_typed_note(editor: Any, site: str, is_draft: bool) -> None:
     newsletter = a_newsletter(approval="click")
     collect(newsletter, 3)

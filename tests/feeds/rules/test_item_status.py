@@ -63,7 +63,9 @@ def test_a_post_that_was_withdrawn_says_when_that_was() -> None:
 
 def test_a_post_that_other_newsletters_take_says_which_one_had_it() -> None:
     reason = "It is not in “Weekly”, which has had this post from the feed “Mirror”."
-    assert said(state="assigned", reason=reason).endswith(f"taken into the issues of its newsletters. {reason}")
+    assert said(state="assigned", reason=reason).endswith(
+        f"taken into the issues of its newsletters. {reason}"
+    )
     assert said(state="cleared", reason=reason).startswith("Done: ")
 
 

@@ -1,0 +1,110 @@
+"""What is known of a subscriber, to say whether they get a newsletter (delivery/rules/reach.py)."""
+
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from subscriptions.rules.words import MONTHS, clock_words
+
+SHORT_MONTH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PersonFacts:
+    """Of an address or account, whatever newsletters it gets."""
+
+    is_email: bool = True
+    erased_at: datetime | None = None
+    suppressed_at: datetime | None = None
+    suppressed_why: str = ""
+    disabled_at: datetime | None = None
+    disabled_why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionFacts:
+    """`left_by` is "reader", "import" or "", `left_why` is the reason that the reader gave.
+
+    `confirmation` is the state of the latest mail that asks to confirm, "wanted" before it is queued, and
+    empty where there is none; `confirm_until` is when its link expires.
+    `switched_to` is the newsletter that the reader has changed to, `changes_to` the one that they change to
+    at `changes_at`. This subscription takes over from that to `takes_over_from` at `takes_over_at`.
+    """
+
+    status: str = "confirmed"
+    left_at: datetime | None = None
+    left_by: str = ""
+    left_why: str = ""
+    switched_to: str = ""
+    switched_at: datetime | None = None
+    confirmation: str = ""
+    confirmation_error: str = ""
+    confirm_until: datetime | None = None
+    confirmed_at: datetime | None = None
+    paused_until: datetime | None = None
+    takes_over_from: str = ""
+    takes_over_at: datetime | None = None
+    changes_to: str = ""
+    changes_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewsletterFacts:
+    """`draft` is "approval" or "reader" for an issue that waits, and "release" for one that goes at
+    `release_at`. `collected` is the number of posts in the next issue, `closes_at` when it goes out.
+    """
+
+    paused_at: datetime | None = None
+    paused_why: str = ""
+    stopped: bool = False
+    feeds: int = 1
+    feeds_read: int = 1
+    draft: str = ""
+    release_at: datetime | None = None
+    collected: int = 0
+    collect_error: str = ""
+    closes_at: datetime | None = None
+    has_posts: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class LastIssueFacts:
+    """The newest issue that is out, and the delivery of it. `state` is empty where there is none.
+
+    `lane` and `domain` say why the account, or the recipient's domain in it, sends nothing at the moment.
+    """
+
+    title: str
+    published_at: datetime
+    is_cancelled: bool = False
+    is_paused: bool = False
+    paused_why: str = ""
+    state: str = ""
+    held_for: str = ""
+    error: str = ""
+    sent_at: datetime | None = None
+    due_at: datetime | None = None
+    lane: str = ""
+    domain: str = ""
+    is_restoring: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReachFacts:
+    """What is known of one subscription. `zone` is the newsletter's."""
+
+    now: datetime
+    zone: tzinfo
+    person: PersonFacts = PersonFacts()
+    subscription: SubscriptionFacts = SubscriptionFacts()
+    newsletter: NewsletterFacts = NewsletterFacts()
+    last: LastIssueFacts | None = None
+
+    def day(self, moment: datetime) -> str:
+        """Return "25 Nov", with the year if that is not this year."""
+        local, today = moment.astimezone(self.zone), self.now.astimezone(self.zone)
+        year = f" {local.year}" if local.year != today.year else ""
+        return f"{local.day} {MONTHS[local.month - 1][:SHORT_MONTH]}{year}"
+
+    def moment(self, moment: datetime) -> str:
+        """Return "25 Nov at 7:00"."""
+        return f"{self.day(moment)} at {clock_words(moment.astimezone(self.zone).time())}"

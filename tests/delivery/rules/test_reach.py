@@ -1,0 +1,303 @@
+"""Why a subscriber gets nothing: each reason, and which one comes first."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delivery.rules import reach as rules
+from delivery.rules.reach import person_reach, reach
+from delivery.rules.reach_facts import (
+    LastIssueFacts,
+    NewsletterFacts,
+    PersonFacts,
+    ReachFacts,
+    SubscriptionFacts,
+)
+
+NOW = datetime(2026, 11, 26, 9, tzinfo=UTC)
+DAY = timedelta(days=1)
+YESTERDAY, TOMORROW = NOW - DAY, NOW + DAY
+LAST = LastIssueFacts(title="Spring", published_at=NOW - 2 * DAY)
+AMSTERDAM = ZoneInfo("Europe/Amsterdam")
+
+
+def facts(*, person: Any = None, mine: Any = None, newsletter: Any = None, last: Any = None) -> ReachFacts:
+    return ReachFacts(
+        now=NOW,
+        zone=AMSTERDAM,
+        person=PersonFacts(**(person or {})),
+        subscription=SubscriptionFacts(**{"confirmed_at": NOW - 30 * DAY, **(mine or {})}),
+        newsletter=NewsletterFacts(**(newsletter or {})),
+        last=replace(LAST, **last) if last is not None else None,
+    )
+
+
+UNCONFIRMED = {"status": "unconfirmed", "confirmed_at": None}
+CASES: dict[str, tuple[dict[str, Any], str]] = {
+    "erased": (
+        {"person": {"erased_at": YESTERDAY}},
+        "Gets nothing: the data of this person was erased on 25 Nov.",
+    ),
+    "suppressed": (
+        {"person": {"suppressed_at": YESTERDAY, "suppressed_why": "imported as bounced"}},
+        "Gets nothing: on the Do not email list since 25 Nov (imported as bounced).",
+    ),
+    "suppressed: by hand, a phone number, another year": (
+        {"person": {"suppressed_at": NOW - 400 * DAY, "is_email": False}},
+        "Gets nothing: on the Do not write list since 22 Oct 2025.",
+    ),
+    "suppressed: a complaint": (
+        {"person": {"suppressed_at": YESTERDAY, "suppressed_why": "Marked as spam by the reader."}},
+        "Gets nothing: on the Do not email list since 25 Nov (Marked as spam by the reader).",
+    ),
+    "disabled": (
+        {"person": {"disabled_at": YESTERDAY, "disabled_why": "Disabled by hand."}},
+        "Gets nothing: the address is disabled since 25 Nov (Disabled by hand).",
+    ),
+    "switched": (
+        {"mine": {"status": "unsubscribed", "switched_to": "The Weekly", "switched_at": YESTERDAY}},
+        "Gets nothing: changed to The Weekly on 25 Nov.",
+    ),
+    "unsubscribed: by the subscriber": (
+        {
+            "mine": {
+                "status": "unsubscribed",
+                "left_at": YESTERDAY,
+                "left_by": "reader",
+                "left_why": "Too often",
+            }
+        },
+        "Gets nothing: unsubscribed on 25 Nov, by the subscriber: “Too often”.",
+    ),
+    "unsubscribed: by somebody else": (
+        {"mine": {"status": "unsubscribed", "left_at": YESTERDAY}},
+        "Gets nothing: unsubscribed on 25 Nov, by an admin or a report of the mail service.",
+    ),
+    "unsubscribed: in the list": (
+        {"mine": {"status": "unsubscribed", "left_at": YESTERDAY, "left_by": "import"}},
+        "Gets nothing: imported as unsubscribed on 25 Nov.",
+    ),
+    "unconfirmed: never asked": (
+        {"mine": UNCONFIRMED},
+        "Gets nothing: never confirmed, and never asked to.",
+    ),
+    "unconfirmed: asked": (
+        {"mine": {**UNCONFIRMED, "confirmation": "sent", "confirm_until": TOMORROW}},
+        "Gets nothing: not confirmed yet; the link expires on 27 Nov at 10:00.",
+    ),
+    "unconfirmed: expired": (
+        {"mine": {**UNCONFIRMED, "confirmation": "sent", "confirm_until": YESTERDAY}},
+        "Gets nothing: not confirmed: the link in the email that asks for it expired on 25 Nov.",
+    ),
+    "unconfirmed: expired, and the mail forgotten": (
+        {"mine": {**UNCONFIRMED, "confirm_until": YESTERDAY}},
+        "Gets nothing: not confirmed: the link in the email that asks for it expired on 25 Nov.",
+    ),
+    "unconfirmed: refused": (
+        {"mine": {**UNCONFIRMED, "confirmation": "failed", "confirmation_error": "550 No such user"}},
+        "Gets nothing: not confirmed: the email that asks for it was refused (550 No such user).",
+    ),
+    "unconfirmed: not sent": (
+        {
+            "mine": {
+                **UNCONFIRMED,
+                "confirmation": "cancelled",
+                "confirmation_error": "Left before it was sent.",
+            }
+        },
+        "Gets nothing: not confirmed: the email that asks for it was not sent (Left before it was sent).",
+    ),
+    "unconfirmed: held": (
+        {"mine": {**UNCONFIRMED, "confirmation": "held", "confirmation_error": "A backup was restored"}},
+        "Gets nothing: not confirmed: the email that asks for it is held (A backup was restored).",
+    ),
+    "unconfirmed: waits": (
+        {"mine": {**UNCONFIRMED, "confirmation": "wanted", "confirm_until": TOMORROW}},
+        "Gets nothing: not confirmed: the email that asks for it is not sent yet.",
+    ),
+    "unconfirmed: kept": (
+        {"mine": {**UNCONFIRMED, "confirmation": "stored", "confirm_until": TOMORROW}},
+        "Gets nothing: not confirmed: the email that asks for it was kept in the mailbox here, not sent.",
+    ),
+    "paused": (
+        {"mine": {"paused_until": TOMORROW}},
+        "Gets nothing: paused by the subscriber until 27 Nov.",
+    ),
+    "newsletter_paused": (
+        {"newsletter": {"paused_at": YESTERDAY, "paused_why": "by ada"}, "last": {"state": "sent"}},
+        "Gets nothing: sending of this newsletter is paused since 25 Nov (by ada).",
+    ),
+    "last_paused": (
+        {"last": {"is_paused": True, "state": "held", "held_for": "pause"}},
+        "Does not get “Spring” yet: the issue is paused. The next issue goes out when a post has settled.",
+    ),
+    "last_held: restore": (
+        {"last": {"state": "held", "held_for": "restore"}},
+        "Did not get “Spring”: it is held because a backup was restored; decide on the overview.",
+    ),
+    "last_held: domain": (
+        {"last": {"state": "held", "held_for": "domain", "domain": "paused (5.7.1)"}},
+        "Did not get “Spring”: it is held because sending to the recipient’s domain is paused (5.7.1).",
+    ),
+    "last_held: pause": (
+        {"last": {"state": "held", "held_for": "pause"}},
+        "Did not get “Spring”: it is held from a pause, and is sent soon.",
+    ),
+    "last_held: for a person": (
+        {"last": {"state": "held", "error": "The answer was lost."}},
+        "Did not get “Spring”: it is held for you (The answer was lost).",
+    ),
+    "last_failed": (
+        {"last": {"state": "failed", "error": "550 5.7.1 Blocked."}},
+        "Did not get “Spring” of 24 Nov: it was refused (550 5.7.1 Blocked).",
+    ),
+    "last_cancelled: the issue": (
+        {"last": {"state": "cancelled", "is_cancelled": True, "error": "The issue was cancelled."}},
+        "Did not get “Spring” of 24 Nov: the issue was cancelled.",
+    ),
+    "last_cancelled: their own": (
+        {"last": {"state": "cancelled", "error": "Paused until 2026-11-25 00:00 CET."}},
+        "Did not get “Spring” of 24 Nov: Paused until 2026-11-25 00:00 CET.",
+    ),
+    "last_waits": ({"last": {"state": "queued"}}, "Does not have “Spring” yet: it waits to be sent."),
+    "last_waits: now": ({"last": {"state": "sending"}}, "Does not have “Spring” yet: it is being sent."),
+    "last_waits: again": (
+        {"last": {"state": "deferred", "due_at": TOMORROW, "error": "451 Later."}},
+        "Does not have “Spring” yet: it is tried again on 27 Nov at 10:00 (451 Later).",
+    ),
+    "last_waits: lane": (
+        {"last": {"state": "queued", "lane": "paused (by hand)"}},
+        "Does not have “Spring” yet: the account that sends it is paused (by hand).",
+    ),
+    "last_waits: domain": (
+        {"last": {"state": "deferred", "domain": "resting (421 Slow down)"}},
+        "Does not have “Spring” yet: sending to the recipient’s domain is resting (421 Slow down).",
+    ),
+    "last_waits: restore": (
+        {"last": {"state": "queued", "is_restoring": True}},
+        "Does not have “Spring” yet: all that was unsent is held because a backup was restored; decide on the"
+        " overview.",
+    ),
+    "last_stored": (
+        {"last": {"state": "stored", "sent_at": YESTERDAY}},
+        "Did not get “Spring”: it was kept in the mailbox here on 25 Nov, not sent.",
+    ),
+    "takes_over": (
+        {"mine": {"takes_over_from": "The Daily", "takes_over_at": TOMORROW}},
+        "Gets nothing yet: gets The Daily until the change takes effect, on 27 Nov.",
+    ),
+    "confirmed_later": (
+        {"mine": {"confirmed_at": YESTERDAY}, "newsletter": {"closes_at": TOMORROW}, "last": {}},
+        "Gets nothing yet: confirmed on 25 Nov, after the last issue of 24 Nov. The next issue goes out on"
+        " 27 Nov at 10:00.",
+    ),
+    "not_among": (
+        {"last": {}},
+        "Gets nothing yet: was not among the recipients of the last issue, of 24 Nov.",
+    ),
+    "not_among: cancelled": (
+        {"last": {"is_cancelled": True}},
+        "Gets nothing yet: the last issue, of 24 Nov, was cancelled.",
+    ),
+    "no_feed": (
+        {"newsletter": {"feeds": 0, "feeds_read": 0}},
+        "Gets nothing yet: this newsletter has no feed.",
+    ),
+    "stopped": (
+        {"newsletter": {"stopped": True}},
+        "Gets nothing yet: this newsletter is stopped and takes no new posts.",
+    ),
+    "feeds_unread": (
+        {"newsletter": {"feeds_read": 0}},
+        "Gets nothing yet: no feed of this newsletter is read: all are paused or stopped.",
+    ),
+    "awaits_approval": (
+        {"newsletter": {"draft": "approval"}},
+        "Gets nothing yet: the first issue waits for your approval.",
+    ),
+    "no_post": (
+        {"newsletter": {"has_posts": False}},
+        "Gets nothing yet: its feeds have brought no post to send. The next issue goes out when a post has"
+        " settled.",
+    ),
+    "first_issue": (
+        {"newsletter": {"closes_at": TOMORROW}},
+        "Nothing was sent yet. The next issue goes out on 27 Nov at 10:00.",
+    ),
+    "first_issue: release": (
+        {"newsletter": {"draft": "release", "release_at": TOMORROW}},
+        "Nothing was sent yet. The next issue goes out on 27 Nov at 10:00.",
+    ),
+    "first_issue: could not be made": (
+        {"newsletter": {"collected": 2, "collect_error": "There is no template “x”."}},
+        "Nothing was sent yet. The next issue could not be made, and is tried again (There is no template “x”).",
+    ),
+    "sent": (
+        {"last": {"state": "sent", "sent_at": YESTERDAY}, "newsletter": {"closes_at": TOMORROW}},
+        "Gets it: “Spring” was sent on 25 Nov. The next issue goes out on 27 Nov at 10:00.",
+    ),
+    "sent: changes": (
+        {"last": {"state": "sent"}, "mine": {"changes_to": "The Weekly", "changes_at": TOMORROW}},
+        "Gets it: “Spring” was sent on 24 Nov. Changes to The Weekly on 27 Nov.",
+    ),
+    "sent: the next one waits": (
+        {"last": {"state": "sent"}, "newsletter": {"draft": "approval"}},
+        "Gets it: “Spring” was sent on 24 Nov. The next issue waits for your approval.",
+    ),
+    "sent: the last one": (
+        {"last": {"state": "sent"}, "newsletter": {"stopped": True}},
+        "Gets it: “Spring” was sent on 24 Nov.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_reason_is_one_sentence(name: str) -> None:
+    given_facts, said = CASES[name]
+    found = reach(facts(**given_facts))
+    assert found.reason == name.partition(":")[0]
+    assert found.sentence.startswith(said)
+    assert found.is_reached == (found.reason in ("sent", "first_issue"))
+
+
+ORDER = [rule.__name__ for rule in (*rules.PERSONAL, *rules.BLOCKING, *rules.OF_LAST_ISSUE)]
+
+
+def test_every_rule_has_a_case() -> None:
+    named = {name.partition(":")[0] for name in CASES}
+    assert named == {*ORDER, *(rule.__name__ for rule in rules.NOT_YET), "sent", "first_issue"}
+
+
+def merged(first: ReachFacts, second: ReachFacts, usual: ReachFacts) -> ReachFacts:
+    """What differs from usual in either, of the first where both do."""
+    parts: dict[str, Any] = {}
+    for name in ("person", "subscription", "newsletter"):
+        mine, theirs, normal = (getattr(each, name) for each in (first, second, usual))
+        values = {
+            key: getattr(mine, key) for key in mine.__slots__ if getattr(mine, key) != getattr(normal, key)
+        }
+        parts[name] = replace(theirs, **values)
+    return replace(usual, **parts, last=first.last or second.last)
+
+
+@given(st.sampled_from(sorted(CASES)), st.sampled_from(sorted(CASES)))
+def test_the_more_fundamental_reason_comes_first(one: str, other: str) -> None:
+    personal = [rule.__name__ for rule in (*rules.PERSONAL, *rules.BLOCKING)]
+    names = [name.partition(":")[0] for name in (one, other)]
+    if names[0] not in personal or names[1] in personal[: personal.index(names[0])]:
+        return
+    both = merged(facts(**CASES[one][0]), facts(**CASES[other][0]), facts())
+    assert reach(both).reason == names[0]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_reason_of_the_person_is_known_without_a_newsletter(name: str) -> None:
+    given_facts, said = CASES[name]
+    person = given_facts.get("person")
+    found = person_reach(ReachFacts(now=NOW, zone=AMSTERDAM, person=PersonFacts(**(person or {}))))
+    assert (found.sentence if found else "") == (said if person else "")
