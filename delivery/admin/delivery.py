@@ -21,7 +21,7 @@ from delivery.admin.delivery_words import waits_for
 from delivery.issues.retry import RETRYABLE, NotRetryable, retry_delivery
 from delivery.issues.sent_changes import changed_delivery, changes_of
 from delivery.models import Delivery, Receipt
-from delivery.models.delivery import WAITING
+from delivery.models.delivery import NOT_FINISHED
 from delivery.rules.sms_words import CODE_WORDS
 from subscriptions.models import Destination
 
@@ -134,9 +134,7 @@ class LaneFilter(FewChoices):
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any] | None":
         chosen: QuerySet[Any] | None = super().queryset(request, queryset)
-        return (
-            chosen.filter(state__in=(*WAITING, "held")) if chosen is not None and self.lookup_val else chosen
-        )
+        return chosen.filter(state__in=NOT_FINISHED) if chosen is not None and self.lookup_val else chosen
 
 
 @admin.register(Delivery)

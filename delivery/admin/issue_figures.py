@@ -15,7 +15,7 @@ from common.clock import utcnow
 from common.text import counted
 from delivery.issues import progress
 from delivery.models import Attempt, Delivery, Issue
-from delivery.rules.progress import arrived, ended, time_left, told, total, waiting
+from delivery.rules.progress import arrived, ended, time_left, told, total, waiting, waiting_words
 
 EVERY_SECONDS = 3
 # Letters that only wait for a further try change seldom.
@@ -184,9 +184,10 @@ def by_domain(issue: Issue) -> SafeString | str:
     rows = []
     for row in figures:
         theirs = list_link(Delivery, row.domain, issue__id__exact=issue.pk, domain__exact=row.domain)
-        counts = (row.sent, row.deferred, row.failed, row.bounced, row.waiting)
-        rows.append((theirs, *(f"{count:,}" if count else "" for count in counts)))
-    head = ("domain", "sent", "deferred", "failed", "bounced", "waiting")
+        counts = (row.sent, row.failed, row.bounced, row.deferred)
+        said = waiting_words(row.waiting, row.held) if row.waiting or row.held else ""
+        rows.append((theirs, *(f"{count:,}" if count else "" for count in counts), said))
+    head = ("domain", "sent", "failed", "bounced", "deferred", "waiting")
     return format_html('<div class="fl-domains">{}</div>', html_table(head, rows))
 
 

@@ -36,6 +36,7 @@ from delivery.lanes.settings import (
 from delivery.lanes.status import in_words, lane_state
 from delivery.models import Delivery, Lane, LaneDomain
 from delivery.models.account import EMAIL
+from delivery.rules.progress import waiting_words
 
 LANE_COLOURS = {"open": "success", "resting": "warning", "paused": "danger"}
 SPEED = ("How fast", {"fields": (("rate", "burst"), "spacing_seconds")})
@@ -137,7 +138,12 @@ class LaneAdmin(ServiceAdmin):
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Lane]":
         every: QuerySet[Lane] = super().get_queryset(request)
-        return every.annotate(waiting_count=count_of(Delivery.objects.waiting(), "lane"))
+        sending = Delivery.objects.filter(state=Delivery.State.SENDING)
+        held = Delivery.objects.filter(state=Delivery.State.HELD)
+        return every.annotate(
+            waiting_count=count_of(Delivery.objects.waiting(), "lane") + count_of(sending, "lane"),
+            held_count=count_of(held, "lane"),
+        )
 
     def save_model(self, request: HttpRequest, obj: Lane, form: Any, change: bool) -> None:
         # Only what was changed is saved: workers take tokens out of the row meanwhile.
@@ -165,7 +171,7 @@ class LaneAdmin(ServiceAdmin):
 
     @display(description="waiting", ordering="waiting_count")
     def waiting(self, lane: Any) -> str:
-        return f"{lane.waiting_count:,}"
+        return waiting_words(lane.waiting_count, lane.held_count)
 
     @display(description="state", label=LANE_COLOURS)
     def state_now(self, lane: Lane) -> str:

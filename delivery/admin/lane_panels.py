@@ -25,15 +25,16 @@ from delivery.lanes.status import (
 from delivery.models import Account, Delivery, Lane
 from delivery.rules.accounts import DEFAULT_ACCOUNT
 from delivery.rules.holdups import advice
+from delivery.rules.progress import waiting_words
 from delivery.rules.server_words import meaning
 
 WARM_UP_DAYS_SHOWN = 14
 
 
 def describe_lane(lane: Lane) -> SafeString:
-    waiting = Delivery.objects.waiting().filter(lane=lane).count()
+    shown = waiting_words(*Delivery.objects.filter(lane=lane).unsent())
     rows: list[tuple[str, Any]] = [
-        ("Waiting", list_link(Delivery, counted(waiting, "delivery", "deliveries"), lane__id__exact=lane.pk)),
+        ("Waiting to be sent", list_link(Delivery, shown, lane__id__exact=lane.pk)),
         ("Order", "One at a time, in order." if lane.serial else "Many at once."),
         ("Limits", ", ".join(in_words(lane, utcnow())) or "None."),
     ]

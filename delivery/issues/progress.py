@@ -36,7 +36,7 @@ CHANGING = ("failed", *NOT_FINISHED)
 
 @dataclass(frozen=True, slots=True)
 class DomainFigures:
-    """What became of the letters to one recipients' domain."""
+    """What became of the letters to one recipients' domain. The deferred ones are waiting, too."""
 
     domain: str
     sent: int = 0
@@ -44,6 +44,7 @@ class DomainFigures:
     failed: int = 0
     bounced: int = 0
     waiting: int = 0
+    held: int = 0
 
     @property
     def trouble(self) -> int:
@@ -182,7 +183,8 @@ def domain_figures(issue: Issue) -> list[DomainFigures]:
             "sent": ARRIVED,
             "deferred": ("deferred",),
             "failed": ("failed",),
-            "waiting": ("queued", "sending", "held"),
+            "waiting": PENDING_STATES,
+            "held": ("held",),
             "trouble": ("deferred", "failed"),
         }
         sums = {name: Count("pk", filter=Q(state__in=states)) for name, states in groups.items()}
@@ -192,7 +194,7 @@ def domain_figures(issue: Issue) -> list[DomainFigures]:
         there = {row["domain"] for row in worst}
         if missing := [domain for domain in came_back if domain not in there]:
             worst += rows.filter(domain__in=missing)
-        figures = ("domain", "sent", "deferred", "failed", "waiting")
+        figures = ("domain", "sent", "deferred", "failed", "waiting", "held")
         return [
             DomainFigures(**{name: row[name] for name in figures}, bounced=came_back.get(row["domain"], 0))
             for row in worst

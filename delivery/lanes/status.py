@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from django.db.models import Count
+
 from common.text import counted
 from delivery.lanes.breakers import why_resting
 from delivery.lanes.limits import WHOLE_LANE, windows
 from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse
+from delivery.models.delivery import Unsent
 from delivery.rules.limits import DAY, Used, daily_limit, ramp
 
 
@@ -24,6 +27,20 @@ class LaneStatus:
     @property
     def counts(self) -> bool:
         return self.per_hour is not None or self.today is not None
+
+
+def unsent_by_lane() -> dict[int, Unsent]:
+    """What waits, and what is held, in each lane that has any."""
+    every = Delivery.objects.order_by()
+    waiting, held = Counter[int](), Counter[int]()
+    # An index serves each of the three questions.
+    for counts, rows in (
+        (waiting, every.waiting()),
+        (waiting, every.filter(state="sending")),
+        (held, every.filter(state="held")),
+    ):
+        counts.update(dict(rows.values_list("lane").annotate(n=Count("pk"))))
+    return {lane: Unsent(waiting[lane], held[lane]) for lane in {*waiting, *held}}
 
 
 def lane_status(lane: Lane, now: datetime) -> LaneStatus:

@@ -13,6 +13,7 @@ from delivery.channels import channel
 from delivery.lanes.lanes import lane_for, mail_lane
 from delivery.lanes.status import DomainStanding, in_words, lane_state, lane_status
 from delivery.models import Account, Lane
+from delivery.models.delivery import Unsent
 from delivery.rules.accounts import DEFAULT_ACCOUNT
 
 NONE = "none"
@@ -82,14 +83,15 @@ def find_lane(name: str) -> Lane:
     raise CommandError(f"There is no lane {name}. {HINT}")
 
 
-def lane_row(lane: Lane, *, waiting: int, now: datetime) -> dict[str, Any]:
+def lane_row(lane: Lane, *, unsent: Unsent, now: datetime) -> dict[str, Any]:
     """Needs its domains prefetched."""
     now_used = lane_status(lane, now)
     return {
         "name": lane.name,
         "kind": lane.kind,
         "state": lane_state(lane, now),
-        "waiting": waiting,
+        "waiting": unsent.waiting,
+        "held": unsent.held,
         "connections": lane.concurrency,
         "server_takes": lane.server_takes,
         "messages_per_connection": lane.messages_per_connection,

@@ -4,10 +4,10 @@ for it.
 
 from datetime import datetime
 from enum import IntEnum
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Count, Q, Value
 from django.utils import timezone
 
 from common.db.tallies import counted_by
@@ -22,6 +22,13 @@ NOT_FINISHED = (*PENDING_STATES, "held")
 FORGOTTEN_CONTEXT: dict[str, Any] = {"forgotten": True}
 
 
+class Unsent(NamedTuple):
+    """What is not sent yet: `waiting` is queued, deferred or being sent; `held` waits for somebody."""
+
+    waiting: int = 0
+    held: int = 0
+
+
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def waiting(self) -> Self:
         return self.filter(state__in=WAITING)
@@ -32,6 +39,19 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def expired(self, now: datetime) -> Self:
         """Being sent by someone whose lease ran out."""
         return self.filter(state="sending", lease_until__lt=now)
+
+    def unsent(self) -> Unsent:
+        """How many are on their way, and how many are held. One query, with an index for each part."""
+        parts = [
+            rows.order_by().values_list(Value(name)).annotate(n=Count("pk"))
+            for name, rows in (
+                ("waiting", self.waiting()),
+                ("sending", self.filter(state="sending")),
+                ("held", self.filter(state="held")),
+            )
+        ]
+        counts = dict(parts[0].union(*parts[1:], all=True))
+        return Unsent(counts.get("waiting", 0) + counts.get("sending", 0), counts.get("held", 0))
 
     def counts(self) -> dict[str, int]:
         """How many in each state; of many, about how many were sent, stored and cancelled."""

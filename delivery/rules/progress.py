@@ -38,6 +38,11 @@ def waiting(counts: Counts) -> int:
     return sum(counts.get(state, 0) for state in ON_THEIR_WAY)
 
 
+def waiting_words(waiting: int, held: int) -> str:
+    """Return "12", or "0 · 3,701 held", for every page that says how much is not sent yet."""
+    return f"{waiting:,} · {held:,} held" if held else f"{waiting:,}"
+
+
 def ended(counts: Counts) -> int:
     return sum(counts.get(state, 0) for state in ENDED)
 

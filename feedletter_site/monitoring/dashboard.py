@@ -12,6 +12,8 @@ from delivery.admin.restoring import restored
 from delivery.alerts.drafts import goes_out
 from delivery.issues.approve import drafts
 from delivery.models import Delivery, Issue
+from delivery.models.delivery import NOT_FINISHED
+from delivery.rules.progress import waiting_words
 from feedletter_site.first_steps import MAY_SET_UP
 from feedletter_site.monitoring import morning
 from feedletter_site.monitoring.attention import alerts, may_see
@@ -64,14 +66,16 @@ def tiles(user: Any, figures: Figures) -> list[tuple[str, str, str]]:
         ("Feeds", Feed.objects.all(), {}),
         ("Newsletters and bridges", Subscribable.objects.filter(guild_feed=None), {}),
         ("Subscriptions", Subscription.objects.confirmed(), {"status__exact": "confirmed"}),
-        ("Waiting to be sent", Delivery.objects.waiting(), {"state__in": "queued,deferred"}),
+        ("Waiting to be sent", Delivery.objects.all(), {"state__in": ",".join(NOT_FINISHED)}),
     ]
     return [
-        (
-            title,
-            f"{figures.subscribers if rows.model is Subscription else rows.count():,}",
-            list_url(rows.model, **filters),
-        )
+        (title, _tile_number(rows, figures), list_url(rows.model, **filters))
         for title, rows, filters in found
         if may_see(user, rows.model)
     ]
+
+
+def _tile_number(rows: "QuerySet[Any]", figures: Figures) -> str:
+    if rows.model is Delivery:
+        return waiting_words(*Delivery.objects.unsent())
+    return f"{figures.subscribers if rows.model is Subscription else rows.count():,}"

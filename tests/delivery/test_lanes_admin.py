@@ -190,3 +190,12 @@ def test_a_newsletters_form_offers_the_accounts_there_are(admin_client: Client) 
     )
     assert '<option value="second" selected>second</option>' in page
     assert "The default one" in page
+
+
+def test_what_waits_counts_what_is_held_on_the_list_and_the_page(admin_client: Client) -> None:
+    lane = a_lane()
+    queued(2, lane=lane)
+    queued(1, lane=lane, state="deferred")
+    queued(4, lane=lane, state="held", held_for="pause")
+    for url in (reverse("admin:delivery_lane_changelist"), lane_page(lane)):
+        assert "3 · 4 held" in shown(admin_client, url)

@@ -237,7 +237,7 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The words of a next issue or a draft: `save` gets them, and the fingerprint of those that were shown."""
+    """The words of a next issue or a draft. `save` gets them and the fingerprint of those shown."""
 
     row: Assignable | Issue
     around: Mapping[str, Any]

@@ -60,8 +60,7 @@ def of_lane(lane: Lane, changes: dict[str, Any], now: datetime, options: Mapping
     if options["resume"]:
         resume_lanes(lane_ids=[lane.pk], now=now)
     lane.refresh_from_db()
-    waiting = Delivery.objects.waiting().filter(lane=lane).count()
-    return lane_row(lane, waiting=waiting, now=now)
+    return lane_row(lane, unsent=Delivery.objects.filter(lane=lane).unsent(), now=now)
 
 
 def of_domain(

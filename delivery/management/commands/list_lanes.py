@@ -3,14 +3,14 @@
 from typing import Any
 
 from django.core.management.base import CommandParser
-from django.db.models import Count
 
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.text import words
-from delivery.lanes.status import domain_standings
+from delivery.lanes.status import domain_standings, unsent_by_lane
 from delivery.management.lanes import domain_row, find_lane, lane_row
-from delivery.models import Delivery, Lane
+from delivery.models import Lane
+from delivery.models.delivery import Unsent
 
 # For people: what the words of “limits” say already is for programs.
 FOR_PROGRAMS = words(
@@ -33,10 +33,9 @@ class Command(FeedletterCommand):
         if options["name"]:
             rows = [domain_row(row, now=now) for row in domain_standings(find_lane(options["name"]), now)]
         else:
-            waiting = Delivery.objects.waiting().order_by().values_list("lane").annotate(Count("pk"))
-            counts = dict(waiting)
+            unsent = unsent_by_lane()
             lanes = Lane.objects.prefetch_related("domains")
-            rows = [lane_row(lane, waiting=counts.get(lane.pk, 0), now=now) for lane in lanes]
+            rows = [lane_row(lane, unsent=unsent.get(lane.pk, Unsent()), now=now) for lane in lanes]
         if options["json"]:
             return rows
         return [{name: value for name, value in row.items() if name not in FOR_PROGRAMS} for row in rows]

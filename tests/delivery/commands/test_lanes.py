@@ -29,6 +29,7 @@ def test_a_lane_gets_limits_and_shows_them() -> None:
     changed = json_of("alter_lane", "default", *limits, "--messages-per-connection", "50")
     assert changed["limits"] == ["2.5 a second (20 at once)", "500 an hour", "4,000 in 24 hours"]
     assert (changed["connections"], changed["messages_per_connection"], changed["waiting"]) == (4, 50, 3)
+    assert changed["held"] == 0
     assert json_of("list_lanes") == [changed]
     assert "500 an hour" in printed("list_lanes")
     assert json_of("alter_lane", "email:default", "--per-hour", "none")["per_hour"] is None

@@ -118,7 +118,7 @@ def test_the_domains_with_most_trouble_come_first() -> None:
         "large.example",
     ]
     assert (shown[0].sent, shown[0].bounced) == (1, 3)
-    assert (shown[2].deferred, shown[2].waiting) == (1, 1)
+    assert (shown[2].deferred, shown[2].waiting, shown[2].held) == (1, 2, 0)
     assert bounced(issue) == {"hard": 3}
 
 

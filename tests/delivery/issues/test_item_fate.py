@@ -127,9 +127,9 @@ def test_many_posts_are_asked_about_at_once(django_assert_num_queries: Any) -> N
         LeftOut.objects.create(subscribable=SubscribableFactory(), item=post, reason="its title is odd")
     with django_assert_num_queries(11):
         said = fates_of(posts[:1], NOW)
-    posts = list(Item.objects.filter(pk__in=[post.pk for post in posts]))
+    rows = list(Item.objects.filter(pk__in=[post.pk for post in posts]))
     with django_assert_num_queries(12):
-        said = fates_of(posts, NOW)
+        said = fates_of(rows, NOW)
     assert set(said) == {post.pk for post in posts}
     for post in posts:
         assert said[post.pk] == fate_of(post, NOW)

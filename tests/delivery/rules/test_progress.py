@@ -20,6 +20,7 @@ from delivery.rules.progress import (
     told,
     total,
     waiting,
+    waiting_words,
 )
 
 NOW = datetime(2026, 3, 2, 12, 7, tzinfo=UTC)
@@ -111,3 +112,9 @@ def test_what_a_newsletter_wants_before_an_issue_goes() -> None:
 )
 def test_what_became_of_its_letters_is_told_in_words(state: str, counts: dict[str, int], said: str) -> None:
     assert told(state, counts) == said
+
+
+def test_what_waits_says_how_much_of_it_is_held() -> None:
+    assert waiting_words(0, 0) == "0"
+    assert waiting_words(1_234, 0) == "1,234"
+    assert waiting_words(0, 3_701) == "0 · 3,701 held"

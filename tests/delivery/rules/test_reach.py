@@ -234,8 +234,8 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         "Nothing was sent yet. The next issue goes out on 27 Nov at 10:00.",
     ),
     "first_issue: could not be made": (
-        {"newsletter": {"collected": 2, "collect_error": "There is no template “x”."}},
-        "Nothing was sent yet. The next issue could not be made, and is tried again (There is no template “x”).",
+        {"newsletter": {"collected": 2, "collect_error": "No template “x”."}},
+        "Nothing was sent yet. The next issue could not be made, and is tried again (No template “x”).",
     ),
     "sent": (
         {"last": {"state": "sent", "sent_at": YESTERDAY}, "newsletter": {"closes_at": TOMORROW}},

@@ -178,3 +178,14 @@ def test_everybody_sees_the_figures_of_what_they_may_look_at_and_no_others(clien
         for needed, words in FIGURES.items():
             for word in words:
                 assert (word in page.replace("</a>", "<")) is (needed == codename), (codename, word)
+
+
+def test_the_tile_of_what_waits_counts_what_is_held(admin_client: Client) -> None:
+    FeedFactory()
+    for state in ("queued", "deferred", "held", "held", "held", "sent", "cancelled"):
+        DeliveryFactory(state=state)
+    page = admin_client.get(reverse("admin:index")).content.decode()
+    found = re.search(r'href="([^"]*)"><b>2 · 3 held</b>Waiting to be sent', page)
+    assert found, page
+    listed = admin_client.get(found[1].replace("&amp;", "&")).content.decode()
+    assert "5 deliveries" in listed
