@@ -19,7 +19,7 @@ from common.net.errors import host_of
 from common.refused import Refused
 from reader.micropub import compositions as written
 from reader.micropub.config import config_at
-from reader.micropub.connection import site_of
+from reader.micropub.connection import disconnect, site_of
 from reader.models import Composition, Entry, Reader
 from reader.pages.access import back_to, for_readers, keys_in, surroundings
 from reader.pages.connect import unconnected
@@ -134,6 +134,10 @@ def _keep(request: HttpRequest, reader: Reader) -> HttpResponse:
     except NoSuchEntry:
         # It went while somebody wrote.
         entry = None
+    if act == "disconnect":
+        disconnect(reader=reader)
+        if not (said.content or said.name or said.url or request.FILES):
+            return HttpResponseRedirect(reverse("reader:compose"))
     if act.startswith("as-"):
         said = replace(said, kind=act.removeprefix("as-"))
     try:

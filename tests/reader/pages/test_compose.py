@@ -138,6 +138,21 @@ class TestConnecting:
         assert not connected.micropub
         assert "Hello." in text(ada_web.get(COMPOSE))
 
+    def test_disconnecting_keeps_what_was_typed_beside_the_button(
+        self, connected: Reader, ada_web: Client
+    ) -> None:
+        answer = ada_web.post(COMPOSE, a_form(act="disconnect"), follow=True)
+        connected.refresh_from_db()
+        assert not connected.micropub
+        assert "Hello." in text(answer)
+        assert connected.compositions.get().state == "kept"
+
+    def test_disconnecting_with_nothing_typed_keeps_nothing(self, connected: Reader, ada_web: Client) -> None:
+        ada_web.post(COMPOSE, a_form(act="disconnect", content=""))
+        connected.refresh_from_db()
+        assert not connected.micropub
+        assert not connected.compositions.exists()
+
 
 class TestForm:
     def test_what_is_written_is_posted_and_the_page_says_where(
