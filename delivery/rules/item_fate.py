@@ -51,7 +51,7 @@ def fate_sentence(places: Sequence[ItemPlace], otherwise: str) -> str:
         if named:
             few = len(named) <= MOST_TOLD
             parts.append(clause.format(joined(named) if few else counted(len(named), "newsletter")))
-    parts += [f"waits in {each.newsletter} {each.words}".rstrip() for each in places if each.state == WAITS]
+    parts += _waits([place for place in places if place.state == WAITS])
     parts += [
         f"left out of {each.newsletter}: {each.words.rstrip('.')}"
         for each in places
@@ -63,6 +63,17 @@ def fate_sentence(places: Sequence[ItemPlace], otherwise: str) -> str:
     if any(place.state in REACHING for place in places):
         return f"{said[:1].upper()}{said[1:]}."
     return f"Not sent: {said}."
+
+
+def _waits(places: Sequence[ItemPlace]) -> list[str]:
+    """One clause for each newsletter; of many that only wait for their time, how many and the next one."""
+    timed = sorted((each.until, f"in {each.newsletter} {each.words}") for each in places if each.until)
+    if len(timed) > MOST_TOLD:
+        said = [f"waits in {counted(len(timed), 'newsletter')}, the next {timed[0][1]}"]
+        places = [each for each in places if not each.until]
+    else:
+        said = []
+    return said + [f"waits in {each.newsletter} {each.words}".rstrip() for each in places]
 
 
 def until_words(moment: datetime, now: datetime, zone: ZoneInfo) -> str:

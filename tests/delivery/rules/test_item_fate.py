@@ -24,6 +24,17 @@ SENT = tuple(ItemPlace(name, "sent") for name in ("Daily", "Weekly", "Each", "Da
         ),
         (SENT[:2], "Sent in Daily and Weekly."),
         (
+            (
+                ItemPlace("Each", "sent"),
+                ItemPlace("Monthly", "waits", "until 1 December", DECEMBER),
+                ItemPlace("Draft", "waits", "for your approval"),
+                ItemPlace("Weekly", "waits", "until 30 November", DECEMBER - DAY),
+                ItemPlace("Daily", "waits", "until 23 November", NOW + DAY),
+            ),
+            "Sent in Each; waits in 3 newsletters, the next in Daily until 23 November; waits in Draft for"
+            " your approval.",
+        ),
+        (
             (ItemPlace("Daily", "sending"), ItemPlace("Weekly", "left out", "its title contains “ad”.")),
             "Being sent in Daily; left out of Weekly: its title contains “ad”.",
         ),
