@@ -369,3 +369,16 @@ def test_where_the_letter_cannot_be_made_its_words_are_saved_all_the_same(admin_
     act(admin_client, collection, "words", **shown_words(admin_client, collection, note_top=NOTE))
     collection.refresh_from_db()
     assert collection.note_top == NOTE
+
+
+def test_words_typed_while_a_draft_went_out_are_shown(admin_client: Client) -> None:
+    issue, _ = a_draft()
+    typed = shown_words(admin_client, issue, note_top=NOTE)
+    untouched = shown_words(admin_client, issue)
+    place = reverse("admin:delivery_issue_changelist")
+    admin_client.post(place, {**untouched, "action": "approve", "confirmed": "1"})
+    shown = admin_client.post(place, {**typed, "action": "approve", "confirmed": "1"}, follow=True)
+    assert NOTE in shown.content.decode()
+    assert "Not done" in shown.content.decode()
+    again = admin_client.post(place, {**untouched, "action": "approve", "confirmed": "1"}, follow=True)
+    assert "Save these words" not in again.content.decode()

@@ -176,7 +176,7 @@ def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:
         raise Http404
     newsletter, _, key = request.POST.get("made", "").partition(" ")
     issues = Issue.objects.defer("html", "text", "holes").select_related("subscribable")
-    known = newsletter.isascii() and newsletter.isdecimal() and len(newsletter) < 19
+    known = newsletter.isascii() and newsletter.isdecimal() and len(newsletter) < 19 and "\0" not in key
     issue = issues.filter(subscribable=int(newsletter), within_type_id=key).first() if known else None
     if issue is None:
         messages.error(request, OUT_MEANWHILE)
@@ -287,6 +287,9 @@ def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False)
     form, do = WordingForm(request.POST), request.POST.get("do", "")
     if form.is_valid():
         try:
+            if do != "words" and fingerprint(form.wording) == shown:
+                # Nothing was typed.
+                return None
             if is_undone:
                 shown = shown_before_undo(form.wording, _current(words.row), shown)
             is_changed = words.save(form.wording, shown)
@@ -309,6 +312,7 @@ def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False)
         words.around,
         form=form,
         posted=posted,
+        is_over=isinstance(words.row, Issue) and words.row.published_at is not None,
         action=edit_url(name, words.row.pk),
     )
 
