@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
 
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
@@ -120,27 +119,22 @@ def what_became_of_each(items: Sequence[Item]) -> dict[int, SafeString | str]:
 
 
 def item_issues(item: Item) -> SafeString:
-    """The issues that it is in, and the collections in which it waits."""
     rows = item.issue_items.select_related("issue__subscribable").defer("issue__html", "issue__text", "entry")
-    issues = list(rows.order_by("pk"))
-    delivered = how_delivered([row.issue_id for row in issues])
-    shown: list[tuple[Any, ...]] = [
+    shown = list(rows.order_by("pk"))
+    delivered = how_delivered([row.issue_id for row in shown])
+    return html_table(
+        ("issue", "newsletter", "published", "letters"),
         (
-            link_to(row.issue),
-            row.issue.subscribable,
-            when(row.issue.published_at, _not_out(row.issue), zone=row.issue.subscribable.zone),
-            delivered.get(row.issue_id, "none"),
-        )
-        for row in issues
-    ]
-    waiting = item.assignments.filter(left_out_at=None).select_related("assignable__subscribable")
-    for row in waiting.order_by("pk"):
-        held = row.assignable
-        zone = held.subscribable.zone
-        closes = f"closes on {when(held.period_end, zone=zone)}" if held.period_end else "not yet"
-        shown.append((link_to(held, "The next issue"), held.subscribable, closes, ""))
-    head = ("issue", "newsletter", "published", "letters")
-    return html_table(head, shown, "It is in no issue so far.")
+            (
+                link_to(row.issue),
+                row.issue.subscribable,
+                when(row.issue.published_at, _not_out(row.issue), zone=row.issue.subscribable.zone),
+                delivered.get(row.issue_id, "none"),
+            )
+            for row in shown
+        ),
+        "It is in no issue so far.",
+    )
 
 
 def how_delivered(issue_ids: list[int]) -> dict[int, str]:

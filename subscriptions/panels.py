@@ -75,7 +75,7 @@ def collections_of_post(item: Item) -> SafeString:
     return html_table(
         ("newsletter", "this post", "when it goes out"),
         shown,
-        "It is in no open collection. “Is it sent” above says why.",
+        "It is in no open collection. “What became of it” says why.",
     )
 
 
