@@ -146,7 +146,7 @@ PICTURES: Shots = {
     "tutorial-why": Shot(
         path=lambda: reverse("admin:feeds_feed_change", args=[Feed.objects.get(title="lgm").pk]),
         # Below that stand the readings, and how many milliseconds each took.
-        height=340,
+        height=412,
         signed_in=True,
         first="section.fl-panel:has-text('A hasty post')",
     ),
