@@ -118,11 +118,9 @@ def fate_words(fate: PostFate) -> str:
         case "sending":
             return _("is being posted")
         case "waits":
-            return (
-                _("waits until %(when)s") % {"when": ago(fate.at)}
-                if fate.at
-                else _("is posted within moments")
-            )
+            if fate.at:
+                return _("waits until %(when)s") % {"when": ago(fate.at)}
+            return _("waits: %(why)s") % {"why": words} if words else _("is posted within moments")
         case "left out":
             return _("left out: %(why)s") % {"why": words}
         case "failed":
@@ -131,6 +129,8 @@ def fate_words(fate: PostFate) -> str:
             return _("is new, and waits until it has settled")
         case "held":
             return _("waits for your decision")
+        case "withdrawn":
+            return _("not posted: it was withdrawn before it had settled")
     return _("not posted: %(why)s") % {"why": words} if words else _("not posted: it was there before")
 
 

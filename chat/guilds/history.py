@@ -7,16 +7,17 @@ from datetime import datetime
 from chat.models import GuildFeed
 from delivery.issues.item_fate import places_of_items
 from delivery.models import Delivery
-from delivery.rules.item_fate import CANCELLED, FAILED, SENDING, SENT, WAITS
+from delivery.rules.item_fate import CANCELLED, FAILED, SENDING, SENT, SOON, WAITS
 from feeds.models import Item
 
 LATEST = 10
-NEW, HELD = "new", "held"
+NEW, HELD, WITHDRAWN = "new", "held", "withdrawn"
 
 
 @dataclass(frozen=True, slots=True)
 class PostFate:
-    """A post: `state` is one of rules.item_fate's, new (it settles), held (a decision is needed) or "".
+    """A post: `state` is one of rules.item_fate's, new (it settles), held (a decision is needed),
+    withdrawn (before it had settled) or "".
 
     `words` say why, in Discord's words or ours; `at` is when it was posted, or goes at the earliest.
     """
@@ -37,7 +38,7 @@ def latest_fates(one: GuildFeed, *, now: datetime) -> list[PostFate]:
 def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFate]:
     rows = Delivery.objects.filter(
         issue__subscribable=one.subscribable_id, issue__issue_items__item__in=[item.pk for item in items]
-    ).values("issue__issue_items__item", "state", "sent_at", "due_at", "last_error")
+    ).values("issue__issue_items__item", "state", "held_for", "sent_at", "due_at", "last_error")
     posted = {row["issue__issue_items__item"]: row for row in rows}
     places = places_of_items([item.pk for item in items], now, only=one.subscribable)
     for item in items:
@@ -47,11 +48,14 @@ def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFat
             yield PostFate(title, item.link, *_of_delivery(row))
         elif places[item.pk]:
             place = places[item.pk][-1]
-            yield PostFate(title, item.link, place.state, place.words, place.until)
+            words = "" if place.words == SOON else place.words
+            yield PostFate(title, item.link, place.state, words, place.until)
         elif item.held_at is not None:
             yield PostFate(title, item.link, HELD)
         elif item.state == Item.State.UNASSIGNED and item.vanished_at is None:
             yield PostFate(title, item.link, NEW)
+        elif item.state == Item.State.UNASSIGNED:
+            yield PostFate(title, item.link, WITHDRAWN)
         else:
             # The reasons of items that were taken in name newsletters, and those may be other servers'.
             why = item.reason if item.state == Item.State.EXCLUDED else ""
@@ -64,6 +68,9 @@ def _of_delivery(row: Mapping[str, object]) -> tuple[str, str, datetime | None]:
     match row["state"]:
         case Delivery.State.SENT | Delivery.State.STORED:
             return SENT, "", moments.get("sent_at")
+        case Delivery.State.HELD if row["held_for"]:
+            # For a pause, or until an admin has decided after a restore.
+            return WAITS, said or str(Delivery.HeldFor(str(row["held_for"])).label), None
         case Delivery.State.FAILED | Delivery.State.HELD:
             return FAILED, said, None
         case Delivery.State.CANCELLED:

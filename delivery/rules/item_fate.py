@@ -22,6 +22,7 @@ TOLD_TOGETHER = {
     CANCELLED: "cancelled in {}",
     FAILED: "refused by every recipient’s server in {}",
 }
+SOON = "and goes out within moments"
 REACHING = frozenset({SENT, KEPT, SENDING, WAITS})
 
 
@@ -90,7 +91,7 @@ def waits_in_collection(facts: CollectionFacts, now: datetime, zone: ZoneInfo) -
         return ItemPlace("", WAITS, until_words(facts.period_end, now, zone), facts.period_end)
     missing = (facts.capacity or 0) - facts.count
     if facts.period_end is not None or missing <= 0 or facts.is_sent_now or not facts.takes_more:
-        return ItemPlace("", WAITS, "and goes out within moments")
+        return ItemPlace("", WAITS, SOON)
     latest, words = facts.wait_end, f"for {counted(missing, 'more post', 'more posts')}"
     if latest is not None:
         words += f", {until_words(latest, now, zone)}, at the latest"

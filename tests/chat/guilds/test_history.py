@@ -58,6 +58,15 @@ def said(one: GuildFeed) -> str:
         ),
         ({"state": "cancelled", "last_error": "The feed was removed."}, "not posted: The feed was removed."),
         ({"state": "queued"}, f"waits until {MOMENT}"),
+        (
+            {"state": "held", "held_for": "pause", "last_error": "Its issue or newsletter is paused."},
+            "waits: Its issue or newsletter is paused.",
+        ),
+        ({"state": "held", "held_for": "restore"}, "waits: a backup was restored"),
+        (
+            {"state": "held", "last_error": "The answer was lost."},
+            "failed. Discord said: The answer was lost.",
+        ),
     ],
 )
 def test_what_stands_in_the_ledger_is_said(one: GuildFeed, facts: dict[str, Any], words: str) -> None:
@@ -82,6 +91,14 @@ def test_a_post_that_is_nowhere_yet_says_what_it_waits_for(one: GuildFeed) -> No
     assert said(one) == "is new, and waits until it has settled"
     Item.objects.filter(pk=item.pk).update(held_at=NOW)
     assert said(one) == "waits for your decision"
+    Item.objects.filter(pk=item.pk).update(held_at=None, vanished_at=NOW)
+    assert said(one) == "not posted: it was withdrawn before it had settled"
+
+
+def test_a_post_whose_issue_waits_says_what_for(one: GuildFeed) -> None:
+    item = ItemFactory(feed=one.feed, state="cleared")
+    IssueItemFactory(issue=IssueFactory(subscribable=one.subscribable, published_at=None), item=item)
+    assert said(one) == "waits: for your approval"
 
 
 def test_a_post_that_was_there_before_says_so_in_the_feeds_words_alone(one: GuildFeed) -> None:
