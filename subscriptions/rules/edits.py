@@ -77,7 +77,7 @@ def merge_wording(typed: Wording, current: Wording, shown: str) -> Wording:
         elif _mark(theirs) == mark:
             merged[name] = mine
         else:
-            now = f"It is now: “{theirs}”" if theirs else "It is now empty."
+            now = f"It is now: “{theirs}”." if theirs else "It is now empty."
             raise CannotEdit(
                 f"Somebody else has changed the {FIELD_NAMES[name]}, too. {now} Save again to replace it.",
                 name,

@@ -300,7 +300,7 @@ def test_words_that_cannot_be_saved_stop_the_button_and_are_shown(admin_client: 
     collection, (first, _) = a_collection()
     typed = shown_words(admin_client, collection, subject="x" * 201, note_top=NOTE)
     shown = act(admin_client, collection, "out", **typed, post=first.pk)
-    assert "Not done: your words could not be saved yet." in shown
+    assert "Not done: your words are not saved yet." in shown
     assert NOTE in shown
     assert not collection.assignments.filter(left_out_at__isnull=False).exists()
 

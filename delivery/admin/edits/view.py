@@ -302,7 +302,7 @@ def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False)
                 messages.success(request, "Your words are saved.")
             return None
     if do not in ("words", "undo"):
-        messages.warning(request, "Not done: your words could not be saved yet. They are here.")
+        messages.warning(request, "Not done: your words are not saved yet. See below.")
     name = "next_issue" if isinstance(words.row, Assignable) else "issue"
     posted = [("do", "words"), ("shown", fingerprint(_current(words.row))), *_made(request)]
     return _ask(

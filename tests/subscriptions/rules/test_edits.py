@@ -1,6 +1,8 @@
 """Places of posts, words, and steps to undo."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from subscriptions.rules.edits import (
     MOST_STEPS,
@@ -8,8 +10,11 @@ from subscriptions.rules.edits import (
     Step,
     Wording,
     check_wording,
+    fingerprint,
     in_places,
+    merge_wording,
     moved,
+    shown_before_undo,
     with_step,
 )
 
@@ -50,3 +55,41 @@ def test_the_oldest_steps_are_forgotten() -> None:
         steps = with_step(steps, "out", str(number), {"item": number})
     assert steps is not None
     assert [step["said"] for step in steps] == [str(number) for number in range(2, MOST_STEPS + 2)]
+
+
+NOTES = st.sampled_from(["", "a", "b\nc", "d"])
+WORDINGS = st.builds(Wording, NOTES, NOTES, NOTES)
+
+
+@given(WORDINGS, WORDINGS, WORDINGS)
+def test_words_that_two_people_change_are_merged_field_by_field(
+    shown: Wording, typed: Wording, current: Wording
+) -> None:
+    sides = [
+        tuple(getattr(each, name) for each in (shown, typed, current))
+        for name in ("subject", "note_top", "note_foot")
+    ]
+    if any(was != mine != theirs != was for was, mine, theirs in sides):
+        with pytest.raises(CannotEdit, match="Somebody else has changed"):
+            merge_wording(typed, current, fingerprint(shown))
+        return
+    wanted = [theirs if mine == was else mine for was, mine, theirs in sides]
+    assert merge_wording(typed, current, fingerprint(shown)) == Wording(*wanted)
+
+
+@given(WORDINGS, WORDINGS, WORDINGS)
+def test_words_typed_before_an_undo_replace_what_it_restores(
+    shown: Wording, typed: Wording, restored: Wording
+) -> None:
+    seen = shown_before_undo(typed, restored, fingerprint(shown))
+    merged = merge_wording(typed, restored, seen)
+    for name in ("subject", "note_top", "note_foot"):
+        is_typed = getattr(typed, name) != getattr(shown, name)
+        assert getattr(merged, name) == getattr(typed if is_typed else restored, name)
+
+
+def test_a_browsers_line_ends_are_no_change_and_an_unknown_page_saves_all() -> None:
+    stored = Wording("S", "one\ntwo", "")
+    assert merge_wording(Wording("S", "one\r\ntwo", ""), stored, fingerprint(stored)) == stored
+    for unknown in ("", "x", "a-b-c-d", "\0"):
+        assert merge_wording(Wording("T", "mine", ""), stored, unknown) == Wording("T", "mine", "")
