@@ -98,22 +98,23 @@ def unconfirmed(facts: ReachFacts) -> str:
     if row.status != "unconfirmed":
         return ""
     error = _why(row.confirmation_error)
+    mail = f"the {'email' if facts.person.is_email else 'message'} that asks for it"
     until = row.confirm_until
     match row.confirmation:
         case "" if until is None:
             return "never confirmed, and never asked to"
         case "failed":
-            return f"not confirmed: the email that asks for it was refused{error}"
+            return f"not confirmed: {mail} was refused{error}"
         case "cancelled":
-            return f"not confirmed: the email that asks for it was not sent{error}"
+            return f"not confirmed: {mail} was not sent{error}"
         case "held":
-            return f"not confirmed: the email that asks for it is held{error}"
+            return f"not confirmed: {mail} is held{error}"
         case "wanted" | "queued" | "deferred" | "sending":
-            return f"not confirmed: the email that asks for it is not sent yet{error}"
+            return f"not confirmed: {mail} is not sent yet{error}"
     if until is not None and until <= facts.now:
-        return f"not confirmed: the link in the email that asks for it expired on {facts.day(until)}"
+        return f"not confirmed: the link in {mail} expired on {facts.day(until)}"
     if row.confirmation == "stored":
-        return "not confirmed: the email that asks for it was kept in the mailbox here, not sent"
+        return f"not confirmed: {mail} was kept in the mailbox here, not sent"
     return f"not confirmed yet{f'; the link expires on {facts.moment(until)}' if until else ''}"
 
 
