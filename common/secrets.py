@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -9,9 +10,12 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models
 
 PURPOSE = b"feedletter.secrets.v1"
+# The form of a Fernet token: version 0x80 and a time whose first 2 bytes are 0, in base64.
+TOKEN = re.compile(r"gAAA[A-Za-z0-9_-]{90,}={0,2}", re.ASCII)
 
 
 @lru_cache(maxsize=4)
@@ -60,7 +64,19 @@ class SecretsField(models.TextField):  # type: ignore[type-arg]
         return encrypt(value) if value else ""
 
     def to_python(self, value: Any) -> Any:
-        return value
+        """Accept a dict, and the encrypted text that `value_to_string` writes.
+
+        Raises ValidationError for other text: encrypting it would replace the secret.
+        """
+        if not isinstance(value, str):
+            return value
+        if value and not TOKEN.fullmatch(value):
+            raise ValidationError("This is no encrypted secret: dump the data again by this release.")
+        return Sealed(value)
+
+    def value_to_string(self, obj: models.Model) -> str:
+        """Return the secrets as they are stored, so that a dump shows none of them."""
+        return self.get_prep_value(self.value_from_object(obj))
 
 
 class Sealed:

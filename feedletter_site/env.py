@@ -262,6 +262,8 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {**options, **network, "prepare_threshold": None if has_pooler else 0},
+        # A server-side cursor outlives its transaction, and the next piece is asked of another connection.
+        "DISABLE_SERVER_SIDE_CURSORS": has_pooler,
     }
 
 

@@ -198,6 +198,8 @@ USE_I18N = True
 USE_TZ = True
 TIME_ZONE = env.checked("TIME_ZONE", "UTC", "a zone such as Europe/Berlin", zoneinfo.ZoneInfo)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+# `dumpdata` moves databases (docs/operating.md, From embedded to distributed).
+SERIALIZATION_MODULES = {"json": "common.dumps.json", "jsonl": "common.dumps.jsonl"}
 
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "static-root"

@@ -178,6 +178,12 @@ def redis_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def pooler_url(postgres_url: str) -> Iterator[str]:
+    """A PgBouncer in transaction mode before `postgres_url`."""
+    yield from found(services.pgbouncer(postgres_url))
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(
     request: pytest.FixtureRequest,
     django_test_environment: None,

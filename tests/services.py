@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import redis
@@ -133,6 +134,42 @@ def own_redis() -> Iterator[str]:
     with running(command):
         wait_until(lambda: redis.Redis.from_url(url).ping(), "Redis")
         yield url
+
+
+POOLER = """[databases]
+* = host={host} port={port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {listen}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 10
+max_client_conn = 200
+logfile = {folder}/pgbouncer.log
+"""
+
+
+@contextmanager
+def pgbouncer(server: str) -> Iterator[str]:
+    """The URL of a PgBouncer before that PostgreSQL, in transaction mode. Raises Missing."""
+    if not program("pgbouncer"):
+        raise Missing("PgBouncer (Debian: pgbouncer)")
+    folder, listen, parts = Path(tempfile.mkdtemp(prefix="feedletter-pool-")), free_port(), urlsplit(server)
+    config = folder / "pgbouncer.ini"
+    where = {"host": parts.hostname, "port": parts.port or 5432, "listen": listen, "folder": folder}
+    config.write_text(POOLER.format(**where))
+    user = unprivileged_user()
+    if user:
+        shutil.chown(folder, user)
+    run: dict[str, Any] = {"user": user, "extra_groups": []} if user else {}
+    url = parts._replace(netloc=f"{parts.username}@127.0.0.1:{listen}").geturl()
+    try:
+        with running([str(program("pgbouncer")), str(config)], **run):
+            wait_until(lambda: psycopg.connect(url, connect_timeout=2).close(), "PgBouncer")
+            yield url
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def empty_redis() -> str | None:
