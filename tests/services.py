@@ -137,7 +137,7 @@ def own_redis() -> Iterator[str]:
 
 
 POOLER = """[databases]
-* = host={host} port={port}
+* = host={host} port={port} user={user}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = {listen}
@@ -158,6 +158,7 @@ def pgbouncer(server: str) -> Iterator[str]:
     folder, listen, parts = Path(tempfile.mkdtemp(prefix="feedletter-pool-")), free_port(), urlsplit(server)
     config = folder / "pgbouncer.ini"
     where = {"host": parts.hostname, "port": parts.port or 5432, "listen": listen, "folder": folder}
+    where["user"] = parts.username
     config.write_text(POOLER.format(**where))
     user = unprivileged_user()
     if user:

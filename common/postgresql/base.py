@@ -20,15 +20,27 @@ class SchemaEditor(DatabaseSchemaEditor):
     """A migration may take as long as it takes."""
 
     def __enter__(self) -> Any:
-        for name in UNBOUNDED:
-            self.connection.cursor().execute(f"SET {name} = 0")
-        return super().__enter__()
+        editor = super().__enter__()
+        if self.atomic_migration:
+            self._run("SET LOCAL {} = 0")
+        elif not has_pooler(self.connection):
+            self._run("SET {} = 0")
+        return editor
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
-        if not self.connection.needs_rollback:
+        if not self.atomic_migration and not has_pooler(self.connection):
+            self._run("RESET {}")
+
+    def _run(self, statement: str) -> None:
+        with self.connection.cursor() as cursor:
             for name in UNBOUNDED:
-                self.connection.cursor().execute(f"RESET {name}")
+                cursor.execute(statement.format(name))
+
+
+def has_pooler(connection: Any) -> bool:
+    """Whether each transaction may have another of the server's processes, so that no SET outlives one."""
+    return bool(connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"])
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
