@@ -131,11 +131,44 @@ def networks(name: str) -> list[Network]:
 
 
 def site_url(name: str, default: str) -> str:
-    """The address of a host on which every path is ours."""
+    """Return the address of a host on which every path is ours, as browsers write it.
+
+    Its scheme and host are in lower case, an international name is in its ASCII form (xn--…), and a port that
+    the scheme implies is left out.
+    """
     value = text(name, default).rstrip("/")
-    if not _is_web_address(value) or urlsplit(value).path:
-        raise wrong(name, "an address such as https://letters.example.org, without a path")
-    return value
+    try:
+        parts = urlsplit(value)
+        if not _is_web_address(value) or parts.path:
+            raise ValueError
+        host = host_name(parts.hostname or "")
+    except ValueError:
+        raise wrong(
+            name, "an address such as https://letters.example.org, without a path, user and spaces"
+        ) from None
+    implied = parts.port is None or parts.port == {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}" + ("" if implied else f":{parts.port}")
+
+
+# As Django takes it from a request, which answers 400 to any other.
+_NAME = re.compile(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def host_name(value: str) -> str:
+    """Return the host as a browser sends it: xn--… for an international name, brackets for IPv6.
+
+    Raises ValueError when it is no host.
+    """
+    if ":" in value:
+        return f"[{ipaddress.IPv6Address(value.strip('[]'))}]"
+    if not value.isascii():
+        import idna  # large tables, for international names only
+
+        value = idna.encode(value, uts46=True).decode("ascii")
+    host = value.lower().removesuffix(".")
+    if not _NAME.fullmatch(host):
+        raise ValueError
+    return host
 
 
 def service_url(name: str, default: str) -> str:
@@ -153,7 +186,7 @@ def _is_web_address(value: str) -> bool:
         has_host = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-    return has_host and not set(value) & set(" \\?#@")
+    return has_host and value.isprintable() and not set(value) & set(" \\?#@")
 
 
 # Any host (*), a name, a name and all below it (.example.org), or an IPv6 address in brackets.
@@ -161,11 +194,19 @@ _HOST = re.compile(r"\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa
 
 
 def hosts(name: str) -> list[str]:
-    """Names of hosts, without scheme, port and path."""
-    values = listing(name)
+    """Return names of hosts, without scheme, port and path; international ones in their ASCII form."""
+    try:
+        values = [value if value.isascii() else _ascii_host(value) for value in listing(name)]
+    except ValueError:
+        values = [""]
     if not all(_HOST.fullmatch(value) for value in values):
         raise wrong(name, "names of hosts such as letters.example.org, separated by commas, without https://")
     return values
+
+
+def _ascii_host(value: str) -> str:
+    """Return an international name in its ASCII form, with the dot that stands for all below it."""
+    return "." * value.startswith(".") + host_name(value.removeprefix("."))
 
 
 def broker(value: str) -> None:

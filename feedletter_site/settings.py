@@ -59,7 +59,12 @@ DEBUG = env.flag("DEBUG")
 BIND = env.bind("BIND", "127.0.0.1:8000")
 SITE_URL = env.site_url("SITE_URL", "http://127.0.0.1:8000")
 SITE_HOST = urlsplit(SITE_URL).hostname or "localhost"
-ALLOWED_HOSTS = env.hosts("ALLOWED_HOSTS") or [SITE_HOST, "127.0.0.1", "localhost", "[::1]"]
+# Hosts of an earlier SITE_URL: letters that were sent then link there, and are answered like the site's own.
+FORMER_HOSTS = env.hosts("FORMER_HOSTS")
+ALLOWED_HOSTS = [
+    *(env.hosts("ALLOWED_HOSTS") or [env.host_name(SITE_HOST), "127.0.0.1", "localhost", "[::1]"]),
+    *FORMER_HOSTS,
+]
 TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 ALLOW_PRIVATE_NETWORKS = env.networks("ALLOW_PRIVATE_NETWORKS")
 METRICS_TOKEN = env.text("METRICS_TOKEN")
@@ -112,8 +117,10 @@ BOUNCE_URL = env.said("BOUNCE_URL", "", parse_bounce_url)
 # The mail check asks these instead of the system's name servers.
 DNS_SERVERS = env.name_servers("DNS_SERVERS")
 ANYMAIL_WEBHOOK_SECRET = env.checked("ANYMAIL_WEBHOOK_SECRET", "", "name:password", env.pair)
+# The domain of an address is no IPv6 address.
+SENDER_HOST = "localhost" if ":" in SITE_HOST else SITE_HOST
 DEFAULT_FROM_EMAIL = env.checked(
-    "DEFAULT_FROM_EMAIL", f"Feedletter <letters@{SITE_HOST}>", "Name <letters@example.org>", parse_sender
+    "DEFAULT_FROM_EMAIL", f"Feedletter <letters@{SENDER_HOST}>", "Name <letters@example.org>", parse_sender
 )
 
 INSTALLED_APPS = [

@@ -7,6 +7,7 @@ from xml.sax.saxutils import escape
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
+from django.http.request import split_domain_port, validate_host
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
@@ -23,19 +24,26 @@ TwilioView = Callable[..., HttpResponse]
 
 
 def by_twilio(view: TwilioView) -> TwilioView:
-    """Only for what is signed with the account's token, at the address that Twilio knows: SITE_URL's."""
+    """Only for what is signed with the account's token, at the address that Twilio knows."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, account: str, **more: int) -> HttpResponse:
         found = ServiceAccount.objects.filter(kind="sms", name=account).first()
         token = stored_values(found).get("auth_token", "") if found else ""
-        url = f"{settings.SITE_URL}{request.get_full_path()}"
+        url = f"{site_of(request)}{request.get_full_path()}"
         given = request.headers.get("X-Twilio-Signature", "")
         if not is_signed(token, url, dict(request.POST.lists()), given):
             return HttpResponseForbidden("This is not signed by the account.")
         return view(request, account, **more)
 
     return csrf_exempt(require_POST(wrapped))
+
+
+def site_of(request: HttpRequest) -> str:
+    """Return SITE_URL, or the site's former address if the request came to that."""
+    host, _ = split_domain_port(request.get_host())
+    is_former = validate_host(host, settings.FORMER_HOSTS)
+    return f"{request.scheme}://{request.get_host()}" if is_former else str(settings.SITE_URL)
 
 
 @by_twilio

@@ -2,9 +2,11 @@
 
 from ipaddress import ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from django.http.request import split_domain_port, validate_host
 
 from feedletter_site import env
 
@@ -110,3 +112,38 @@ def test_a_sqlite_path_is_relative_to_the_project_or_absolute(
 def test_networks_are_read_from_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NETS", "10.0.0.1/8, fd00::/8")
     assert env.networks("NETS") == [ip_network("10.0.0.0/8"), ip_network("fd00::/8")]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("HTTPS://Letters.Example.ORG/", "https://letters.example.org"),
+        ("https://bücher.example", "https://xn--bcher-kva.example"),
+        ("https://BÜCHER.example:443//", "https://xn--bcher-kva.example"),
+        ("https://straße.example", "https://xn--strae-oqa.example"),
+        ("https://xn--bcher-kva.example.", "https://xn--bcher-kva.example"),
+        ("https://例え.テスト:8443", "https://xn--r8jz45g.xn--zckzah:8443"),
+        ("http://letters.example.org:80", "http://letters.example.org"),
+        ("http://[2001:DB8:0::1]:8000", "http://[2001:db8::1]:8000"),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("http://localhost", "http://localhost"),
+    ],
+)
+def test_the_site_url_is_as_browsers_write_it(
+    monkeypatch: pytest.MonkeyPatch, given: str, expected: str
+) -> None:
+    """A host that is not written so gets 400 from Django, and an upper-case scheme no secure cookies."""
+    monkeypatch.setenv("SITE_URL", given)
+    assert env.site_url("SITE_URL", "") == expected
+    assert validate_host(split_domain_port(urlsplit(expected).netloc)[0], [env.host_name(given_host(given))])
+
+
+def given_host(url: str) -> str:
+    return urlsplit(url).hostname or ""
+
+
+def test_hosts_may_be_international(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTS", "Bücher.example, .bücher.example, *, [::1], old.example.org")
+    assert env.hosts("HOSTS") == [
+        *("xn--bcher-kva.example", ".xn--bcher-kva.example", "*", "[::1]", "old.example.org"),
+    ]

@@ -61,6 +61,19 @@ def test_a_signature_is_good_for_its_own_form_and_address(client: Client, newsle
     assert client.get(INBOUND).status_code == 405
 
 
+def test_a_call_to_the_sites_former_address_is_heeded(
+    client: Client, newsletter: Subscribable, settings: Any
+) -> None:
+    settings.ALLOWED_HOSTS = settings.FORMER_HOSTS = ["old.example.org"]
+    reader, form = a_reader(newsletter), {"From": NUMBER, "Body": "STOP"}
+    url = f"https://old.example.org{INBOUND}"
+    signed = signature_of(TOKEN, url, {name: [value] for name, value in form.items()})
+    headers = {"X-Twilio-Signature": signed, "Host": "old.example.org"}
+    assert client.post(INBOUND, form, headers=headers, secure=True).status_code == 200
+    reader.refresh_from_db()
+    assert reader.status == "unsubscribed"
+
+
 def test_what_is_longer_than_any_message_is_not_read(client: Client, newsletter: Subscribable) -> None:
     assert says(client, "STOP " + "x" * 70_000).status_code == 413
 
