@@ -6,7 +6,7 @@ Every value may also come from a file: `NAME_FILE=/run/secrets/name` (Docker and
 import ipaddress
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -264,7 +264,7 @@ MOST_MILLISECONDS = 2_147_483_647
 def database(name: str, default: str, base: Path) -> dict[str, Any]:
     """Django's DATABASES entry from sqlite:///path or postgres://user:password@host:port/name.
 
-    After a question mark: sslmode, sslrootcert, TIMEOUTS as libpq and PostgreSQL have them, and prepare=off.
+    After a question mark: what libpq knows, TIMEOUTS, and prepare=off.
     """
     try:
         parts = urlsplit(text(name, default))
@@ -281,9 +281,9 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
             "CONN_MAX_AGE": 60,
         }
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    is_postgres = parts.scheme in {"postgres", "postgresql"} and parts.path.strip("/")
-    if not is_postgres or not options.keys() <= {"sslmode", "sslrootcert", "prepare"} | TIMEOUTS.keys():
+    if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
         raise wrong(name, DATABASE)
+    refuse_unknown(name, options)
     # A pooler that hands a connection on after each transaction knows no prepared statements, and refuses
     # bounds that are given when connecting.
     has_pooler = options.pop("prepare", "") == "off"
@@ -291,21 +291,35 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
     network = POSTGRES_NETWORK | {key: given[key] for key in given.keys() & POSTGRES_NETWORK.keys()}
     bounds = {} if has_pooler else POSTGRES_BOUNDS
     bounds = bounds | {key: given[key] for key in given.keys() & POSTGRES_BOUNDS.keys()}
-    if bounds:
-        options["options"] = " ".join(f"-c {key}={value}" for key, value in bounds.items())
+    # What the operator says comes last, and counts.
+    sent = [*(f"-c {key}={value}" for key, value in bounds.items()), options.pop("options", "")]
+    if any(sent):
+        options["options"] = " ".join(filter(None, sent))
     return {
         "ENGINE": "common.postgresql",
         "NAME": unquote(parts.path[1:]),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": unquote(parts.hostname or ""),
-        "PORT": str(port or ""),
+        "USER": unquote(parts.username or "") or options.pop("user", ""),
+        "PASSWORD": unquote(parts.password or "") or options.pop("password", ""),
+        "HOST": unquote(parts.hostname or "") or options.pop("host", ""),
+        "PORT": str(port or "") or options.pop("port", ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {**options, **network, "prepare_threshold": None if has_pooler else 0},
         # A server-side cursor outlives its transaction, and the next piece is asked of another connection.
         "DISABLE_SERVER_SIDE_CURSORS": has_pooler,
     }
+
+
+def refuse_unknown(name: str, options: Mapping[str, str]) -> None:
+    """Raise an error that names the first parameter that neither libpq nor this module knows."""
+    from psycopg.pq import Conninfo  # for PostgreSQL only
+
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()} | TIMEOUTS.keys() | {"prepare"}
+    # The rows are text in UTF-8, and the URL's path names the database.
+    for key in options.keys() - (known - {"client_encoding", "dbname", "replication"}):
+        # Otherwise it may be the rest of a password that has a question mark.
+        shown = f"“{key}”" if re.fullmatch("[a-zA-Z_]{1,40}", key) and options[key] else "what is there"
+        raise wrong(name, f"parameters of libpq after the ?, such as sslmode=require, and not {shown}")
 
 
 def make_folder(name: str, folder: Path) -> None:

@@ -176,7 +176,7 @@ def is_about_the_database(error: DatabaseError) -> bool:
     return type(error) in {DatabaseError, OperationalError, ProgrammingError}
 
 
-def database_sentence(error: Exception) -> str:
+def database_sentence(error: BaseException) -> str:
     """What is wrong with the database, and what to do. Drivers' messages hold no passwords."""
     said = "".join(str(error).strip().splitlines()[:1])
     if "malformed" in said or "not a database" in said:
@@ -187,6 +187,10 @@ def database_sentence(error: Exception) -> str:
         return f"The database cannot be used ({said}): another program holds it. End that one, or wait."
     if "readonly" in said or "unable to open" in said:
         return f"The database cannot be used ({said}). Its folder must be writable: DATABASE_URL, DATA_DIR."
+    if "permission denied" in said:
+        return f"The database cannot be used ({said}). Its role must own it: docs/operating.md#the-database."
+    if said.endswith("does not exist") and 'database "' in said:
+        return f"The database cannot be used ({said}). Create it first: docs/operating.md#the-database."
     return (
         f"The database cannot be used ({said}). "
         "Check DATABASE_URL, and run “manage.py migrate” once if that was not done."

@@ -17,4 +17,4 @@ class ExactTimes(Serializer):
     def _value_from_field(self, obj: models.Model, field: "models.Field[Any, Any]") -> Any:
         if isinstance(field.value_from_object(obj), datetime | time):
             return field.value_to_string(obj)
-        return super()._value_from_field(obj, field)
+        return super()._value_from_field(obj, field)  # type: ignore[misc]

@@ -81,12 +81,16 @@ def _replace_file(copy: Path, database: Path) -> None:
 
 def _run(program: str, *arguments: str) -> None:
     """Runs a program of PostgreSQL's on our database, and keeps the password out of the list of processes."""
+    from psycopg.pq import Conninfo  # for PostgreSQL only
+
     facts: dict[str, Any] = connection.settings_dict
     names = {"PGHOST": "HOST", "PGPORT": "PORT", "PGUSER": "USER", "PGPASSWORD": "PASSWORD"}
     given = {variable: str(facts[name]) for variable, name in names.items() if facts[name]}
-    options = {"PGSSLMODE": "sslmode", "PGSSLROOTCERT": "sslrootcert", "PGCONNECT_TIMEOUT": "connect_timeout"}
     known = facts["OPTIONS"]
-    given |= {variable: str(known[name]) for variable, name in options.items() if name in known}
+    for option in Conninfo.get_defaults():
+        # Our `options` bound each statement, and copying a table may take longer.
+        if option.envvar and (name := option.keyword.decode()) in known and name != "options":
+            given[option.envvar.decode()] = str(known[name])
     found = shutil.which(program)
     if found is None:
         raise BackupError(

@@ -1,6 +1,7 @@
 """What `dumpdata` writes."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -16,5 +17,6 @@ pytestmark = pytest.mark.django_db
 def test_times_keep_their_microseconds(form: str) -> None:
     moment = utcnow().replace(microsecond=0) + timedelta(microseconds=123_457)
     feed = FeedFactory(added_at=moment)
+    loaded: Any
     (loaded,) = serializers.deserialize(form, serializers.serialize(form, [feed]))
     assert loaded.object.added_at == moment

@@ -68,7 +68,8 @@ def test_a_dump_holds_the_token_and_loading_it_gives_the_same_secret(form: str) 
 
 @pytest.mark.django_db
 def test_a_row_that_was_not_stored_yet_is_dumped_encrypted() -> None:
-    text = serializers.serialize("json", [Destination(kind="mastodon", secrets=TOKEN)])
+    text = serializers.serialize("json", [DestinationFactory.build(kind="mastodon", secrets=TOKEN)])
+    loaded: Any
     (loaded,) = serializers.deserialize("json", text)
     assert "t0ken" not in text
     assert opened(loaded.object.secrets) == TOKEN

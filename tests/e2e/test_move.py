@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from delivery.dkim.records import DkimRecord
+from tests.databases import ROOT
 from tests.delivery.dkim.verifying import verified
-from tests.load.installation import ROOT, Installation, postgres_installation, sqlite_installation
+from tests.load.installation import Installation, postgres_installation, sqlite_installation
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer, Reply, Request
 from tests.servers.smtp_server import SmtpServer

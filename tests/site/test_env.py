@@ -89,6 +89,38 @@ def test_a_postgres_url_may_say_how_to_connect(monkeypatch: pytest.MonkeyPatch) 
     )
 
 
+def test_parameters_of_libpq_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = "application_name=a&sslcert=c.pem&target_session_attrs=read-write&options=-c%20search_path%3Dx"
+    monkeypatch.setenv("DATABASE_URL", f"postgres:///letters?host=/run/pg,/run/other&user=us&{given}")
+    found = env.database("DATABASE_URL", "", BASE)
+    assert (found["HOST"], found["USER"]) == ("/run/pg,/run/other", "us")
+    options = found["OPTIONS"]
+    assert (options["application_name"], options["sslcert"]) == ("a", "c.pem")
+    assert options["target_session_attrs"] == "read-write"
+    assert options["options"].endswith(" -c search_path=x")
+
+
+@pytest.mark.parametrize("key", ["pgbouncer", "sslmod", "schema", "client_encoding"])
+def test_an_unknown_parameter_is_named(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("DATABASE_URL", f"postgres://db.example/letters?sslmode=require&{key}=hunter2")
+    with pytest.raises(ImproperlyConfigured, match=f"“{key}”") as error:
+        env.database("DATABASE_URL", "", BASE)
+    assert "hunter2" not in str(error.value)
+
+
+def test_the_rest_of_a_password_is_not_taken_for_a_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://user:1/x?hunter2@db.example/letters")
+    with pytest.raises(ImproperlyConfigured) as error:
+        env.database("DATABASE_URL", "", BASE)
+    assert "hunter2" not in str(error.value)
+
+
+def test_a_pooler_gets_no_server_side_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    for query, expected in (("", False), ("?prepare=off", True)):
+        monkeypatch.setenv("DATABASE_URL", f"postgres://db.example/letters{query}")
+        assert env.database("DATABASE_URL", "", BASE)["DISABLE_SERVER_SIDE_CURSORS"] is expected
+
+
 def test_postgres_is_asked_to_bound_everything_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://db.example/letters")
     options = env.database("DATABASE_URL", "", BASE)["OPTIONS"]

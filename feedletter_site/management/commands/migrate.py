@@ -5,8 +5,10 @@ from typing import Any
 from django.core.management import CommandError
 from django.core.management.commands import migrate
 from django.db import DatabaseError, connections
+from django.db.migrations.exceptions import MigrationSchemaMissing
 
 from common.cli.commands import database_sentence, is_about_the_database
+from common.postgresql.turns import alone
 from feedletter_site.schema import refuse_too_old
 
 
@@ -17,11 +19,18 @@ class Command(migrate.Command):
         # Caught here and not in `handle`, because the checks before it ask the database, too.
         try:
             return super().execute(*args, **options)
+        except MigrationSchemaMissing as error:
+            raise CommandError(database_sentence(error.__cause__ or error)) from error
         except DatabaseError as error:
             if not is_about_the_database(error):
                 raise
             raise CommandError(database_sentence(error)) from error
 
     def handle(self, *args: Any, **options: Any) -> None:
-        refuse_too_old(connections[options["database"]])
-        super().handle(*args, **options)
+        connection = connections[options["database"]]
+        if options["plan"] or options["check_unapplied"]:
+            super().handle(*args, **options)
+            return
+        with alone(connection, waiting=lambda: self.stderr.write("Another “migrate” runs: waiting for it.")):
+            refuse_too_old(connection)
+            super().handle(*args, **options)
