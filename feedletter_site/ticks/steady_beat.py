@@ -25,6 +25,8 @@ SELDOM = timedelta(minutes=1)
 TOLERANCE = timedelta(seconds=2)
 # Seconds between two lines about the same trouble.
 SAY_EVERY = 30.0
+# Seconds without a tick after the broker took none: each attempt is a new connection, perhaps a login.
+BROKER_RESTS = 2.0
 
 
 class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
@@ -33,6 +35,7 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._drift = Drift()
         self._said_at: dict[str, float] = {}
+        self._rests_until = float("-inf")
         super().__init__(*args, **kwargs)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
@@ -63,12 +66,29 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
         """Sends the tick, unless its queue is full. If it cannot be sent, nothing is lost: others follow, and
         workers that get none go on by themselves."""
+        if time.monotonic() < self._rests_until:
+            return
         try:
             if not self._is_full(entry, producer):
                 self.apply_async(entry, producer=producer, advance=False)
         except Exception as error:  # noqa: BLE001 - whatever it is, beat goes on
-            count("trouble", "broker_away")
-            self._say("broker", "The broker takes no tick: %s", error)
+            self._refused(error)
+
+    def _ensure_connected(self) -> Any:
+        """Return the connection also when the broker refuses it: each tick tries again, and beat goes on.
+
+        Celery ends beat for an answer such as RabbitMQ's to a wrong password.
+        """
+        try:
+            return super()._ensure_connected()
+        except (*self.connection.connection_errors, *self.connection.channel_errors) as error:
+            self._refused(error)
+            return self.connection
+
+    def _refused(self, error: Exception) -> None:
+        self._rests_until = time.monotonic() + BROKER_RESTS
+        count("trouble", "broker_away")
+        self._say("broker", "The broker takes no tick: %s", error)
 
     def _is_full(self, entry: Any, producer: Any) -> bool:
         every = getattr(entry.schedule, "run_every", SELDOM)

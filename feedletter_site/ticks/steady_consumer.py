@@ -10,6 +10,8 @@ from celery.worker.consumer import Consumer
 log = logging.getLogger(__name__)
 
 RECONNECT_PAUSE_SECONDS = 2.0
+# Seconds between two lines about a broker that refuses this worker.
+SAY_EVERY = 30.0
 
 
 class SteadyConsumer(Consumer):
@@ -45,6 +47,25 @@ class SteadyConsumer(Consumer):
             self._unknown.add(name)
             log.warning("This worker does not know the task %r. Restart it with the release of beat.", name)
         message.reject_log_error(log, self.connection_errors)
+
+    def ensure_connected(self, conn: Any) -> Any:
+        """Retry when the broker answers and refuses, too, as RabbitMQ does for a wrong password.
+
+        Celery retries only when it cannot be reached, and ends the worker otherwise.
+        """
+        said_at = float("-inf")
+        while True:
+            try:
+                return super().ensure_connected(conn)
+            except (*conn.connection_errors, *conn.channel_errors) as error:
+                if time.monotonic() - said_at >= SAY_EVERY:
+                    said_at = time.monotonic()
+                    log.warning(
+                        "The broker refuses this worker, which goes on alone. Check CELERY_BROKER_URL: %s",
+                        error,
+                    )
+                time.sleep(RECONNECT_PAUSE_SECONDS)
+                state.maybe_shutdown()
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
         """Does not give unacknowledged messages back. kombu 5.7 would do that over the connection that it has

@@ -142,6 +142,21 @@ def test_a_broker_that_is_away_is_one_line_and_beat_goes_on(
     assert not caplog.records[0].exc_info
 
 
+def test_a_broker_that_refuses_the_login_leaves_beat_running(
+    beat: SteadyScheduler, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Refusing:
+        connection_errors, channel_errors = (OSError,), (PermissionError,)
+
+        def ensure_connection(self, *_: Any) -> None:
+            raise PermissionError("wrong password")
+
+    refusing = Refusing()
+    beat.__dict__["connection"] = refusing
+    assert beat._ensure_connected() is refusing
+    assert caplog.messages == ["The broker takes no tick: wrong password"]
+
+
 @pytest.mark.django_db
 def test_while_the_database_is_away_beat_goes_on_with_the_schedule_it_knows(
     beat: SteadyScheduler, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

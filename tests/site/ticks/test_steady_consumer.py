@@ -76,3 +76,24 @@ def test_ticks_of_a_newer_release_are_dropped_with_one_line_per_task(
     assert rejected == ["feeds.new", "feeds.new", "feeds.newer"]
     assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
     assert all(record.exc_info is None for record in caplog.records)
+
+
+class Refusal(Exception):
+    """What a broker answers to a wrong password."""
+
+
+def test_a_broker_that_refuses_the_login_is_asked_again_and_told_of_once(
+    consumer: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    refusals, connection = [Refusal("wrong password")] * 3, SimpleNamespace()
+    connection.connection_errors, connection.channel_errors = (OSError,), (Refusal,)
+
+    def connect(_: object, conn: object) -> object:
+        if refusals:
+            raise refusals.pop()
+        return conn
+
+    monkeypatch.setattr(Consumer, "ensure_connected", connect)
+    assert consumer.ensure_connected(connection) is connection
+    (record,) = caplog.records
+    assert record.getMessage().endswith("Check CELERY_BROKER_URL: wrong password")
