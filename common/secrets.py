@@ -36,14 +36,30 @@ def encrypt(values: dict[str, str]) -> str:
     return _cipher().encrypt(json.dumps(values, sort_keys=True).encode()).decode()
 
 
+UNREADABLE = "A stored secret is unreadable: SECRET_KEY has changed. Add the old one to SECRET_KEY_FALLBACKS."
+
+
 def decrypt(token: str) -> dict[str, str]:
     """The values of a token; ValueError when SECRET_KEY (and its fallbacks) did not make it."""
     try:
         return dict(json.loads(_cipher().decrypt(token.encode())))
     except InvalidToken as error:
-        raise ValueError(
-            "A stored secret is unreadable: SECRET_KEY has changed. Add the old one to SECRET_KEY_FALLBACKS."
-        ) from error
+        raise ValueError(UNREADABLE) from error
+
+
+def rotated(token: str) -> str:
+    """Return the token encrypted with SECRET_KEY: itself when it is so already.
+
+    Raises ValueError when no key reads it.
+    """
+    try:
+        _keys(settings.SECRET_KEY).decrypt(token.encode())
+    except InvalidToken:
+        try:
+            return _cipher().rotate(token.encode()).decode()
+        except InvalidToken as error:
+            raise ValueError(UNREADABLE) from error
+    return token
 
 
 class SecretsField(models.TextField):  # type: ignore[type-arg]

@@ -1,0 +1,75 @@
+"""After `rotate_secrets` an earlier SECRET_KEY reads nothing of what is stored."""
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from common.secrets import decrypt, encrypt, opened
+from delivery.letters.site_mail import SEALED, opened_context
+from delivery.models import Delivery
+from feedletter_site.services import secret_rotation
+from subscriptions.models import Destination
+from tests.factories import DeliveryFactory, DestinationFactory, FeedFactory, LaneFactory
+
+pytestmark = pytest.mark.django_db
+OLD, NEW = "an old key " * 8, "a new key " * 8
+
+
+def rotate(*options: str) -> dict[str, Any]:
+    out = StringIO()
+    call_command("rotate_secrets", *options, "--json", stdout=out)
+    facts: dict[str, Any] = json.loads(out.getvalue())
+    return facts
+
+
+@pytest.fixture
+def rows(settings: Any) -> list[Destination]:
+    """Seven secrets of four tables, and one that nobody can read, all older than the newest key."""
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "a lost key " * 8, []
+    DestinationFactory(kind="lost", secrets={"token": "lost"})
+    settings.SECRET_KEY = OLD
+    FeedFactory(credentials={"user": "ada"})
+    LaneFactory(state={"token": "lane"})
+    DeliveryFactory(kind="alert", context={SEALED: encrypt({"reset_url": "link"}), "name": "Ada"})
+    destinations: list[Destination] = DestinationFactory.create_batch(4, kind="mastodon", secrets={"t": "1"})
+    DestinationFactory()
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = NEW, [OLD]
+    return destinations
+
+
+def test_every_secret_has_the_newest_key_afterwards(
+    rows: list[Destination], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secret_rotation, "ROWS_AT_ONCE", 2)
+    lost = f"subscriber {Destination.objects.get(kind='lost').pk}"
+    expected = {"rotated": 7, "current": 0, "unreadable": [lost]}
+    assert rotate("--dry-run") == {**expected, "dry_run": True}
+    assert rotate() == {**expected, "dry_run": False}
+    settings.SECRET_KEY_FALLBACKS = []
+    for row in rows:
+        row.refresh_from_db()
+        assert opened(row.secrets) == {"t": "1"}
+    mail = Delivery.objects.get(kind="alert")
+    assert opened_context(mail.context) == {"reset_url": "link", "name": "Ada"}
+    assert rotate() == {**expected, "rotated": 0, "current": 7, "dry_run": False}
+    settings.SECRET_KEY = OLD
+    with pytest.raises(ValueError, match="SECRET_KEY"):
+        decrypt(rows[0].secrets.token)
+
+
+def test_what_somebody_changes_meanwhile_stays(
+    rows: list[Destination], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def changed_first(token: str) -> str:
+        Destination.objects.filter(kind="mastodon").update(secrets={"t": "theirs"})
+        return encrypt(decrypt(token))
+
+    monkeypatch.setattr(secret_rotation, "rotated", changed_first)
+    Destination.objects.filter(kind="lost").delete()
+    rotate()
+    assert {str(opened(row.secrets)) for row in Destination.objects.filter(kind="mastodon")} == {
+        "{'t': 'theirs'}"
+    }
