@@ -10,9 +10,9 @@ COPY --from=packages /venv /venv
 WORKDIR /app
 COPY . .
 # The settings hash and compress static files once their manifest is there: an empty one makes the beginning.
-RUN mkdir -p static-root var && echo '{"version": "1.1", "paths": {}}' > static-root/staticfiles.json \
+RUN mkdir -p static-root var/media && echo '{"version": "1.1", "paths": {}}' > static-root/staticfiles.json \
     && SECRET_KEY=only-for-collecting-static-files python manage.py collectstatic --no-input --verbosity 0 \
-    && chown feedletter var
+    && chown -R feedletter var
 # (By its number: Kubernetes can tell that it is not root.)
 USER 10001
 VOLUME /app/var

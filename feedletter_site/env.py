@@ -33,7 +33,8 @@ def wrong(name: str, expected: str) -> ImproperlyConfigured:
 def text(name: str, default: str = "") -> str:
     """The variable, or the content of the file that NAME_FILE names, or the default.
 
-    An empty variable beside NAME_FILE does not count, because docker compose cannot unset a variable.
+    An empty variable beside NAME_FILE does not count, because docker compose cannot unset a variable. A byte
+    order mark, which editors on Windows write, is no part of the value.
     """
     path = os.environ.get(f"{name}_FILE")
     value, origin = default, "default"
@@ -41,7 +42,7 @@ def text(name: str, default: str = "") -> str:
         value, origin = os.environ[name].strip(), "environment"
     elif path:
         try:
-            value, origin = Path(path).read_text(encoding="utf-8").strip(), f"{name}_FILE"
+            value, origin = Path(path).read_text(encoding="utf-8-sig").strip(), f"{name}_FILE"
         except OSError as error:
             raise wrong(f"{name}_FILE", f"a readable file ({error.strerror})") from None
         except ValueError:
@@ -207,15 +208,6 @@ def hosts(name: str) -> list[str]:
 def _ascii_host(value: str) -> str:
     """Return an international name in its ASCII form, with the dot that stands for all below it."""
     return "." * value.startswith(".") + host_name(value.removeprefix("."))
-
-
-def broker(value: str) -> None:
-    """Raises ValueError unless it is empty or the address of a broker."""
-    parts = urlsplit(value)
-    if parts.scheme not in {"", "redis", "rediss", "amqp", "amqps", "memory"} or (value and not parts.scheme):
-        raise ValueError
-    if parts.port == 0:
-        raise ValueError
 
 
 def said(name: str, default: str, check: Callable[[str], Any]) -> str:

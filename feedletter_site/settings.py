@@ -13,6 +13,7 @@ from delivery.bounces.account import parse_bounce_url
 from delivery.channels.email.account_url import parse_email_url
 from delivery.channels.email.address import parse_sender
 from feedletter_site import admin_look, env
+from feedletter_site.broker_url import parse_broker_url
 from subscriptions.rules.limits import parse_limits
 
 VERSION = "0.1.0.dev0"  # as in pyproject.toml
@@ -24,8 +25,9 @@ CELERY_BROKER_URL = env.checked(
     "CELERY_BROKER_URL",
     "",
     "empty, redis://host:6379/0 or amqp://host",
-    env.broker,
+    parse_broker_url,
 )
+CELERY_BROKER_URL, CELERY_BROKER_USE_SSL = parse_broker_url(CELERY_BROKER_URL)
 # Embedded: one small box, no server to install. The broker lives in the memory of the one worker.
 EMBEDDED = not CELERY_BROKER_URL or CELERY_BROKER_URL.startswith("memory:")
 
@@ -48,7 +50,9 @@ def _secret_key() -> str:
                 # Of processes that start together one is first, and all read its key.
                 with suppress(FileExistsError):
                     os.link(fresh.name, path)
-        return path.read_text(encoding="ascii").strip()
+        return path.read_text(encoding="utf-8-sig").strip()
+    except ValueError:
+        raise env.wrong("DATA_DIR", f"UTF-8 text in {path}") from None
     except OSError as error:
         raise env.wrong("DATA_DIR", f"a folder for our files ({error.strerror}: {path})") from None
 

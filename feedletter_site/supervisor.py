@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,6 +62,17 @@ class Child:
         return pause
 
 
+def ending(status: int) -> str:
+    """Return what the status of a process says about its end."""
+    if status == -signal.SIGKILL:
+        return "was killed (SIGKILL), most likely because the machine or its container ran out of memory"
+    if status < 0:
+        with suppress(ValueError):
+            return f"was ended by {signal.Signals(-status).name}"
+        return f"was ended by signal {-status}"
+    return f"ended with status {status}"
+
+
 def die_with_parent() -> None:
     """On Linux: when the supervisor is killed, no child is left behind to hold the port."""
     if sys.platform == "linux":
@@ -95,7 +107,7 @@ class Supervisor:
                     child.start(self.plan.folder, now)
             elif (status := child.process.poll()) is not None:
                 pause = child.died(now)
-                self.say(f"{child.name} ended with status {status}; it starts again in {pause:.0f} s.")
+                self.say(f"{child.name} {ending(status)}; it starts again in {pause:.0f} s.")
         if now - self.touched >= TOUCH_SECONDS and all(child.process for child in self.children):
             Path(self.plan.alive).touch()
             self.touched = now

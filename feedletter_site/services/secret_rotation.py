@@ -16,7 +16,7 @@ ROWS_AT_ONCE = 500
 
 @dataclass
 class Rotation:
-    """Counts of secrets: encrypted anew, those that had the newest key, and rows whose secret no key reads."""
+    """Counts of secrets: encrypted anew, those that had the newest key, and rows that no key reads."""
 
     rotated: int = 0
     current: int = 0

@@ -116,7 +116,7 @@ def ask_secret(label: str) -> str:
 def read_secret(name: str) -> str:
     """The first line of a file. Raises CommandError."""
     try:
-        with Path(name).open(encoding="utf-8") as file:
+        with Path(name).open(encoding="utf-8-sig") as file:
             return file.readline(LONGEST_SECRET).rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"

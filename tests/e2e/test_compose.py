@@ -20,7 +20,6 @@ VARIABLES = {
     "SECRET_KEY": SECRET,
     "POSTGRES_PASSWORD": "secret",
     "SITE_URL": "http://127.0.0.1:8000",
-    "EMAIL_URL": "smtp://mail",
 }
 LIMIT_SECONDS = 60
 
@@ -39,6 +38,23 @@ def test_every_queue_has_a_worker() -> None:
 def test_compose_refuses_to_start_without_what_it_needs(name: str) -> None:
     with pytest.raises(compose.Unset, match=name):
         compose.load({**VARIABLES, name: ""})
+
+
+def test_without_a_mail_server_the_admin_sets_mail_up() -> None:
+    """An EMAIL_URL would win over what is set up there."""
+    assert {service.environment["EMAIL_URL"] for service in compose.load(VARIABLES).values()} == {""}
+    given = compose.load({**VARIABLES, "EMAIL_URL": "smtp://mail"})
+    assert {service.environment["EMAIL_URL"] for service in given.values()} == {"smtp://mail"}
+
+
+def test_what_is_kept_of_var_is_in_a_volume_that_the_user_may_write_to() -> None:
+    """Pictures in a tmpfs would be memory. A new volume has the owner of the image's folder."""
+    document = yaml.safe_load((compose.ROOT / "docker-compose.yml").read_text(encoding="utf-8"))
+    assert document["services"]["web"]["volumes"] == ["media:/app/var/media"]
+    assert "media" in document["volumes"]
+    image = (compose.ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert "var/media" in image
+    assert "chown -R feedletter var" in image
 
 
 def test_only_migrate_waits_for_the_database_and_the_rest_for_migrate() -> None:

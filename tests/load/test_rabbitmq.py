@@ -5,6 +5,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,10 @@ def account() -> Iterator[str]:
 def test_letters_go_out_while_the_login_is_refused_and_ticks_come_when_it_is_mended(
     account: str, tmp_path: Path
 ) -> None:
-    environment = {"LOG_FORMAT": "console", "CELERY_BROKER_URL": f"amqp://{account}:left@127.0.0.1/{account}"}
+    environment: dict[str, Any] = {
+        "LOG_FORMAT": "console",
+        "CELERY_BROKER_URL": f"amqp://{account}:left@127.0.0.1/{account}",
+    }
     with (
         SmtpServer() as mail,
         sqlite_installation(tmp_path, EMAIL_URL=mail.url, **environment) as site,

@@ -19,6 +19,14 @@ def test_a_value_may_come_from_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert env.text("SOME_KEY") == "s3cret"
 
 
+def test_a_byte_order_mark_and_line_ends_of_windows_are_no_part_of_a_secret(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "key").write_bytes("s3crét\r\n".encode("utf-8-sig"))
+    monkeypatch.setenv("SOME_KEY_FILE", str(tmp_path / "key"))
+    assert env.text("SOME_KEY") == "s3crét"
+
+
 def test_the_variable_itself_wins_over_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SOME_KEY", "plain")
     monkeypatch.setenv("SOME_KEY_FILE", str(tmp_path / "missing"))

@@ -178,3 +178,12 @@ def test_systemd_takes_the_unit(unit: Path, tmp_path: Path) -> None:
         ["systemd-analyze", "verify", "--man=no", here], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("unit", sorted(EXAMPLES.glob("*.service")), ids=lambda path: path.stem)
+def test_a_unit_has_a_folder_for_its_files(unit: Path) -> None:
+    """All else is read-only for it."""
+    lines = unit.read_text().splitlines()
+    assert "ProtectSystem=strict" in lines
+    assert "StateDirectory=feedletter" in lines
+    assert any(line.startswith("Environment=DATA_DIR=/var/lib/feedletter") for line in lines)

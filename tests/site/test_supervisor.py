@@ -64,8 +64,15 @@ def test_a_dead_child_is_started_again(tmp_path: Path) -> None:
         assert wait_until(lambda: starts(mark) == 2)
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=10)
-    assert "web ended with status -9; it starts again in 1 s." in said
+    assert "web was killed (SIGKILL), most likely because" in said
+    assert "ran out of memory; it starts again in 1 s." in said
     assert process.returncode == 0
+
+
+def test_an_ending_is_told_in_words() -> None:
+    assert supervisor.ending(1) == "ended with status 1"
+    assert supervisor.ending(-signal.SIGSEGV) == "was ended by SIGSEGV"
+    assert supervisor.ending(-250) == "was ended by signal 250"
 
 
 def test_ctrl_c_stops_all_children(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from feedletter_site.management.commands.up import (
     refuse_second,
     refuse_taken,
 )
+from tests.e2e.processes import ROOT, clean_environment, running, until
+from tests.services import free_port
 
 
 @pytest.fixture(autouse=True)
@@ -123,6 +125,28 @@ def test_a_second_up_with_the_same_data_is_refused_until_the_first_has_ended(tmp
         first.kill()
         first.wait()
     refuse_second(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_second_up_on_the_same_file_from_another_data_dir_is_refused(tmp_path: Path) -> None:
+    """Also by another name of the file."""
+    (tmp_path / "link.db").symlink_to(tmp_path / "feedletter.db")
+    first, second = (
+        {
+            "BIND": f"127.0.0.1:{free_port()}",
+            "DATABASE_URL": f"sqlite:///{tmp_path}/{name}.db",
+            "DATA_DIR": f"{tmp_path}/{name}",
+        }
+        for name in ("feedletter", "link")
+    )
+    command = [sys.executable, "manage.py", "up"]
+    with running("up", command, first, tmp_path):
+        until(lambda: (tmp_path / "feedletter" / "up.alive").exists(), "the first up", 60)
+        done = subprocess.run(
+            command, cwd=ROOT, env=clean_environment(second), capture_output=True, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert f"Another “manage.py up” uses the database {tmp_path}/feedletter.db." in done.stderr
 
 
 def test_a_folder_that_cannot_be_written_to_is_refused_in_a_sentence() -> None:

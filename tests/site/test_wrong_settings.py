@@ -95,6 +95,7 @@ WRONG = [
     ("CELERY_BROKER_URL", "localhost"),
     ("CELERY_BROKER_URL", "redis://:hunter2/2@host:6379/0"),
     ("CELERY_BROKER_URL", "http://host"),
+    ("CELERY_BROKER_URL", "rediss://:hunter2@host/0?ssl_cert_reqs=maybe"),
     ("DATABASE_URL", "mysql://u:hunter2@host/name"),
     ("DATABASE_URL", "postgres://u:hunter2@host"),
     ("DATABASE_URL", "postgres://u:hunter2/2@host/name"),

@@ -36,6 +36,8 @@ def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings 
             "The password of the default mail account cannot be read, because SECRET_KEY has changed:"
             " give it again under Mail set-up."
         )
+    if account == DEFAULT_ACCOUNT and not (url or settings.EMAIL_URL):
+        raise ImproperlyConfigured("No mail is set up: use Mail set-up in the admin, or set EMAIL_URL.")
     if account == DEFAULT_ACCOUNT:
         name = "The URL of the default mail account" if url else "EMAIL_URL"
         return parse_email_url(url or settings.EMAIL_URL, name=name)

@@ -19,7 +19,7 @@ LONGEST = 4096
 
 def url_file(name: str) -> str:
     try:
-        with Path(name).open(encoding="utf-8") as file:
+        with Path(name).open(encoding="utf-8-sig") as file:
             return file.read(LONGEST).strip()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"

@@ -10,6 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, CommandParser, call_command
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.urls import reverse
 
 from common.cli.commands import FeedletterCommand, Printed
@@ -54,6 +56,7 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Printed:
         host, port = address(options["bind"])
         refuse_second(Path(settings.DATA_DIR))
+        refuse_shared_file(connection)
         refuse_taken(host, port)
         call_command("migrate", verbosity=0)
         return greeting(point_links_to(host, port), offer_setup())
@@ -90,19 +93,33 @@ def refuse_second(folder: Path) -> int:
 
     The lock ends with this process, however that ends. The program that it becomes (exec) keeps it.
     """
-    path = folder / "up.lock"
+    return lock(folder / "up.lock", "DATA_DIR", f"runs with {folder} as its DATA_DIR")
+
+
+def refuse_shared_file(connection: BaseDatabaseWrapper) -> None:
+    """Lock the SQLite database, if it is one, against an `up` with another DATA_DIR. Raises CommandError.
+
+    Each would tick, and have a secret key of its own.
+    """
+    if connection.vendor == "sqlite":
+        path = Path(connection.settings_dict["NAME"]).resolve()
+        lock(path.with_name(f"{path.name}.up"), "DATABASE_URL", f"uses the database {path}")
+
+
+def lock(path: Path, setting: str, doing: str) -> int:
+    """Lock that file and return its number. `doing` is what another process does that has the lock."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise CommandError(f"DATA_DIR cannot be written to ({error.strerror}: {path}).") from error
+        raise CommandError(f"{setting} cannot be written to ({error.strerror}: {path}).") from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         os.close(file)
         raise CommandError(
-            f"Another “manage.py up” runs with {folder} as its DATA_DIR. Stop that one first, or give this "
-            "one a DATA_DIR and a DATABASE_URL of its own."
+            f"Another “manage.py up” {doing}. Stop that one first, or give this one a DATA_DIR and a "
+            "DATABASE_URL of its own."
         ) from error
     os.set_inheritable(file, True)
     return file

@@ -54,6 +54,21 @@ def test_of_two_accounts_one_is_the_default_and_what_it_rested_for_goes_on() -> 
     assert keeps_letters()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_with_nothing_set_up_letters_wait_until_an_account_is_the_default(settings: Any) -> None:
+    """As with docker-compose.yml, whose EMAIL_URL is empty unless it is set."""
+    settings.EMAIL_URL = ""
+    (letter,) = queued(1, lane=mail_lane())
+    assert send_due(clock=Clock()).sent == 0
+    letter.refresh_from_db()
+    assert (letter.state, letter.attempts) == ("queued", 0)
+    assert mail_lane().last_error == "No mail is set up: use Mail set-up in the admin, or set EMAIL_URL."
+    with SmtpServer() as server:
+        make_default(account=add_account(name="one", url=server.url))
+        assert send_due(clock=Clock()).sent == 1
+        assert len(server.messages) == 1
+
+
 def test_the_environment_wins(settings: Any) -> None:
     make_default(account=add_account(name="one", url=URL, sender="One <one@one.example>"))
     assert usual_sender() == "One <one@one.example>"
