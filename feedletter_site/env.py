@@ -260,7 +260,9 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
     """
     try:
         parts = urlsplit(text(name, default))
-        port = parts.port
+        # libpq tries several hosts in their order.
+        places = [urlsplit(f"//{place}") for place in parts.netloc.rpartition("@")[2].split(",")]
+        ports = [str(place.port or "") for place in places]
     except ValueError:
         raise wrong(name, f"{DATABASE}; in a password write / as %2F, @ as %40 and # as %23") from None
     if parts.scheme == "sqlite" and parts.path.strip("/"):
@@ -292,8 +294,8 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
         "NAME": unquote(parts.path[1:]),
         "USER": unquote(parts.username or "") or options.pop("user", ""),
         "PASSWORD": unquote(parts.password or "") or options.pop("password", ""),
-        "HOST": unquote(parts.hostname or "") or options.pop("host", ""),
-        "PORT": str(port or "") or options.pop("port", ""),
+        "HOST": ",".join(unquote(place.hostname or "") for place in places) or options.pop("host", ""),
+        "PORT": (",".join(ports) if any(ports) else "") or options.pop("port", ""),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {**options, **network, "prepare_threshold": None if has_pooler else 0},

@@ -189,6 +189,8 @@ def database_sentence(error: BaseException) -> str:
         return f"The database cannot be used ({said}). Its folder must be writable: DATABASE_URL, DATA_DIR."
     if "permission denied" in said:
         return f"The database cannot be used ({said}). Its role must own it: docs/operating.md#the-database."
+    if "unsupported startup parameter" in said:
+        return f"The database cannot be used ({said}). Behind PgBouncer add ?prepare=off to DATABASE_URL."
     if said.endswith("does not exist") and 'database "' in said:
         return f"The database cannot be used ({said}). Create it first: docs/operating.md#the-database."
     return (

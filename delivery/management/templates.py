@@ -24,7 +24,7 @@ def add_template(parser: CommandParser) -> None:
 def text_file(name: str) -> str:
     """The text of a file, for argparse."""
     try:
-        with Path(name).open(encoding="utf-8") as file:
+        with Path(name).open(encoding="utf-8-sig") as file:
             # One more than there may be: the service says what is too long.
             return file.read(LONGEST_TEMPLATE_HTML + 1)
     except OSError as error:

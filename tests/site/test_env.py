@@ -108,6 +108,13 @@ def test_parameters_of_libpq_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> N
     assert options["options"].endswith(" -c search_path=x")
 
 
+def test_several_hosts_are_tried_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://us:p@one.example:5433,[::1],three.example:5434/letters")
+    found = env.database("DATABASE_URL", "", BASE)
+    assert (found["HOST"], found["PORT"]) == ("one.example,::1,three.example", "5433,,5434")
+    assert (found["USER"], found["PASSWORD"]) == ("us", "p")
+
+
 @pytest.mark.parametrize("key", ["pgbouncer", "sslmod", "schema", "client_encoding"])
 def test_an_unknown_parameter_is_named(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     monkeypatch.setenv("DATABASE_URL", f"postgres://db.example/letters?sslmode=require&{key}=hunter2")

@@ -6,9 +6,10 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import CommandError, CommandParser, call_command
+from django.db import connection
 
 from common.cli.commands import FeedletterCommand, Printed, Result
-from feedletter_site.management.commands.up import refuse_second
+from feedletter_site.management.commands.up import refuse_second, refuse_shared_file
 from feedletter_site.services.backups import put_back
 
 
@@ -25,11 +26,14 @@ class Command(FeedletterCommand):
         path: Path = options["file"]
         if not options["yes"]:
             raise CommandError("This replaces the whole database. Stop the service, then say --yes.")
-        lock = refuse_second(Path(settings.DATA_DIR))
+        locks: list[int | None] = [refuse_second(Path(settings.DATA_DIR))]
         try:
+            locks.append(refuse_shared_file(connection))
             put_back(path)
             call_command("migrate", verbosity=0)
             call_command("after_restore", stdout=self.stderr)
         finally:
-            os.close(lock)
+            for lock in locks:
+                if lock is not None:
+                    os.close(lock)
         return Printed(f"The database is that of {path}. What is unsent is held.", {"file": str(path)})

@@ -96,14 +96,15 @@ def refuse_second(folder: Path) -> int:
     return lock(folder / "up.lock", "DATA_DIR", f"runs with {folder} as its DATA_DIR")
 
 
-def refuse_shared_file(connection: BaseDatabaseWrapper) -> None:
+def refuse_shared_file(connection: BaseDatabaseWrapper) -> int | None:
     """Lock the SQLite database, if it is one, against an `up` with another DATA_DIR. Raises CommandError.
 
-    Each would tick, and have a secret key of its own.
+    Each would tick, and have another secret key.
     """
-    if connection.vendor == "sqlite":
-        path = Path(connection.settings_dict["NAME"]).resolve()
-        lock(path.with_name(f"{path.name}.up"), "DATABASE_URL", f"uses the database {path}")
+    if connection.vendor != "sqlite":
+        return None
+    path = Path(connection.settings_dict["NAME"]).resolve()
+    return lock(path.with_name(f"{path.name}.up"), "DATABASE_URL", f"uses the database {path}")
 
 
 def lock(path: Path, setting: str, doing: str) -> int:
