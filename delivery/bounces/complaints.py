@@ -5,10 +5,8 @@ from email.message import Message
 from delivery.bounces.fields import address_in, blocks
 from delivery.bounces.finding import MAX_FINDINGS, BounceFinding, clean
 from delivery.bounces.mail_parts import copy_recipients, enclosed, parts_of_type, raw_field
-from delivery.rules.bounce_policy import BounceKind
+from delivery.rules.bounce_policy import BounceKind, feedback_kind
 
-# RFC 5965 §7.3. “not-spam” is the opposite, “virus” and “other” are no wish of the reader.
-_COMPLAINTS = frozenset({"abuse", "fraud", "opt-out", "opt-out-list"})
 # Microsoft's Junk Mail Reporting Program puts it into the letter that it sends back.
 _JMRP = "x-hmxmroriginalrecipient"
 
@@ -17,13 +15,15 @@ def complaints(message: Message) -> tuple[BounceFinding, ...]:
     """A finding for each reader who complained; empty for any other mail."""
     for part in parts_of_type(message, "message/feedback-report"):
         for block in blocks(part):
-            kind = block.first("feedback-type").strip().lower()
-            if kind in _COMPLAINTS:
+            feedback_type = block.first("feedback-type").strip().lower()
+            if not feedback_type:
+                continue
+            kind = feedback_kind(feedback_type)
+            if kind is BounceKind.COMPLAINT:
                 whom = [address_in(value) for value in block.all("original-rcpt-to")]
-                said = f"{kind}: {block.first('user-agent')}"
+                said = f"{feedback_type}: {block.first('user-agent')}"
                 return _complaints_of(whom or copy_recipients(message), said)
-            if kind:
-                return (BounceFinding(BounceKind.AUTO_REPLY if kind == "not-spam" else BounceKind.UNKNOWN),)
+            return (BounceFinding(kind),)
     for letter in enclosed(message):
         if reader := raw_field(letter, _JMRP):
             return _complaints_of([address_in(reader)], "abuse: Junk Mail Reporting Program")

@@ -2,128 +2,89 @@
 
 import hashlib
 import logging
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from anymail.signals import EventType, RejectReason
+from anymail.signals import EventType
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from common.clock import utcnow
-from common.text import one_line, shortened
+from common.text import one_line
 from delivery.accounts.default_account import secret_url
-from delivery.bounces.finding import MAX_ADDRESS, MAX_DIAGNOSTIC, BounceFinding
-from delivery.bounces.record import email_core, take_finding
+from delivery.bounces.finding import MAX_ADDRESS, BounceFinding, clean
+from delivery.bounces.record import IGNORED, email_core, take_finding
+from delivery.bounces.service_events import read_event, verdict_of
+from delivery.bounces.service_verdicts import COMPLAINT, DELAYED, LEAVES, NOTHING, POLICY
 from delivery.channels.email.account_url import parse_email_url
 from delivery.channels.email.esp.metadata import delivery_of
 from delivery.channels.email.esp.settings import EspSettings
 from delivery.models import Account, Delivery
-from delivery.rules.bounce_policy import BounceKind, kind_of
-from delivery.rules.meaning import Concern
-from delivery.rules.server_words import meaning, precise
+from delivery.rules.bounce_policy import BounceKind
+from delivery.rules.server_words import precise
 from subscriptions.subscribers.leave import leave
 
-# The fields in which services say whether a bounce is permanent: SES, Postmark, Brevo, MailerSend, Mandrill,
-# Resend, Mailgun …
-_TELLING = frozenset(
-    {"type", "event", "bouncetype", "bouncesubtype", "severity", "bounce_description", "subtype"}
-)
-_FOR_GOOD = re.compile(r"hard|permanent|invalid|bad_mailbox|suppress", re.IGNORECASE)
-_FOR_NOW = re.compile(r"soft|transient|temporary|undetermined|full|delay", re.IGNORECASE)
-# Some services call a refusal permanent that was because of us.
-_NOT_THE_ADDRESS = frozenset({Concern.MAILBOX, Concern.US, Concern.LETTER})
-# SparkPost's classes of permanent bounces: invalid recipient, no such recipient.
-_SPARKPOST_HARD = frozenset({"10", "30"})
-_DEPTH = 4
-
-
 log = logging.getLogger(__name__)
+
+# Services send the same event for thousands of letters: one line says that we don't know its type.
+_unknown_types: set[tuple[str, str]] = set()
+MOST_UNKNOWN_TYPES = 200
+# What anymail says of events that the table doesn't have yet.
+_BY_ANYMAIL = {
+    EventType.COMPLAINED: COMPLAINT,
+    EventType.DEFERRED: DELAYED,
+    EventType.UNSUBSCRIBED: LEAVES,
+    EventType.REJECTED: POLICY,
+    EventType.FAILED: POLICY,
+    EventType.BOUNCED: POLICY,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class EspEvent:
-    """What an event means: a finding about the recipient, or that the reader wants to leave."""
+    """A finding about the recipient, or that the reader wants to leave."""
 
     finding: BounceFinding | None = None
     leaves: bool = False
 
 
-def parse_event(event: Any) -> EspEvent:
-    """What an event (AnymailTrackingEvent) says of its recipient. Most say nothing that matters here."""
-    parts = (str(part) for part in (event.mta_response, event.description) if part)
-    words = shortened(one_line(" — ".join(dict.fromkeys(parts))[: 8 * MAX_DIAGNOSTIC]), MAX_DIAGNOSTIC)
-    kind = _kind(event, words)
-    if kind is None:
-        # The reader has left by a button or link of the service, now or earlier.
-        before = event.event_type == EventType.REJECTED and event.reject_reason == RejectReason.UNSUBSCRIBED
-        return EspEvent(leaves=before or event.event_type == EventType.UNSUBSCRIBED)
+def parse_event(event: Any, service: str) -> EspEvent:
+    """Return what an event (AnymailTrackingEvent) of that service says of its recipient, if anything."""
+    told = read_event(service, event)
+    verdict = verdict_of(service, told)
+    if verdict is None:
+        unknown = (service, told.type)
+        if unknown not in _unknown_types and len(_unknown_types) < MOST_UNKNOWN_TYPES:
+            _unknown_types.add(unknown)
+            log.warning("%s sent an event of an unknown type: %r", service, told.type)
+        verdict = _BY_ANYMAIL.get(event.event_type, NOTHING)
+    if verdict.kind is None or verdict.kind in IGNORED:
+        return EspEvent(leaves=verdict.leaves)
+    parts = (str(part) for part in (event.mta_response, event.description, told.words) if part)
+    unique = dict.fromkeys(parts)
+    words = [part for part in unique if not any(part != other and part in other for other in unique)]
     address = one_line(str(event.recipient or ""))[:MAX_ADDRESS]
-    return EspEvent(BounceFinding(kind, (address,) if address else (), precise("", words)[:16], words))
+    status = precise(told.status, told.words)[:16]
+    return EspEvent(
+        BounceFinding(verdict.kind, (address,) if address else (), status, clean(" — ".join(words)))
+    )
 
 
-def event_digest(event: Any, esp: str, delivery_id: int) -> str:
+def event_digest(event: Any, said: EspEvent, service: str, delivery_id: int) -> str:
     """The same for the same event, however often it comes. All delays of a letter share one, and its row."""
-    facts: tuple[object, ...] = (event.event_id,)
-    if event.event_type == EventType.DEFERRED:
-        facts = ()
+    facts: tuple[object, ...] = (event.event_type, event.event_id)
+    if said.finding is not None and said.finding.kind is BounceKind.DELAYED:
+        facts = (EventType.DEFERRED,)
     elif not event.event_id:
-        facts = (event.timestamp, event.mta_response, event.description)
-    text = "\0".join(map(str, (esp, delivery_id, event.event_type, *facts)))
+        facts = (event.event_type, event.timestamp, event.mta_response, event.description)
+    text = "\0".join(map(str, (service, delivery_id, *facts)))
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-
-
-def _kind(event: Any, words: str) -> BounceKind | None:
-    if event.event_type == EventType.COMPLAINED:
-        return BounceKind.COMPLAINT
-    if event.event_type == EventType.DEFERRED:
-        return BounceKind.DELAYED
-    if event.event_type == EventType.REJECTED:
-        # The service did not even try, mostly because of its own suppression list.
-        if event.reject_reason == RejectReason.UNSUBSCRIBED:
-            return None
-        if event.reject_reason in (RejectReason.INVALID, RejectReason.BOUNCED):
-            return BounceKind.HARD
-        return BounceKind.COMPLAINT if event.reject_reason == RejectReason.SPAM else BounceKind.POLICY
-    if event.event_type not in (EventType.BOUNCED, EventType.FAILED):
-        return None
-    # The mail server's words count where they hold a code, or tell of something else than the address. Else
-    # the service's own word for it counts.
-    if precise("", words) or meaning(words).concern in _NOT_THE_ADDRESS:
-        return kind_of(action="failed", status="", diagnostic=words)
-    if event.reject_reason in (RejectReason.BLOCKED, RejectReason.SPAM):
-        return BounceKind.POLICY
-    if event.reject_reason == RejectReason.INVALID:
-        return BounceKind.HARD
-    said = " ".join(_said(event.esp_event))
-    if _FOR_NOW.search(said) or event.reject_reason == RejectReason.TIMED_OUT:
-        return BounceKind.SOFT
-    if _FOR_GOOD.search(said):
-        return BounceKind.HARD
-    if event.event_type == EventType.FAILED:
-        return BounceKind.POLICY
-    return kind_of(action="", status="", diagnostic=words)
-
-
-def _said(value: Any, depth: int = _DEPTH) -> Iterator[str]:
-    """The service's own words for what kind of bounce it was."""
-    if depth and isinstance(value, Mapping):
-        for key, inner in value.items():
-            name = str(key).lower()
-            if isinstance(inner, Mapping):
-                yield from _said(inner, depth - 1)
-            elif name == "hard_bounce":  # Mailjet
-                yield "hard" if str(inner).lower() in ("true", "1") else "soft"
-            elif name == "bounce_class":  # SparkPost
-                yield "hard" if str(inner) in _SPARKPOST_HARD else "soft"
-            elif name in _TELLING:
-                yield str(inner)[:100]
 
 
 def on_tracking(sender: Any, event: Any, esp_name: str, **_: Any) -> None:
     """Receives anymail's signal. Errors of the database are raised, so that the service tries again."""
-    said = parse_event(event)
+    said = parse_event(event, esp_name)
     if said.finding is None and not said.leaves:
         return
     rows = Delivery.objects.select_related("destination", "subscription").defer("context")
@@ -141,7 +102,7 @@ def on_tracking(sender: Any, event: Any, esp_name: str, **_: Any) -> None:
     if delivery is None:
         log.info("a mail service told of a letter that is not ours", extra={"event": event.event_type})
     elif said.finding is not None:
-        digest = event_digest(event, esp_name, delivery.pk)
+        digest = event_digest(event, said, esp_name, delivery.pk)
         take_finding(delivery=delivery, finding=said.finding, digest=digest, now=utcnow())
     elif delivery.subscription is not None:
         leave(subscription=delivery.subscription, now=utcnow())

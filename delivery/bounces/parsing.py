@@ -16,7 +16,7 @@ from delivery.bounces.finding import MAX_FINDINGS, BounceFinding, clean, finding
 from delivery.bounces.loose import ReportText, before_copy, failures
 from delivery.bounces.mail_parts import MAX_MAIL_TEXT, addresses, decoded_field, parts_of_type, text_of
 from delivery.bounces.replies import is_auto_reply, is_daemon
-from delivery.bounces.sns import told_by_sns
+from delivery.bounces.ses import findings_of_sns
 from delivery.rules.bounce_policy import BounceKind, worst_kind
 from delivery.rules.meaning import Meaning
 from delivery.rules.server_words import meaning
@@ -71,7 +71,7 @@ def read_report(raw: bytes) -> BounceReport:
             raise Unreadable("It has no header: it is no mail.")
         text = text_of(message)
         words = clean(f"{decoded_field(message, 'subject')} — {text}")
-        findings = _statuses(message, text) or complaints(message) or told_by_sns(message, text)
+        findings = _statuses(message, text) or complaints(message) or findings_of_sns(message, text)
         if not findings and is_auto_reply(message):
             findings = (BounceFinding(BounceKind.AUTO_REPLY),)
         elif not findings:

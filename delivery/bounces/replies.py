@@ -34,6 +34,11 @@ def sender(message: Message) -> str:
     return local.strip(" <>").replace(".", "")
 
 
+def is_away(words: str) -> bool:
+    """Whether a subject or sentence says that somebody is away, or that a program answers."""
+    return _AWAY.search(words[:2_000]) is not None
+
+
 def is_auto_reply(message: Message) -> bool:
     """Whether a program answered for a person."""
     if is_daemon(message) or sender(message).lower() == "postmaster":
@@ -43,7 +48,7 @@ def is_auto_reply(message: Message) -> bool:
     named = ("x-autoreply", "x-autorespond", "x-autoresponder", "x-auto-reply-from")
     if answers or any(name in message for name in named):
         return True
-    if not _AWAY.search(decoded_field(message, "subject")):
+    if not is_away(decoded_field(message, "subject")):
         return False
     # Something besides its subject has to say that no person wrote it.
     precedence = raw_field(message, "precedence").strip().lower()

@@ -62,6 +62,22 @@ def kind_of(*, action: str, status: str, diagnostic: str) -> BounceKind:
     return _BY_CONCERN[meaning(diagnostic, status=status).concern]
 
 
+# RFC 5965 §7.3, with the “opt-out” of its drafts. Some services leave the type out.
+_COMPLAINTS = frozenset({"", "abuse", "fraud", "opt-out", "opt-out-list"})
+
+
+def feedback_kind(feedback_type: str) -> BounceKind:
+    """Return what a feedback report of that type (RFC 5965) says of its reader.
+
+    "not-spam" is a letter that a reader took out of the spam folder. The other types ("virus",
+    "auth-failure", "other") say nothing about what the reader wants.
+    """
+    feedback_type = feedback_type.strip().lower()
+    if feedback_type in _COMPLAINTS:
+        return BounceKind.COMPLAINT
+    return BounceKind.AUTO_REPLY if feedback_type == "not-spam" else BounceKind.UNKNOWN
+
+
 def is_no_such_address(status: str, said: str) -> bool:
     """Whether a server's own refusal of a recipient says that nothing will ever arrive there."""
     return meaning(said, status=status).concern is Concern.ADDRESS

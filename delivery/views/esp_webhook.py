@@ -2,24 +2,25 @@
 
 import base64
 import binascii
-import logging
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from anymail.exceptions import AnymailWebhookValidationFailure
+from anymail.exceptions import AnymailAPIError, AnymailImproperlyInstalled, AnymailWebhookValidationFailure
 from django.conf import settings
-from django.core.exceptions import BadRequest, ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 
 from common.body_limits import takes_body
+from common.clock import utcnow
+from common.net.errors import FetchError
+from delivery.accounts.refused_calls import note_refused_call
 from delivery.bounces.esp_events import accounts_with
-from delivery.channels.email.esp.services import ALIASES, SERVICES
+from delivery.channels.email.esp.services import ALIASES, SERVICES, Service
 from delivery.channels.email.esp.settings import EspSettings
-
-log = logging.getLogger(__name__)
+from delivery.views.ses_webhook import SesTrackingView
 
 # Services tell of up to some thousand letters at once.
 LARGEST = 2 * 1024 * 1024
@@ -49,56 +50,89 @@ def esp_tracking(request: HttpRequest, esp: str) -> HttpResponseBase:
         # Amazon SNS shows its password only when it is asked for one.
         return HttpResponse(status=401, headers={"WWW-Authenticate": 'Basic realm="Feedletter webhooks"'})
     name = esp.lower().replace("_", "-")
-    service = SERVICES.get(ALIASES.get(name, name))
-    if service is None:
+    name = ALIASES.get(name, name)
+    if name not in SERVICES:
+        note_refused_call(esp=name[:40], reason="Its address names no mail service.", now=utcnow())
         raise Http404
-    return _answered(request, service.backend, list(accounts_with(ALIASES.get(name, name))))
-
-
-def _answered(request: HttpRequest, backend: str, accounts: Sequence[EspSettings | None]) -> HttpResponseBase:
-    """The view's answer, with the account whose signature fits. Raises Http404 where none is set."""
     try:
-        module = import_module(f"anymail.webhooks.{backend}")
-    except ImportError as error:
-        raise Http404 from error  # a service without webhooks
-    ends = ("TrackingWebhookView", "CombinedWebhookView")
-    view_class: Any = next(made for name, made in vars(module).items() if name.endswith(ends))
-    failure: AnymailWebhookValidationFailure | None = None
+        return _answered(request, SERVICES[name], list(accounts_with(name)))
+    except _Refused as refused:
+        note_refused_call(esp=name, reason=refused.reason, now=utcnow())
+        return HttpResponse(refused.reason, status=refused.status, content_type="text/plain")
+
+
+class _Refused(Exception):
+    """A call with the right secret that cannot be taken: the answer's status, and why."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason
+
+
+def _answered(request: HttpRequest, service: Service, accounts: Sequence[EspSettings]) -> HttpResponseBase:
+    """The view's answer, with the account whose signature fits. Raises _Refused."""
+    view_class = _view_class(service)
+    signed_with = _SIGNED_WITH.get(service.backend, "")
+    refused = _Refused(404, f"{service.name} signs its calls, and no account here has the key of it.")
     for account in accounts or [None]:
         keys = {}
-        if account is not None and backend in _SIGNED_WITH:
+        if account is not None and signed_with:
             own = account.options.get("webhook_key", "")
             # Mailgun's oldest accounts and Unisender Go sign with the API key.
-            key = own or (account.key if backend in ("mailgun", "unisender_go") else "")
-            keys = {_SIGNED_WITH[backend]: key} if key else {}
+            key = own or (account.key if service.backend in ("mailgun", "unisender_go") else "")
+            keys = {signed_with: key} if key else {}
         try:
             view = view_class(**keys)
-            view.setup(request)
-            for reading in ("run_validators", "parse_events"):
-                setattr(view, reading, _well_formed(getattr(view, reading)))
+        except ImproperlyConfigured:
+            continue
+        view.setup(request)
+        for reading in ("run_validators", "parse_events"):
+            setattr(view, reading, _well_formed(getattr(view, reading), service))
+        try:
             answer: HttpResponseBase = view.dispatch(request)
             return answer
-        except AnymailWebhookValidationFailure as error:
-            failure = error
-        except ImproperlyConfigured as error:
-            log.warning("a webhook cannot be answered: %s", type(error).__name__, extra={"esp": backend})
-            raise Http404 from error
-    raise failure or Http404
+        except AnymailWebhookValidationFailure:
+            refused = _Refused(400, _UNSIGNED if signed_with else "Its headers are not those of the service.")
+    raise refused
 
 
-def _well_formed(read: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """Refuses a body that `read` cannot make sense of (400). With a 500 the service would try it again.
+_UNSIGNED = "Its signature does not fit. Set webhook_key to the key that the service signs with."
+
+
+def _view_class(service: Service) -> Any:
+    if service.backend == "amazon_ses":
+        return SesTrackingView
+    try:
+        module = import_module(f"anymail.webhooks.{service.backend}")
+    except ImportError:
+        raise _Refused(404, f"Webhooks of {service.name} are not understood here.") from None
+    ends = ("TrackingWebhookView", "CombinedWebhookView")
+    return next(made for name, made in vars(module).items() if name.endswith(ends))
+
+
+def _well_formed(read: Callable[[HttpRequest], Any], service: Service) -> Callable[[HttpRequest], Any]:
+    """Refuse a body that `read` cannot make sense of (400). With a 500 the service would try it again.
 
     All these errors are about the body: while anymail reads, its views take the body apart and trust its
-    shape, and no code of ours runs.
+    shape, and no code of ours runs but the confirmation of a subscription (FetchError, 502).
     """
 
     def reading(request: HttpRequest) -> Any:
         try:
             return read(request)
-        except ImproperlyConfigured:
+        except FetchError as error:
+            raise _Refused(502, f"The subscription could not be confirmed: {error}.") from None
+        except ImproperlyConfigured as error:
+            if isinstance(error, AnymailImproperlyInstalled):
+                raise _Refused(503, f"A package is missing: {error}") from None
+            raise _Refused(
+                404, "It is about incoming mail. This address takes events of sent mail."
+            ) from None
+        except AnymailWebhookValidationFailure:
             raise
+        except AnymailAPIError:
+            raise _Refused(400, f"Its body holds no event of {service.name}.") from None
         except (ArithmeticError, AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError):
-            raise BadRequest("The body is not what this service tells.") from None
+            raise _Refused(400, f"Its body cannot be read as an event of {service.name}.") from None
 
     return reading

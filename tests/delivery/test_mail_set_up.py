@@ -8,8 +8,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from common.clock import utcnow
 from delivery.accounts.accounts import add_account, make_default, target_of
 from delivery.accounts.providers import PROVIDERS
+from delivery.accounts.refused_calls import note_refused_call
 from delivery.channels.email.esp.services import SERVICES
 from delivery.channels.email.esp.settings import EspSettings
 from delivery.channels.email.smtp_settings import SmtpSettings
@@ -174,3 +176,13 @@ def test_who_may_only_look_changes_nothing(client: Client) -> None:
     for what in ("try", "default", "keep"):
         assert client.post(PAGE, {"act": what, "account": account.pk, "to": "a@b.example"}).status_code == 403
     assert not Account.objects.filter(is_default=True).exists()
+
+
+def test_a_refused_webhook_call_is_shown_with_its_account(admin_client: Client, settings: Any) -> None:
+    gun = add_account(name="gun", url="anymail+mailgun://k3y@mg.example.org")
+    mark = add_account(name="mark", url="anymail+postmark://k3y@example.org")
+    note_refused_call(esp="mailgun", reason="Its signature does not fit.", now=utcnow())
+    assert "Its signature" in shown(admin_client, f"/admin/delivery/account/{gun.pk}/change/")
+    assert "Its signature" not in shown(admin_client, f"/admin/delivery/account/{mark.pk}/change/")
+    settings.EMAIL_URL, settings.GIVEN = "anymail+mailgun://k3y@mg.example.org", frozenset({"EMAIL_URL"})
+    assert "Its signature" in shown(admin_client)

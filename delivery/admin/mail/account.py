@@ -27,7 +27,9 @@ from delivery.accounts.accounts import (
 )
 from delivery.accounts.default_account import usual_sender
 from delivery.accounts.providers import PROVIDERS, Provider, provider_of
+from delivery.accounts.refused_calls import last_refused_call
 from delivery.admin.mail.account_forms import AccountForm, form_for, hints_of, initial_of, known_target
+from delivery.channels.email.esp.settings import EspSettings
 from delivery.channels.email.session import CannotLogIn
 from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.models import Account, Lane
@@ -58,6 +60,8 @@ def describe_account(account: Account) -> SafeString:
         ("Newsletters", listed(link_to(row) for row in newsletters) or none),
         ("Added", when(account.created_at)),
     ]
+    if refused := refused_call_words(known_target(account)):
+        rows.append(("Webhook", refused))
     if lane := Lane.objects.filter(kind=EMAIL, account=account.name).first():
         rows.append(("Limits and use", link_to(lane, "Its lane")))
         if lane.last_error:
@@ -71,6 +75,12 @@ def trial_words(account: Account) -> str:
         return "Not yet."
     said = account.trouble or "the test mail was taken."
     return f"{when(account.tried_at)}: {said}"
+
+
+def refused_call_words(target: object) -> str:
+    """The last call of that service that was refused, if there is one."""
+    refused = last_refused_call(target.esp) if isinstance(target, EspSettings) else None
+    return f"A call of {when(refused[0])} was refused. {refused[1]}" if refused else ""
 
 
 def try_logins(request: HttpRequest, keys: list[int]) -> str:

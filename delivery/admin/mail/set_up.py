@@ -16,7 +16,7 @@ from common.clock import utcnow
 from delivery.accounts.accounts import make_default, newsletters_of, server_of, stop_default, way_in_words
 from delivery.accounts.default_account import default_account, keeps_letters, usual_sender
 from delivery.accounts.providers import PROVIDERS
-from delivery.admin.mail.account import mail_set_up_url
+from delivery.admin.mail.account import mail_set_up_url, refused_call_words
 from delivery.channels.email.account_url import parse_email_url
 from delivery.channels.email.esp.services import SERVICES
 from delivery.doctor.checks import is_private
@@ -121,7 +121,9 @@ def where_letters_go() -> str:
         if settings.EMAIL_URL.startswith("mailbox:"):
             return f"Letters are kept in the mailbox here, and none is sent: EMAIL_URL says mailbox:. {wins}"
         try:
-            return f"Letters go out through {way_in_words(parse_email_url(settings.EMAIL_URL))}. {wins}"
+            target = parse_email_url(settings.EMAIL_URL)
+            refused = refused_call_words(target)
+            return f"Letters go out through {way_in_words(target)}. {wins} {refused}".rstrip()
         except ImproperlyConfigured as error:
             return f"{error} {wins}"
     account = default_account()

@@ -1,72 +1,59 @@
-"""What an event of a mail service means for its recipient."""
+"""Events of mail services beside their own table: unknown ones, and those that come again."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from anymail.signals import EventType, RejectReason
+from anymail.signals import EventType
 
 from delivery.bounces.esp_events import event_digest, parse_event
+from delivery.bounces.service_verdicts import VERDICTS
 from delivery.rules.bounce_policy import BounceKind
 
 
-def event(kind: str, reason: str | None = None, *, words: str = "", said: object = None, **more: Any) -> Any:
-    facts = {"event_type": kind, "reject_reason": reason, "esp_event": said, "recipient": "Ada@x.example"}
-    facts |= {"mta_response": words, "description": "", "event_id": None, "timestamp": 1}
+def event(kind: str, said: object = None, **more: Any) -> Any:
+    facts = {"event_type": kind, "reject_reason": None, "esp_event": said, "recipient": "Ada@x.example"}
+    facts |= {"mta_response": "", "description": "", "event_id": None, "timestamp": 1}
     return SimpleNamespace(**(facts | more))
 
 
 @pytest.mark.parametrize(
-    ("told", "kind"),
+    ("kind", "expected"),
     [
-        (event(EventType.COMPLAINED), BounceKind.COMPLAINT),
-        (event(EventType.DEFERRED), BounceKind.DELAYED),
-        # The service's own list of those it does not send to.
-        (event(EventType.REJECTED, RejectReason.INVALID), BounceKind.HARD),
-        (event(EventType.REJECTED, RejectReason.BOUNCED), BounceKind.HARD),
-        (event(EventType.REJECTED, RejectReason.SPAM), BounceKind.COMPLAINT),
-        (event(EventType.REJECTED, RejectReason.OTHER), BounceKind.POLICY),
-        # The mail server's words count most, …
-        (event(EventType.BOUNCED, RejectReason.INVALID, words="452 4.2.2 mailbox full"), BounceKind.SOFT),
-        (event(EventType.BOUNCED, words="550 5.1.1 no such user"), BounceKind.HARD),
-        # … then what the service makes of them.
-        (event(EventType.BOUNCED, RejectReason.BLOCKED), BounceKind.POLICY),
-        (event(EventType.BOUNCED, RejectReason.SPAM), BounceKind.POLICY),
-        (event(EventType.BOUNCED, RejectReason.INVALID), BounceKind.HARD),
-        (event(EventType.BOUNCED, RejectReason.TIMED_OUT), BounceKind.SOFT),
-        (event(EventType.FAILED), BounceKind.POLICY),
-        (event(EventType.BOUNCED, said={"hard_bounce": True}), BounceKind.HARD),
-        (event(EventType.BOUNCED, said={"hard_bounce": "false"}), BounceKind.SOFT),
-        (event(EventType.BOUNCED, said={"msys": {"event": {"bounce_class": 10}}}), BounceKind.HARD),
-        (event(EventType.BOUNCED, said={"msys": {"event": {"bounce_class": "22"}}}), BounceKind.SOFT),
-        (event(EventType.BOUNCED, said={"bounce": {"bounceType": "Permanent"}}), BounceKind.HARD),
-        (event(EventType.BOUNCED, said={"bounce": {"bounceType": "Transient"}}), BounceKind.SOFT),
-    ],
-    ids=lambda value: value.event_type if isinstance(value, SimpleNamespace) else value.value,
-)
-def test_what_is_known_of_the_address(told: Any, kind: BounceKind) -> None:
-    finding = parse_event(told).finding
-    assert finding is not None
-    assert (finding.kind, finding.addresses) == (kind, ("Ada@x.example",))
-
-
-@pytest.mark.parametrize(
-    ("told", "leaves"),
-    [
-        (event(EventType.UNSUBSCRIBED), True),
-        (event(EventType.REJECTED, RejectReason.UNSUBSCRIBED), True),
-        (event(EventType.DELIVERED), False),
-        (event(EventType.OPENED), False),
+        (EventType.COMPLAINED, BounceKind.COMPLAINT),
+        (EventType.DEFERRED, BounceKind.DELAYED),
+        (EventType.BOUNCED, BounceKind.POLICY),
+        (EventType.REJECTED, BounceKind.POLICY),
+        (EventType.FAILED, BounceKind.POLICY),
+        (EventType.UNKNOWN, None),
     ],
 )
-def test_who_left_by_the_service_leaves_and_the_rest_means_nothing(told: Any, leaves: bool) -> None:
-    said = parse_event(told)
-    assert (said.finding, said.leaves) == (None, leaves)
+def test_an_event_of_an_unknown_type_is_taken_as_anymail_has_it_and_never_as_a_dead_address(
+    kind: str, expected: BounceKind | None
+) -> None:
+    finding = parse_event(event(kind, {"event": "brand new"}), "Brevo").finding
+    assert (finding.kind if finding else None) == expected
+    assert parse_event(event(EventType.UNSUBSCRIBED, {"event": "brand new"}), "Brevo").leaves
+
+
+def test_an_unknown_type_is_logged_once_with_the_services_name(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(3):
+        parse_event(event(EventType.UNKNOWN, {"event": "never heard of"}), "Brevo")
+        parse_event(event(EventType.UNKNOWN, {"event": "click"}), "Brevo")
+    assert [record.getMessage() for record in caplog.records] == [
+        "Brevo sent an event of an unknown type: 'never heard of'"
+    ]
+
+
+@pytest.mark.parametrize("said", [None, "x", [], {}, {"event": {"a": 1}}, {"event": None, "reason": []}])
+@pytest.mark.parametrize("service", [*VERDICTS, "Nobody"])
+def test_any_shape_of_an_event_is_read(service: str, said: object) -> None:
+    assert parse_event(event(EventType.UNKNOWN, said), service).finding is None
 
 
 def test_an_event_that_comes_again_is_the_same_and_all_delays_of_a_letter_are_one() -> None:
     def digest(told: Any, delivery: int = 1) -> str:
-        return event_digest(told, "mailgun", delivery)
+        return event_digest(told, parse_event(told, "mailgun"), "mailgun", delivery)
 
     first = event(EventType.BOUNCED, event_id="a", timestamp=1)
     assert digest(first) == digest(event(EventType.BOUNCED, event_id="a", timestamp=2))

@@ -6,12 +6,15 @@ import hmac
 import json
 import runpy
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.test import Client
 from django.urls import path
 
+from delivery.accounts.refused_calls import last_refused_call
 from delivery.channels.email.esp.metadata import METADATA_NAME, delivery_of, metadata
 from delivery.channels.email.esp.services import SERVICES
 from delivery.models import Account, Bounce, Delivery
@@ -19,11 +22,11 @@ from delivery.views.esp_webhook import esp_tracking
 from feedletter_site import env
 from subscriptions.models import Subscription, Suppression
 from tests.delivery.bounces import events
+from tests.delivery.bounces.events import KEY, SECRET, tell
 from tests.factories import NOW, DeliveryFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 urlpatterns = [path("anymail/<slug:esp>/tracking/", esp_tracking)]
-SECRET, KEY = "feedletter:l0ng-passw0rd", "k3y"
 CORE = "ada@example.org"
 
 
@@ -31,6 +34,7 @@ CORE = "ada@example.org"
 def _settings(settings: Any) -> None:
     settings.ANYMAIL_WEBHOOK_SECRET = SECRET
     settings.EMAIL_URL = f"anymail+mailgun://{KEY}@mg.example.org"
+    cache.clear()
 
 
 def sent(core: str = CORE, **changes: Any) -> Delivery:
@@ -38,15 +42,6 @@ def sent(core: str = CORE, **changes: Any) -> Delivery:
     usual = {"state": "sent", "sent_at": NOW - timedelta(hours=1), "subscription__destination__core": core}
     row: Delivery = DeliveryFactory(**{**usual, **changes})
     return row
-
-
-def tell(esp: str, event: Any, *, secret: str = SECRET, **headers: str) -> Any:
-    if secret:
-        headers["Authorization"] = "Basic " + base64.b64encode(secret.encode()).decode()
-    body = json.dumps(event)
-    client = Client(headers=headers, raise_request_exception=False)
-    answer: Any = client.post(f"/anymail/{esp}/tracking/", body, content_type="application/json")
-    return answer
 
 
 def tell_mailersend(event: dict[str, Any]) -> int:
@@ -281,13 +276,94 @@ def test_an_address_alone_proves_nothing(settings: Any) -> None:
     ],
 )
 def test_amazon_tells_by_sns(kind: str, detail: dict[str, Any], expected: str) -> None:
-    pytest.importorskip("boto3")
     row = sent()
     whom = {f"{'bounced' if kind == 'Bounce' else 'complained'}Recipients": [{"emailAddress": CORE}]}
     event = events.ses(kind, metadata(row.pk), detail | whom)
     head = {"X-Amz-Sns-Message-Type": "Notification", "X-Amz-Sns-Message-Id": "n1"}
     assert tell("ses", event, **head).status_code == 200
     assert kinds() == [expected]
+
+
+SES_BOUNCE = {
+    "bounceType": "Permanent",
+    "bounceSubType": "General",
+    "bouncedRecipients": [{"emailAddress": CORE}],
+}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {
+            "X-Amz-Sns-Message-Type": "Notification",
+            "X-Amz-Sns-Message-Id": "n1",
+            "X-Amz-Sns-Rawdelivery": "true",
+        },
+        {},
+    ],
+)
+def test_amazons_raw_delivery_has_no_envelope(headers: dict[str, str]) -> None:
+    row = sent()
+    notice = json.loads(events.ses("Bounce", metadata(row.pk), SES_BOUNCE)["Message"])
+    for _ in range(2):
+        assert tell("ses", notice, **headers).status_code == 200
+    assert kinds() == ["hard"]
+
+
+def sns(type_: str, **fields: str) -> Any:
+    head = {"X-Amz-Sns-Message-Type": type_, "X-Amz-Sns-Message-Id": "n1"}
+    return tell("ses", {"Type": type_, "MessageId": "n1", **fields}, **head)
+
+
+def test_text_from_the_console_of_amazon_is_refused() -> None:
+    assert sns("Notification", Message="Hello from the console").status_code == 400
+    assert sns("Brandnew").status_code == 400
+    assert sns("UnsubscribeConfirmation").status_code == 200
+
+
+def test_a_subscription_of_amazon_is_confirmed_at_amazons_own_address_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked, status = [], [200]
+
+    class Client:
+        def get(self, url: str, **_: Any) -> Any:
+            asked.append(url)
+            return SimpleNamespace(status=status[0])
+
+    monkeypatch.setattr("delivery.views.ses_webhook.client", Client)
+    right = "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&Token=abc"
+    assert sns("SubscriptionConfirmation", SubscribeURL=right).status_code == 200
+    status[0] = 403
+    assert sns("SubscriptionConfirmation", SubscribeURL=right).status_code == 502
+    assert asked == [right, right]
+    for wrong in ("", "http://sns.eu-west-1.amazonaws.com/?x", "https://sns.x.amazonaws.com.evil.example/?x"):
+        assert sns("SubscriptionConfirmation", SubscribeURL=wrong).status_code == 502
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("esp", "body", "reason"),
+    [
+        ("mailgun", events.mailgun("delivered", {}, key="another"), "signature does not fit"),
+        ("ses", {"Type": "Notification"}, "not those of the service"),
+        ("postmark", {"FromFull": {}}, "incoming mail"),
+        ("brevo", [], "cannot be read"),
+        ("scaleway", {}, "not understood"),
+        ("nobody", {}, "no mail service"),
+    ],
+)
+def test_a_refused_call_with_the_right_secret_is_logged_and_remembered(
+    esp: str, body: Any, reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert tell(esp, body, secret="").status_code == 401
+    assert last_refused_call(esp) is None
+    assert tell(esp, body).status_code in (400, 404)
+    at, why = last_refused_call(esp) or (None, "")
+    assert at is not None
+    assert reason in why
+    assert f"a webhook call of a mail service was refused: {why}" in caplog.messages
+    assert SECRET not in caplog.text
 
 
 def test_nonsense_with_the_right_secret_is_no_answer_of_ours() -> None:

@@ -1,0 +1,293 @@
+"""Reads the events of mail services in the names that each service gives things. Pure."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from delivery.bounces.replies import is_away
+from delivery.bounces.service_verdicts import COMPLAINT, VERDICTS, Verdict
+from delivery.rules.bounce_policy import BounceKind, feedback_kind, kind_of
+from delivery.rules.meaning import Meaning
+from delivery.rules.server_words import meaning, precise
+
+# Longer values are no names.
+MAX_NAME = 60
+MAX_WORDS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event in the service's names: its type, the reasons from the most telling to the least.
+
+    `words` and `status` are the mail server's own. `feedback`: the type of a complaint (RFC 5965).
+    """
+
+    type: str
+    reasons: tuple[str, ...] = ()
+    words: str = ""
+    status: str = ""
+    feedback: str = ""
+
+
+def verdict_of(service: str, told: Told) -> Verdict | None:
+    """Return what the event says, with the kind that the mail server's words decide. None: it is unknown."""
+    table = VERDICTS.get(service, {})
+    keys = (*(f"{told.type}/{reason}" for reason in told.reasons if reason), told.type)
+    known = next((table[key] for key in keys if key in table), None)
+    if known is None:
+        return None
+    if known is COMPLAINT and told.feedback:
+        return Verdict(feedback_kind(told.feedback))
+    return Verdict(_by_words(told, known.kind)) if known.by_words and known.kind else known
+
+
+def _by_words(told: Told, otherwise: BounceKind) -> BounceKind:
+    if meaning(told.words, status=told.status) is not Meaning.UNCLEAR:
+        return kind_of(action="failed", status=told.status, diagnostic=told.words)
+    if otherwise is not BounceKind.AUTO_REPLY or not told.words:
+        return otherwise
+    # A program that answers for a person gives no code.
+    is_reply = is_away(told.words) and not precise("", told.words)
+    return BounceKind.AUTO_REPLY if is_reply else BounceKind.SOFT
+
+
+def read_event(service: str, event: Any) -> Told:
+    """Read an event (anymail's AnymailTrackingEvent) in the names that its service gives things."""
+    reader = _READERS.get(service)
+    return reader(event.esp_event, event) if reader and isinstance(event.esp_event, Mapping) else Told("")
+
+
+# --- one reader for each service
+
+
+def inner(value: object, *path: str) -> Any:
+    """The value at that path of a JSON object; None without one."""
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def text(value: object, *path: str) -> str:
+    """The text or number at that path of a JSON object, of bounded length; empty without one."""
+    value = inner(value, *path)
+    return str(value)[:MAX_WORDS].strip() if isinstance(value, str | int | float) else ""
+
+
+def name(value: object, *path: str) -> str:
+    """The same in lower case, for a name of something."""
+    return text(value, *path)[:MAX_NAME].lower()
+
+
+# Why an address is on a service's own list, in the words of several services.
+_LISTED = (
+    ("complained", re.compile(r"complain|spam ?report|reported|as spam|\bspam\b", re.IGNORECASE)),
+    ("unsubscribed", re.compile(r"unsubscri|opt(?:ed)?[ -]?out", re.IGNORECASE)),
+    ("soft", re.compile(r"\bsoft", re.IGNORECASE)),
+    ("bounced", re.compile(r"\bhard|bounce|invalid", re.IGNORECASE)),
+)
+
+
+_DIAGNOSTIC_TYPE = re.compile(r"\s*(?:smtp|x-[\w-]{1,40})\s*;\s*", re.IGNORECASE)
+
+
+def _server_words(diagnostic: str) -> str:
+    """`smtp; 550 …` (RFC 3464 §2.3.6) without its type."""
+    return _DIAGNOSTIC_TYPE.sub("", diagnostic, count=1) if _DIAGNOSTIC_TYPE.match(diagnostic) else diagnostic
+
+
+def _listed(words: str) -> str:
+    return next((reason for reason, pattern in _LISTED if pattern.search(words)), "")
+
+
+def ses_told(notice: Mapping[str, Any], recipient: Mapping[str, Any]) -> Told:
+    """Read Amazon SES's object about a letter, as far as it is about this one of its recipients."""
+    type_ = name(notice, "eventType") or name(notice, "notificationType")
+    about = inner(notice, type_)
+    kind, sub_type = name(about, "bounceType"), name(about, "bounceSubType")
+    reasons = (f"{kind}/{sub_type}", kind)
+    if type_ == "subscription" and _ses_unsubscribed(about):
+        reasons = ("unsubscribed",)
+    return Told(
+        type_,
+        reasons,
+        words=_server_words(text(recipient, "diagnosticCode")),
+        status=text(recipient, "status"),
+        feedback=name(about, "complaintFeedbackType"),
+    )
+
+
+def _ses_unsubscribed(about: object) -> bool:
+    new = inner(about, "newTopicPreferences")
+    topics = inner(new, "topicSubscriptionStatus")
+    topics = topics if isinstance(topics, list) else []
+    stays = any(name(topic, "subscriptionStatus") == "optin" for topic in topics)
+    return inner(new, "unsubscribeAll") is True or (bool(topics) and not stays)
+
+
+def _amazon_ses(raw: Mapping[str, Any], event: Any) -> Told:
+    recipients = inner(raw, "bounce", "bouncedRecipients")
+    about = recipients if isinstance(recipients, list) else []
+    address = str(event.recipient)
+    recipient = next((one for one in about if text(one, "emailAddress") == address), {})
+    return ses_told(raw, recipient)
+
+
+def _brevo(raw: Mapping[str, Any], event: Any) -> Told:
+    reason = text(raw, "reason")
+    return Told(name(raw, "event"), (_listed(reason),), words=reason)
+
+
+def _mailersend(raw: Mapping[str, Any], event: Any) -> Told:
+    morph = inner(raw, "data", "morph")
+    words = " ".join(dict.fromkeys((text(morph, "reason"), text(morph, "readable_reason")))).strip()
+    return Told(name(raw, "data", "type"), words=words)
+
+
+def _mailgun(raw: Mapping[str, Any], event: Any) -> Told:
+    data = inner(raw, "event-data")
+    if not isinstance(data, Mapping):  # a form of before 2018
+        code = name(raw, "code")
+        words = " ".join((text(raw, "error"), text(raw, "notification"), text(raw, "description"))).strip()
+        return Told(name(raw, "event"), (code,), words=_with_code(code, words))
+    status = inner(data, "delivery-status")
+    code = name(status, "code")
+    # "severity" says whether Mailgun goes on trying, and nothing about the address.
+    trying = "temporary" if name(data, "severity") == "temporary" else ""
+    words = text(status, "message") or text(status, "description")
+    return Told(
+        name(data, "event"),
+        (trying, code, name(data, "reason")),
+        words=_with_code(code, words),
+        status=text(status, "enhanced-code"),
+    )
+
+
+def _with_code(code: str, words: str) -> str:
+    is_smtp = re.fullmatch(r"[45][0-9]{2}", code) and not words.startswith(code)
+    return f"{code} {words}" if is_smtp else words
+
+
+def _mailjet(raw: Mapping[str, Any], event: Any) -> Told:
+    type_, error = name(raw, "event"), name(raw, "error")
+    is_hard = name(raw, "hard_bounce") in ("true", "1")
+    reasons = (f"hard/{error}" if is_hard else "", error, "hard" if is_hard else "")
+    return Told(type_, reasons, words=text(raw, "smtp_reply") or text(raw, "comment"))
+
+
+def _mailtrap(raw: Mapping[str, Any], event: Any) -> Told:
+    type_, reason = name(raw, "event"), text(raw, "reason")
+    reasons = (name(raw, "bounce_category"),) if type_ == "bounce" else (_listed(reason),)
+    return Told(type_, reasons, words=text(raw, "response") or reason)
+
+
+def _mandrill(raw: Mapping[str, Any], event: Any) -> Told:
+    message = inner(raw, "msg")
+    reasons = [name(message, "bounce_description")]
+    for reject in (inner(message, "reject"), inner(raw, "reject")):
+        reasons += [name(reject, "reason"), name(reject)]
+    reasons.append(name(message, "reject_reason"))
+    return Told(name(raw, "event") or name(raw, "type"), tuple(reasons), words=text(message, "diag"))
+
+
+# What Postal's older versions leave out.
+_POSTAL_STATES = {
+    "sent": "messagesent",
+    "softfail": "messagedelayed",
+    "hardfail": "messagedeliveryfailed",
+    "held": "messageheld",
+}
+_POSTAL_REPORT = re.compile(r"undeliver|delivery|returned|failure|unzustellbar", re.IGNORECASE)
+
+
+def _postal(raw: Mapping[str, Any], event: Any) -> Told:
+    payload = inner(raw, "payload")
+    type_ = _POSTAL_STATES.get(name(payload, "status")) or name(raw, "event")
+    details = text(payload, "details")
+    if inner(payload, "bounce"):
+        subject = text(payload, "bounce", "subject")
+        report = "report" if _POSTAL_REPORT.search(subject) else ""
+        return Told("messagebounced", ("away" if is_away(subject) else report,), words="")
+    is_listed = "suppression list" in details.lower()
+    return Told(
+        type_,
+        (_listed(details.lower().replace("hard fail", "bounce")) if is_listed else "",),
+        words=text(payload, "output") or details,
+    )
+
+
+def _postmark(raw: Mapping[str, Any], event: Any) -> Told:
+    type_ = name(raw, "RecordType")
+    if type_ == "subscriptionchange":
+        reason = name(raw, "SuppressionReason") if inner(raw, "SuppressSending") is not False else ""
+        return Told(type_, (f"{reason}/{name(raw, 'Origin')}", reason))
+    return Told(type_, (name(raw, "Type"),), words=_server_words(text(raw, "Details")))
+
+
+_RESEND_MESSAGES = (
+    ("inbox was full", "transient/mailboxfull"),
+    ("suppressed sending", "permanent/onaccountsuppressionlist"),
+    ("too large", "transient/messagetoolarge"),
+    ("hard bounce", "permanent"),
+    ("general bounce", "transient/general"),
+)
+
+
+def _resend(raw: Mapping[str, Any], event: Any) -> Told:
+    type_, data = name(raw, "type"), inner(raw, "data")
+    if type_ == "email.suppressed":
+        about = inner(data, "suppressed")
+        return Told(
+            type_, (_listed(f"{text(about, 'type')} {text(about, 'message')} {text(about, 'reason')}"),)
+        )
+    bounce = inner(data, "bounce")
+    diagnostics = inner(bounce, "diagnosticCode")
+    first = diagnostics[0] if isinstance(diagnostics, list) and diagnostics else diagnostics
+    kind, sub_type = name(bounce, "type"), name(bounce, "subType")
+    # Older events have neither.
+    message = text(bounce, "message")
+    by_message = next((known for words, known in _RESEND_MESSAGES if words in message), "")
+    return Told(
+        type_,
+        (f"{kind}/{sub_type}", by_message, kind) if sub_type else (by_message, kind),
+        words=_server_words(text(first)),
+    )
+
+
+def _sendgrid(raw: Mapping[str, Any], event: Any) -> Told:
+    reason = text(raw, "reason")
+    no_mx = "no mx" if "unable to get mx info" in reason.lower() else ""
+    reasons = (no_mx, name(raw, "bounce_classification"), reason[:MAX_NAME].lower(), name(raw, "type"))
+    words = text(raw, "response") or reason
+    return Told(name(raw, "event"), reasons, words=words, status=text(raw, "status"))
+
+
+def _sparkpost(raw: Mapping[str, Any], event: Any) -> Told:
+    classes = inner(raw, "msys")
+    about = next(iter(classes.values()), {}) if isinstance(classes, Mapping) else {}
+    words = text(about, "raw_reason") or text(about, "reason")
+    reasons = (name(about, "bounce_class"),)
+    return Told(name(about, "type"), reasons, words=words, feedback=name(about, "fbtype"))
+
+
+def _unisender_go(raw: Mapping[str, Any], event: Any) -> Told:
+    info = inner(raw, "delivery_info")
+    reasons = (name(info, "delivery_status"),)
+    return Told(name(raw, "status"), reasons, words=text(info, "destination_response"))
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any], Any], Told]] = {
+    "Amazon SES": _amazon_ses,
+    "Brevo": _brevo,
+    "MailerSend": _mailersend,
+    "Mailgun": _mailgun,
+    "Mailjet": _mailjet,
+    "Mailtrap": _mailtrap,
+    "Mandrill": _mandrill,
+    "Postal": _postal,
+    "Postmark": _postmark,
+    "Resend": _resend,
+    "SendGrid": _sendgrid,
+    "SparkPost": _sparkpost,
+    "Unisender Go": _unisender_go,
+}

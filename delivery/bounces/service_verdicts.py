@@ -1,0 +1,290 @@
+"""What the events of mail services mean: a table by service, event and reason. Data.
+
+Each service has events, reasons and suppression lists of its own, and anymail's common types lose what they
+say about the reader.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from delivery.rules.bounce_policy import BounceKind
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an event means: a kind of bounce, or that the reader leaves. Without both it means nothing.
+
+    `by_words`: where the mail server's own words say something clear, they decide.
+    """
+
+    kind: BounceKind | None = None
+    leaves: bool = False
+    by_words: bool = False
+
+
+NOTHING, LEAVES = Verdict(), Verdict(leaves=True)
+HARD, SOFT, POLICY = Verdict(BounceKind.HARD), Verdict(BounceKind.SOFT), Verdict(BounceKind.POLICY)
+COMPLAINT, DELAYED = Verdict(BounceKind.COMPLAINT), Verdict(BounceKind.DELAYED)
+OR_HARD = Verdict(BounceKind.HARD, by_words=True)
+OR_SOFT = Verdict(BounceKind.SOFT, by_words=True)
+OR_POLICY = Verdict(BounceKind.POLICY, by_words=True)
+OR_UNKNOWN = Verdict(BounceKind.UNKNOWN, by_words=True)
+# Without words it may be a holiday reply.
+OR_NOTHING = Verdict(BounceKind.AUTO_REPLY, by_words=True)
+
+# Amazon SES's reasons, which Resend hands on:
+# https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html#bounce-types
+_SES_BOUNCES = {
+    "": OR_SOFT,
+    "undetermined": OR_NOTHING,
+    "permanent": OR_HARD,
+    # These are on SES's own lists, or on the account's.
+    "permanent/suppressed": HARD,
+    "permanent/onaccountsuppressionlist": HARD,
+    "permanent/unsubscribedrecipient": LEAVES,
+    "transient": OR_SOFT,
+    "transient/general": OR_NOTHING,
+    "transient/mailboxfull": OR_SOFT,
+    # SES calls these transient, but they are about the letter.
+    "transient/messagetoolarge": POLICY,
+    "transient/contentrejected": POLICY,
+    "transient/attachmentrejected": POLICY,
+    # The time that the account allows a letter.
+    "transient/customtimeoutexceeded": POLICY,
+}
+
+
+def _events(verdict: Verdict, *names: str) -> dict[str, Verdict]:
+    return dict.fromkeys(names, verdict)
+
+
+# By the service's name in anymail, then "type/reason" or "type", in lower case.
+VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
+    "Amazon SES": {
+        **{f"bounce/{name}".rstrip("/"): verdict for name, verdict in _SES_BOUNCES.items()},
+        "complaint": COMPLAINT,
+        **_events(NOTHING, "send", "delivery", "open", "click", "subscription"),
+        "subscription/unsubscribed": LEAVES,
+        "deliverydelay": DELAYED,
+        **_events(POLICY, "reject", "rendering failure"),
+    },
+    # https://developers.brevo.com/docs/transactional-webhooks
+    "Brevo": {
+        "hard_bounce": OR_HARD,
+        "soft_bounce": OR_SOFT,
+        "invalid_email": HARD,
+        "deferred": DELAYED,
+        **_events(COMPLAINT, "spam", "complaint"),
+        **_events(LEAVES, "unsubscribe", "unsubscribed"),
+        # The contact is on the account's blocklist; only some events say why.
+        "blocked": POLICY,
+        "blocked/bounced": HARD,
+        "blocked/complained": COMPLAINT,
+        "blocked/unsubscribed": LEAVES,
+        "error": POLICY,
+        **_events(NOTHING, "request", "sent", "delivered", "click", "opened", "unique_opened", "proxy_open"),
+        **_events(NOTHING, "unique_proxy_open", "loaded_by_proxy", "first_opening", "list_addition"),
+    },
+    # https://developers.mailersend.com/api/v1/webhooks.html#available-events
+    "MailerSend": {
+        "hard_bounced": OR_HARD,
+        "soft_bounced": OR_SOFT,
+        "deferred": DELAYED,
+        "unsubscribed": LEAVES,
+        "spam_complaint": COMPLAINT,
+        **_events(NOTHING, "sent", "delivered", "opened", "opened_unique", "clicked", "clicked_unique"),
+        **_events(NOTHING, "survey_opened", "survey_submitted"),
+    },
+    # https://documentation.mailgun.com/docs/mailgun/user-manual/events/event-structure
+    "Mailgun": {
+        # A letter that failed for good is no proof of a dead address: only words and these codes are.
+        **_events(OR_SOFT, "failed", "bounced", "dropped"),
+        **_events(HARD, "failed/605", "failed/suppress-bounce", "dropped/605"),
+        **_events(LEAVES, "failed/606", "failed/suppress-unsubscribe", "dropped/606"),
+        **_events(COMPLAINT, "failed/607", "failed/suppress-complaint", "dropped/607"),
+        **_events(SOFT, "failed/602", "dropped/602"),
+        # It will be tried again.
+        "failed/temporary": DELAYED,
+        "rejected": POLICY,
+        "complained": COMPLAINT,
+        "unsubscribed": LEAVES,
+        **_events(NOTHING, "accepted", "delivered", "opened", "clicked", "stored"),
+    },
+    # https://dev.mailjet.com/email/guides/webhooks/
+    "Mailjet": {
+        "bounce": OR_SOFT,
+        "bounce/hard": OR_HARD,
+        "blocked": POLICY,
+        **{
+            f"{event}/{error}": verdict
+            for event in ("bounce", "blocked")
+            for error, verdict in {
+                **_events(OR_HARD, "user unknown", "mailbox inactive", "invalid domain", "typofix"),
+                **_events(OR_SOFT, "quota exceeded", "no mail host", "connection issue"),
+                **_events(OR_POLICY, "relay/access denied", "sender blocked", "content blocked"),
+                **_events(OR_POLICY, "policy issue", "system issue", "protocol issue"),
+                **_events(POLICY, "duplicate in campaign", "bad or empty template"),
+                **_events(POLICY, "error in template language"),
+                # On the account's own list, nobody knows why.
+                "blacklisted": POLICY,
+                "spam reporter": COMPLAINT,
+                # Mailjet's own list of addresses that bounced lately, for good or not.
+                "preblocked": SOFT,
+            }.items()
+        },
+        # Mailjet tries again.
+        "bounce/greylisted": DELAYED,
+        "bounce/hard/greylisted": OR_SOFT,
+        "spam": COMPLAINT,
+        "unsub": LEAVES,
+        **_events(NOTHING, "sent", "open", "click"),
+    },
+    # https://docs.mailtrap.io/email-api-smtp/advanced/webhooks
+    "Mailtrap": {
+        "bounce": OR_HARD,
+        **_events(OR_SOFT, "bounce/soft", "bounce/unavailable"),
+        **_events(OR_POLICY, "bounce/spam", "bounce/blocked", "bounce/policy"),
+        "soft bounce": DELAYED,
+        "spam": COMPLAINT,
+        "unsubscribe": LEAVES,
+        # Mailtrap did not send it: by its own list, or because of the account.
+        "reject": POLICY,
+        "reject/bounced": HARD,
+        "reject/complained": COMPLAINT,
+        "reject/unsubscribed": LEAVES,
+        "suspension": POLICY,
+        **_events(NOTHING, "delivery", "open", "click"),
+    },
+    # https://mailchimp.com/developer/transactional/docs/webhooks/
+    "Mandrill": {
+        "hard_bounce": OR_HARD,
+        **_events(HARD, "hard_bounce/bad_mailbox", "hard_bounce/invalid_domain"),
+        "hard_bounce/mailbox_full": OR_SOFT,
+        "soft_bounce": OR_SOFT,
+        "deferral": DELAYED,
+        "spam": COMPLAINT,
+        "unsub": LEAVES,
+        "reject": POLICY,
+        **_events(HARD, "reject/hard-bounce", "reject/invalid"),
+        "reject/soft-bounce": SOFT,
+        "reject/spam": COMPLAINT,
+        "reject/unsub": LEAVES,
+        **_events(NOTHING, "send", "delivered", "open", "click", "whitelist", "blacklist", "inbound"),
+    },
+    # https://docs.postalserver.io/developer/webhooks
+    "Postal": {
+        "messagedeliveryfailed": OR_SOFT,
+        "messagedelayed": DELAYED,
+        # It came back to the return path, as holiday replies do.
+        "messagebounced": OR_UNKNOWN,
+        "messagebounced/report": OR_SOFT,
+        "messagebounced/away": NOTHING,
+        # Held for a person, or because the address is on Postal's list.
+        "messageheld": POLICY,
+        "messageheld/bounced": HARD,
+        "messageheld/soft": SOFT,
+        **_events(NOTHING, "messagesent", "messagelinkclicked", "messageloaded", "domaindnserror"),
+        **_events(NOTHING, "sendlimitapproaching", "sendlimitexceeded"),
+    },
+    # https://postmarkapp.com/developer/api/bounce-api#bounce-types
+    "Postmark": {
+        "bounce": OR_UNKNOWN,
+        "bounce/hardbounce": OR_HARD,
+        "bounce/softbounce": OR_SOFT,
+        **_events(DELAYED, "bounce/transient", "bounce/dnserror"),
+        "bounce/unsubscribe": LEAVES,
+        **_events(NOTHING, "bounce/subscribe", "bounce/autoresponder", "bounce/addresschange"),
+        **_events(NOTHING, "bounce/openrelaytest", "bounce/inbounderror"),
+        # A filter refused the letter. A reader's own complaint is "SpamComplaint".
+        **_events(OR_POLICY, "bounce/spamnotification", "bounce/blocked"),
+        **_events(POLICY, "bounce/virusnotification", "bounce/challengeverification", "bounce/dmarcpolicy"),
+        **_events(POLICY, "bounce/manuallydeactivated", "bounce/unconfirmed", "bounce/smtpapierror"),
+        "bounce/templaterenderingfailed": POLICY,
+        "bounce/unknown": OR_UNKNOWN,
+        "bounce/bademailaddress": HARD,
+        **_events(COMPLAINT, "spamcomplaint", "bounce/spamcomplaint"),
+        # Postmark's own list. Without SuppressSending the address is free again.
+        "subscriptionchange": NOTHING,
+        "subscriptionchange/hardbounce": HARD,
+        "subscriptionchange/spamcomplaint": COMPLAINT,
+        "subscriptionchange/manualsuppression": LEAVES,
+        # Postmark's staff did it.
+        "subscriptionchange/manualsuppression/admin": POLICY,
+        "smtpapierror": POLICY,
+        **_events(NOTHING, "delivery", "open", "click"),
+    },
+    # https://resend.com/docs/webhooks/event-types
+    "Resend": {
+        **{f"email.bounced/{name}".rstrip("/"): verdict for name, verdict in _SES_BOUNCES.items()},
+        "email.complained": COMPLAINT,
+        "email.delivery_delayed": DELAYED,
+        "email.failed": POLICY,
+        "email.suppressed": HARD,
+        "email.suppressed/complained": COMPLAINT,
+        "email.suppressed/unsubscribed": LEAVES,
+        **_events(NOTHING, "email.sent", "email.scheduled", "email.delivered", "email.opened"),
+        **_events(NOTHING, "email.clicked", "email.received"),
+    },
+    # https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
+    "SendGrid": {
+        "bounce": OR_SOFT,
+        "bounce/invalid address": OR_HARD,
+        **_events(OR_SOFT, "bounce/technical", "bounce/technical failure", "bounce/mailbox unavailable"),
+        # It names PTR records, but it is the reader's domain that has no mail host.
+        **_events(SOFT, "bounce/no mx", "dropped/no mx"),
+        **_events(OR_POLICY, "bounce/blocked", "bounce/content", "bounce/reputation"),
+        **_events(OR_POLICY, "bounce/frequency or volume too high", "bounce/frequency/volume too high"),
+        "bounce/expired": SOFT,
+        "deferred": DELAYED,
+        # SendGrid's own lists, and what it does not send.
+        "dropped": POLICY,
+        **_events(HARD, "dropped/bounced address", "dropped/bounce", "dropped/invalid"),
+        "dropped/spam reporting address": COMPLAINT,
+        **_events(LEAVES, "dropped/unsubscribed address", "dropped/group unsubscribe"),
+        "dropped/expired": SOFT,
+        "spamreport": COMPLAINT,
+        **_events(LEAVES, "unsubscribe", "group_unsubscribe"),
+        **_events(NOTHING, "processed", "delivered", "open", "click", "group_resubscribe"),
+        "account_status_change": NOTHING,
+    },
+    # https://support.sparkpost.com/docs/deliverability/bounce-classification-codes
+    "SparkPost": {
+        **_events(POLICY, "policy_rejection", "generation_rejection", "generation_failure"),
+        **{
+            f"{event}{number}": verdict
+            for event in ("bounce", "out_of_band", "policy_rejection", "generation_rejection")
+            for number, verdict in {
+                **(_events(OR_SOFT, "") if event in ("bounce", "out_of_band") else {}),
+                **_events(OR_HARD, "/10", "/30"),
+                **_events(OR_SOFT, "/1", "/20", "/21", "/22", "/24", "/40", "/70"),
+                **_events(OR_POLICY, "/23", "/25", "/26", "/50", "/51", "/52", "/53", "/54"),
+                **_events(NOTHING, "/60", "/80"),
+                "/90": LEAVES,
+                "/100": POLICY,
+            }.items()
+        },
+        "spam_complaint": COMPLAINT,
+        **_events(LEAVES, "list_unsubscribe", "link_unsubscribe"),
+        "delay": DELAYED,
+        **_events(NOTHING, "injection", "delivery", "open", "click", "initial_open"),
+        **_events(NOTHING, "amp_open", "amp_click", "amp_initial_open"),
+    },
+    # https://godocs.unisender.ru/web-api-ref#callback-format
+    "Unisender Go": {
+        "hard_bounced": OR_SOFT,
+        **_events(OR_HARD, "hard_bounced/err_user_unknown", "hard_bounced/err_user_inactive"),
+        **_events(OR_HARD, "hard_bounced/err_mailbox_discarded", "hard_bounced/err_domain_inactive"),
+        # Unisender's own list of addresses that bounced for good.
+        "hard_bounced/err_unreachable": HARD,
+        **_events(OR_SOFT, "hard_bounced/err_mailbox_full", "hard_bounced/err_destination_misconfigured"),
+        **_events(SOFT, "hard_bounced/err_skip_letter", "hard_bounced/err_will_retry"),
+        **_events(OR_POLICY, "hard_bounced/err_spam_rejected", "hard_bounced/err_blacklisted"),
+        **_events(POLICY, "hard_bounced/err_too_large", "hard_bounced/err_spam_skipped"),
+        "hard_bounced/err_lost": POLICY,
+        "hard_bounced/err_unsubscribed": LEAVES,
+        "soft_bounced": DELAYED,
+        "spam": COMPLAINT,
+        "unsubscribed": LEAVES,
+        **_events(NOTHING, "sent", "delivered", "opened", "clicked", "subscribed"),
+    },
+}
