@@ -105,7 +105,7 @@ def ses_told(notice: Mapping[str, Any], recipient: Mapping[str, Any]) -> Told:
     type_ = name(notice, "eventType") or name(notice, "notificationType")
     about = inner(notice, type_)
     kind, sub_type = name(about, "bounceType"), name(about, "bounceSubType")
-    reasons = (f"{kind}/{sub_type}", kind)
+    reasons: tuple[str, ...] = (f"{kind}/{sub_type}", kind)
     if type_ == "subscription" and _ses_unsubscribed(about):
         reasons = ("unsubscribed",)
     return Told(
@@ -129,8 +129,8 @@ def _amazon_ses(raw: Mapping[str, Any], event: Any) -> Told:
     recipients = inner(raw, "bounce", "bouncedRecipients")
     about = recipients if isinstance(recipients, list) else []
     address = str(event.recipient)
-    recipient = next((one for one in about if text(one, "emailAddress") == address), {})
-    return ses_told(raw, recipient)
+    recipient = next((one for one in about if text(one, "emailAddress") == address), None)
+    return ses_told(raw, recipient or {})
 
 
 def _brevo(raw: Mapping[str, Any], event: Any) -> Told:
@@ -264,7 +264,7 @@ def _sendgrid(raw: Mapping[str, Any], event: Any) -> Told:
 
 def _sparkpost(raw: Mapping[str, Any], event: Any) -> Told:
     classes = inner(raw, "msys")
-    about = next(iter(classes.values()), {}) if isinstance(classes, Mapping) else {}
+    about = next(iter(classes.values()), None) if isinstance(classes, Mapping) else None
     words = text(about, "raw_reason") or text(about, "reason")
     reasons = (name(about, "bounce_class"),)
     return Told(name(about, "type"), reasons, words=words, feedback=name(about, "fbtype"))

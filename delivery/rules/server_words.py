@@ -21,7 +21,7 @@ def meaning(words: str, *, code: int = 0, status: str = "") -> Meaning:
     """
     words = words[:MOST_SERVER_WORDS]
     line = " ".join(words.lower().replace("’", "'").split())
-    bare = " ".join(_NAME.sub("", _LINK.sub("", _ADDRESS.sub("@", line))).split())
+    bare = " ".join(_NAME.sub("", _LINK.sub("", _ADDRESS.sub("@", line))).replace("_", " ").split())
     if sure := _first(SURE, bare):
         return sure
     if LISTS.search(words):

@@ -69,7 +69,9 @@ class _Refused(Exception):
         self.status, self.reason = status, reason
 
 
-def _answered(request: HttpRequest, service: Service, accounts: Sequence[EspSettings]) -> HttpResponseBase:
+def _answered(
+    request: HttpRequest, service: Service, accounts: Sequence[EspSettings | None]
+) -> HttpResponseBase:
     """The view's answer, with the account whose signature fits. Raises _Refused."""
     view_class = _view_class(service)
     signed_with = _SIGNED_WITH.get(service.backend, "")

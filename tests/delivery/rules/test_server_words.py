@@ -1,14 +1,19 @@
 """What servers mean by the words they use: each class in the ways of several servers."""
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from delivery.rules.bounce_policy import kind_of
 from delivery.rules.meaning import Concern, Meaning
 from delivery.rules.server_phrases import LIKELY, SURE, VAGUE
 from delivery.rules.server_words import MOST_SERVER_WORDS, meaning, precise
+
+# What follows from each for the reader, and the sentence.
+SENTENCES = (Path(__file__).parents[2] / "fixtures" / "server_sentences.txt").read_text()
 
 SAID = {
     Meaning.NO_ADDRESS: [
@@ -167,6 +172,30 @@ def test_what_servers_say_is_understood(said: Meaning, words: str) -> None:
     assert meaning(words, code=code_of(words)) is said
     if words not in ("535 no", "552 no"):  # a report gives no code besides the words
         assert meaning(words) is said
+
+
+@pytest.mark.parametrize("line", SENTENCES.splitlines())
+def test_a_sentence_of_a_server_tells_a_dead_address_from_a_full_mailbox_and_from_our_mail(line: str) -> None:
+    kind, _, words = line.partition(" | ")
+    assert kind_of(action="failed", status="", diagnostic=words) == kind
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("550 max message size exceeded", "policy"),
+        ("550 Listed by CSS", "policy"),
+        ("550 Your message requires confirmation", "policy"),
+        ("550 Mailbox size limit exceeded", "soft"),
+        ("550 The user has overdrawn his diskspace quota", "soft"),
+        ("550 user has too many messages on the server", "soft"),
+    ],
+)
+def test_words_about_the_letter_or_a_full_mailbox_go_before_a_code_of_the_address(
+    words: str, kind: str
+) -> None:
+    assert kind_of(action="failed", status="5.1.1", diagnostic=words) == kind
+    assert kind_of(action="failed", status="", diagnostic=words.replace("550", "550 5.1.1", 1)) == kind
 
 
 def test_each_meaning_is_about_somebody_and_has_its_samples() -> None:
