@@ -26,7 +26,7 @@ SURE = _table(
     {
         Meaning.SIZE: (
             rf"{_MAIL}(?: size| length| line)? (?:is |was |has )?(?:too (?:big|large|long)|exceed"
-            rf"|larger than)",
+            rf"|larger than(?!.{{0,60}}mail ?box))",
             # sendmail, Postfix (RFC 1870), Exchange, Gmail
             rf"exceed(?:s|ed|ing)? {_UP_TO_4}(?:message |mail )size",
             r"(?<!box )exceeds (?:the )?(?:maximum|fixed|maximal|max|allowed) size(?! allowed for mail)",
@@ -153,6 +153,7 @@ SURE = _table(
             r"client (?:host |address )?(?:\S{0,80} )?(?:rejected|blocked)",  # Postfix
             r"blocked - see|host network not allowed|recipient preferences",  # Proofpoint; Mimecast; Facebook
             r"messages from \S{0,80} ?(?:weren't sent|are blocked)|smtp server of your isp",  # Outlook
+            r"\b(?:sc|dy|ou|rl)-00\d\b",  # Outlook's codes
             r"open relay\b|no access from|not accepting connections",  # sendmail; iCloud
             r"bloqu[ée]e? pour",  # Orange
             # Of the account that sends.
@@ -266,7 +267,7 @@ LIKELY = _table(
             r"blocked\b(?! by)",
             rf"(?:disabled|inactive|suspended|closed|deactivated|deleted"
             rf"|archived) (?:\w{{1,20}} )?{_MAILBOX}",
-            r"no longer (?:accepts (?:e-?)?mail(?! from)|in use|works|valid|exists|employed|with (?:us"
+            r"expired (?:account|mail ?box)|no longer (?:accepts (?:e-?)?mail(?! from)|in use|works|valid|exists|employed|with (?:us"
             r"|the|this))",
             r"has left (?:the|our|this) (?:company|organi[sz]ation|school|firm)|extended inactivity",
             r"mail receiving disabled|accountdisabled|mailboxdisabled|is not accepting any mail",
