@@ -138,7 +138,7 @@ SURE = _table(
             # Gmail, Yahoo, Cisco
             r"(?:poor|bad|low|ip|sender|domain|its|your|e-?mail|network) reputation|reputation (?:score"
             r"|filter)",
-            r"user complaints|spamming|bad ip profile|dynamic(?:ally assigned)? ip|open proxy|\bgo away\b",
+            r"user complaints|spamming|bad ip profile|dynamic(?:ally assigned)? ip|open proxy",
             r"\bip-?adres|\badresses? ip\b|(?:direcci[oó]n|endere[cç]o|indirizzo) ip\b",
             r"sperrliste|liste noire|lista (?:negra|nera)|zwarte lijst",
             r"(?<!not )(?<!n't )\blisted (?:by|in|on|at|as)\b|\b(?:spamhaus|spamcop|barracuda|uceprotect"
@@ -267,7 +267,8 @@ LIKELY = _table(
             r"blocked\b(?! by)",
             rf"(?:disabled|inactive|suspended|closed|deactivated|deleted"
             rf"|archived) (?:\w{{1,20}} )?{_MAILBOX}",
-            r"expired (?:account|mail ?box)|no longer (?:accepts (?:e-?)?mail(?! from)|in use|works|valid|exists|employed|with (?:us"
+            r"expired (?:account|mail ?box)",
+            r"no longer (?:accepts (?:e-?)?mail(?! from)|in use|works|valid|exists|employed|with (?:us"
             r"|the|this))",
             r"has left (?:the|our|this) (?:company|organi[sz]ation|school|firm)|extended inactivity",
             r"mail receiving disabled|accountdisabled|mailboxdisabled|is not accepting any mail",

@@ -15,7 +15,7 @@ for that. This page lists them, and what Feedletter does. It is made from the pr
 | word | what follows |
 |---|---|
 | dead address | the address goes on the list *Do not write*, at once |
-| not now | counted; the address goes on that list after bounces on 3 different days, as [described](sending.md#what-comes-back) |
+| not now | counted; several of them have [the same effect](sending.md#what-comes-back) |
 | our mail | recorded only: it is about us or the letter |
 | complaint | the subscription ends, and the address goes on the list |
 | leaves | that one subscription ends |
@@ -23,12 +23,12 @@ for that. This page lists them, and what Feedletter does. It is made from the pr
 | unclear | recorded only |
 | nothing | ignored |
 
-A star (\\*) means that the mail server's own words decide where they say something clear. For example, a “hard
-bounce” with the words “mailbox full” is *not now*. A complaint that names its type counts only for `abuse`,
-`fraud` and `opt-out`; `not-spam`, a letter that a reader took out of the spam folder, is ignored.
+A star (\\*) means that the mail server's own words decide where they say something clear. For example, a
+“hard bounce” with the words “mailbox full” is *not now*. A complaint that names its type counts only for
+`abuse`, `fraud` and `opt-out`; `not-spam`, a letter that a reader took out of the spam folder, is ignored.
 
-The words after an event are the service's reasons or types of it. An event that is not listed has no effect on a
-reader, and the log names it once.
+The words after an event are the service's reasons or types of it. An event that is not listed never counts
+as a dead address, and the log names it once.
 """
 _WORDS = {
     BounceKind.HARD: "dead address",
