@@ -221,7 +221,10 @@ def _postmark(raw: Mapping[str, Any], event: Any) -> Told:
     if type_ == "subscriptionchange":
         reason = name(raw, "SuppressionReason") if inner(raw, "SuppressSending") is not False else ""
         return Told(type_, (f"{reason}/{name(raw, 'Origin')}", reason))
-    return Told(type_, (name(raw, "Type"),), words=_server_words(text(raw, "Details")))
+    # Its types say more than its records.
+    if type_ == "bounce":
+        type_ = f"bounce/{name(raw, 'Type')}"
+    return Told(type_, words=_server_words(text(raw, "Details")))
 
 
 _RESEND_MESSAGES = (

@@ -35,7 +35,7 @@ OR_NOTHING = Verdict(BounceKind.AUTO_REPLY, by_words=True)
 # Amazon SES's reasons, which Resend hands on:
 # https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html#bounce-types
 _SES_BOUNCES = {
-    "": OR_SOFT,
+    "": OR_UNKNOWN,
     "undetermined": OR_NOTHING,
     "permanent": OR_HARD,
     # These are on SES's own lists, or on the account's.
@@ -141,8 +141,8 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
     },
     # https://docs.mailtrap.io/email-api-smtp/advanced/webhooks
     "Mailtrap": {
-        "bounce": OR_HARD,
-        **_events(OR_SOFT, "bounce/soft", "bounce/unavailable"),
+        "bounce": OR_SOFT,
+        **_events(OR_HARD, "bounce/hard", "bounce/badmailbox", "bounce/bad mailbox"),
         **_events(OR_POLICY, "bounce/spam", "bounce/blocked", "bounce/policy"),
         "soft bounce": DELAYED,
         "spam": COMPLAINT,
@@ -158,7 +158,6 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
     # https://mailchimp.com/developer/transactional/docs/webhooks/
     "Mandrill": {
         "hard_bounce": OR_HARD,
-        **_events(HARD, "hard_bounce/bad_mailbox", "hard_bounce/invalid_domain"),
         "hard_bounce/mailbox_full": OR_SOFT,
         "soft_bounce": OR_SOFT,
         "deferral": DELAYED,
@@ -188,7 +187,6 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
     },
     # https://postmarkapp.com/developer/api/bounce-api#bounce-types
     "Postmark": {
-        "bounce": OR_UNKNOWN,
         "bounce/hardbounce": OR_HARD,
         "bounce/softbounce": OR_SOFT,
         **_events(DELAYED, "bounce/transient", "bounce/dnserror"),

@@ -15,7 +15,9 @@ def _table(phrases: dict[Meaning, tuple[str, ...]]) -> Table:
     return tuple((meaning, re.compile("|".join(words))) for meaning, words in phrases.items())
 
 
-_MAILBOX = r"(?:user|mail ?box|recipient|account|address|addressee|alias|person|local[ -]?part|userid)"
+_MAILBOX = (
+    r"(?:user|mail ?box|recipient|account|address|addressee|alias|person|local[ -]?part|user ?name|userid)"
+)
 _BOX = r"(?:(?:user'?s? ?)?mail ?box|in-?box|mail ?(?:folder|drop|dir|file)|account)"
 # Up to so many words between two that belong together.
 _UP_TO_2, _UP_TO_4 = r"(?:\S{1,30} ){0,2}", r"(?:\S{1,30} ){0,4}"
@@ -32,7 +34,7 @@ SURE = _table(
             r"(?<!box )exceeds (?:the )?(?:maximum|fixed|maximal|max|allowed) size(?! allowed for mail)",
             r"(?<!box )size limit (?:is |was |has been )?(?:exceeded|reached)",  # 1&1
             rf"max(?:imum|imal)?\.? {_UP_TO_2}(?:message|mail) size",
-            r"(?:message|mail) (?:size limit|length limit|size (?:\w+ ){0,2}violat)",
+            r"(?:message|mail) ?(?:size limit|length limit|size (?:\w+ ){0,2}violat)",
             rf"taille {_UP_TO_2}(?:du |des )?(?:message|mail|courriel)s?|message {_UP_TO_2}volumineux",
             r"message trop (?:gros|grand|lourd)",
             r"nachricht(?:engröße)? (?:ist |war )?(?:zu (?:groß|gross|lang)|überschreitet)"
@@ -110,6 +112,7 @@ SURE = _table(
             r"(?:invalid|unknown|bad|illegal|no such|non-?existent) (?:sender|originator|from|return)\b",
             r"\babsender|exp[ée]diteur|[ée]metteur|remitente|remetente|mittente|\bafzender",
             r"bogus (?:mail ?from|sender|return)|senderfilterconfig|list of senders|dns check failed",
+            r"from address is not (?:in|on|allow)|sending domain has no",
             r"sender verify|callback setup|while verifying|unrout(?:e)?able sender",  # Exim
             r"domain of sender",  # sendmail
             r"not owned by user",  # Postfix: reject_sender_login_mismatch
@@ -129,6 +132,7 @@ SURE = _table(
             r"reverse[ -]?(?:dns|lookup|hostname)|\br(?:ev)?dns\b|\bptr\b|cannot find your hostname",
             r"ip name lookup|unverify?able sending|unresolvable relay|forward dns",  # sendmail
             r"anti-?spoof|spoofed|not passed validation|batv\b|unsigned dsn|backscatter",
+            r"(?:bad|invalid) (?:helo|ehlo)|impersonat|verify (?:the )?sender",
             r"valid sender domain|mismatches client ip|invalid ip for sending",  # Outlook, Yahoo
             # qmail; Postfix
             r"my name was rejected|(?:helo|ehlo)(?: command| hostname| name)? (?:rejected|refused)",
@@ -140,7 +144,7 @@ SURE = _table(
             r"|filter)",
             r"user complaints|spamming|bad ip profile|dynamic(?:ally assigned)? ip|open proxy",
             r"\bip-?adres|\badresses? ip\b|(?:direcci[oó]n|endere[cç]o|indirizzo) ip\b",
-            r"sperrliste|liste noire|lista (?:negra|nera)|zwarte lijst",
+            r"sperrliste|schwarzen? liste|liste noire|lista (?:negra|nera)|zwarte lijst",
             r"(?<!not )(?<!n't )\blisted (?:by|in|on|at|as)\b|\b(?:spamhaus|spamcop|barracuda|uceprotect"
             r"|sorbs)\b",
             r"(?:from|access from) (?:your |this )?(?:ip|network|host|server)\b.{0,60}(?:block|refus"
@@ -184,6 +188,7 @@ SURE = _table(
             r"(?!'?s? (?:domain|server|host|mail))|(?:due to|by) user rules",
             rf"(?:recipient|user|addressee) {_UP_TO_2}(?:has blocked|blocks|refuses?) (?:you|this|mail"
             rf"|messages|to)",
+            r"only registered users|does not want (?:e-?)?(?:mail|messages)|must be signed",
             rf"only accept\w{{0,3}} {_UP_TO_2}(?:mail|messages) from|members?-only|non-?member"
             rf"|closed mailing list",
         ),
@@ -229,12 +234,12 @@ LIKELY = _table(
             r"|nosuchuser",
             rf"(?:not an?|no longer an?|isn't an?|in)[ -]?active {_MAILBOX}",
             r"(?:@|\))[>'\"]?(?:\.\.\.|:)? (?:does not|doesn't|not) exist|unknown user\b",
-            r"tried to reach does not exist",  # Gmail
+            r"(?:tried|trying) to reach does not exist",  # Gmail
             r"no (?:mail ?box|account|user|one|recipient)(?: \w{1,20}){0,3}"
             r" (?:here|by that name|at this|found|available|for this|with that)",
-            r"couldn't find (?:an? |any )?(?:user|mail ?box|account|recipient)|can't accept user"
-            r"|missing home dir",
-            rf"no valid recipients|not a (?:valid|known|registered|local)(?: \w{{1,20}})? {_MAILBOX}",
+            r"(?:couldn't|could not|can't|cannot) find (?:\w{1,4} )?(?:user|mail ?box|account|recipient)",
+            r"can't accept user|missing home dir",
+            rf"no valid recipients?\b|not a (?:valid|known|registered|local)(?: \w{{1,20}})? {_MAILBOX}",
             r"(?:doesn't|does not) have an? (?:\S{1,80} )?account",  # Yahoo
             r"recip(?:ient)?not ?found",  # Exchange
             r"not listed in (?:public|domino)|not in (?:our|the) (?:directory|list)",  # Notes, Domino
@@ -245,13 +250,16 @@ LIKELY = _table(
             r"(?:destinataire|utilisateur|compte|bo[iî]te|adresse(?! ip)) (?:\S{1,30} ){0,3}"
             r"(?:invalide|inconnue?|inexistante?)|n'existe pas(?! ou)",
             r"no existe|desconocid[oa]|n[ãa]o existe|desconhecid[oa]|nessun utente|inesistente|inexistente",
-            r"sconosciuto|(?:utente|destinatario|indirizzo|casella) non (?:esiste|trovat|valid)",
+            r"sconosciuto|(?:utente|destinatario|indirizzo|casella|account) non (?:[èe] )?(?:stat[oa] )?"
+            r"(?:esist|trovat|valid|attiv)",
             r"(?:usuario|destinat[aá]rio|usu[aá]rio|direcci[oó]n|endere[cç]o|buz[oó]n) (?:\S{1,30} ){0,2}"
             r"(?:no (?:ha sido )?(?:encontrad|v[aá]lid)|n[aã]o encontrad|inv[aá]lid|incorrect)",
             r"(?:empfänger|benutzer|nutzer|adresse|postfach|mailbox|teilnehmer).{0,40}"
             r"(?:unbekannt|existiert nicht|nicht (?:gefunden|vorhanden|bekannt|gültig)|ungültig)",
             r"(?:unbekannter?|ungültiger?|kein) (?:empfänger|benutzer|nutzer|adresse|postfach)",
-            r"nie istnieje|bestaat niet|niet gevonden|ongeldig adres|nie ma takiego",
+            r"nie istnieje|bestaat niet|niet gevonden|ongeldig adres|nie ma takiego|nieznany",
+            r"n'existe plus|n'est plus|gibt es nicht",
+            r"n[ãa]o [ée] v[áa]lid|no (?:es|est[áa]) (?:v[áa]lid|activ)",
             rf"onbekende (?:gebruiker|ontvanger)|(?:gebruiker|ontvanger|adres) {_UP_TO_2}onbekend",
             r"не существует|нет таког|не найден|неизвестн\w{2,3} (?:пользовател|получател)",
             r"收件人(?:邮件地址)?.{0,80}不存在|用户不存在",
@@ -268,9 +276,10 @@ LIKELY = _table(
             rf"(?:disabled|inactive|suspended|closed|deactivated|deleted"
             rf"|archived) (?:\w{{1,20}} )?{_MAILBOX}",
             r"expired (?:account|mail ?box)",
+            r"no longer at this|konto (?:\S{1,30} ){0,2}(?:nieaktywne|zablokowane|usunięte)",
             r"no longer (?:accepts (?:e-?)?mail(?! from)|in use|works|valid|exists|employed|with (?:us"
             r"|the|this))",
-            r"has left (?:the|our|this) (?:company|organi[sz]ation|school|firm)|extended inactivity",
+            r"left (?:the|our|this) (?:company|organi[sz]ation|school|firm)|extended inactivity",
             r"mail receiving disabled|accountdisabled|mailboxdisabled|is not accepting any mail",
             r"(?:compte|bo[iî]te|adresse|destinataire) (?:\S{1,30} ){0,4}(?:d[ée]sactiv|bloqu[ée]"
             r"|ferm[ée]|archiv|supprim)",
@@ -288,7 +297,9 @@ LIKELY = _table(
             r"|policy)|mail content",
             r"(?:banned|unsafe|malicious|unacceptable|prohibited|forbidden) (?:content|attachment|file)",
             r"mime (?:header|error|structure)|improperly-?formatted|base64|attachments?\b|executable",
-            r"classifi|pattern detection",
+            r"classifi|pattern detection|conform to",
+            r"headers? (?:fail|syntax)|missing (?:message-?id|date|from|header)|lines? too long",
+            r"ind[ée]sirable|unerwünscht|no deseado|indesejad|indesiderat|ongewenst",
             r"header size|headers? (?:are|is) (?:not|invalid|missing)|messages with multiple addresses",
             r"illegal attachment|header error|duplicate header|addresses in from|rfc ?5322|8-bit data",
             r"message filtered|mail rejet[ée]",

@@ -182,6 +182,27 @@ def test_mailguns_events_are_signed_besides(said: dict[str, Any], kind: str) -> 
     assert kinds() == [kind]
 
 
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ({"event": "dropped", "code": "605", "description": "Not delivering to previously bounced"}, "hard"),
+        ({"event": "dropped", "code": "602", "description": "Too old"}, "soft"),
+        ({"event": "dropped", "code": "607", "description": "Not delivering to a user who"}, "complaint"),
+        ({"event": "bounced", "code": "550", "error": "5.1.1 No such user"}, "hard"),
+        ({"event": "bounced", "code": "550", "error": "5.7.1 Spam"}, "policy"),
+    ],
+)
+def test_mailguns_events_may_come_as_a_form(said: dict[str, str], kind: str) -> None:
+    row = sent()
+    signed = hmac.digest(KEY.encode(), b"1767225600t1", hashlib.sha256).hex()
+    form = {"token": "t1", "timestamp": "1767225600", "signature": signed, "recipient": CORE}
+    headers = {"Authorization": "Basic " + base64.b64encode(SECRET.encode()).decode()}
+    form["message-headers"] = json.dumps([["X-Mailgun-Variables", json.dumps(metadata(row.pk))]])
+    answer = Client(headers=headers).post("/anymail/mailgun/tracking/", form | said | metadata(row.pk))
+    assert answer.status_code == 200
+    assert kinds() == [kind]
+
+
 def test_the_key_that_signs_may_be_another_than_that_of_the_api(settings: Any) -> None:
     settings.EMAIL_URL += "?webhook_key=s1gn"
     assert tell("mailgun", events.mailgun("delivered", {}, key=KEY)).status_code == 400
