@@ -27,7 +27,8 @@ _MAIL = r"(?:message|e-?mail|mail|letter|attachment|header)s?"
 SURE = _table(
     {
         Meaning.SIZE: (
-            rf"{_MAIL}(?: size| length| line)? (?:is |was |has )?(?:too (?:big|large|long)|exceed"
+            rf"{_MAIL}(?: size| length| line)? (?:is |was |has )?(?:too (?:big|large|long)"
+            r"|exceed(?!\w* (?:\S{1,30} ){0,3}(?:spam|score|threshold|quota|per\b))"
             rf"|larger than(?!.{{0,60}}mail ?box))",
             # sendmail, Postfix (RFC 1870), Exchange, Gmail
             rf"exceed(?:s|ed|ing)? {_UP_TO_4}(?:message |mail )size",
@@ -52,7 +53,7 @@ SURE = _table(
             r"(?!s? in\b|s? on (?:\w+ )?(?:server|mail ?box))",
             r"\brate (?:limit|(?:\w+ ){0,3}exceed)|\brate-?limit|throttl|frequency limited|unusual rate",
             r"unexpected volume|\btss0\d",  # Yahoo
-            r"(?:daily|hourly|sending) (?:\w+ ){0,2}(?:limit|quota)|reached your daily",
+            r"(?:daily|hourly|sending) (?:\w+ )?(?:limit|quota)|reached your daily",
             r"connection limit|connections? (?:\w+ ){0,3}per|(?:e-?mails|messages"
             r"|recipients) per (?:hour|day|min)",
             r"too many errors from|(?:send\w{0,3}|connect\w{0,3}|messages) too (?:fast|quickly"
@@ -105,14 +106,13 @@ SURE = _table(
         Meaning.SENDER: (
             # Postfix, Cox, Spectrum
             r"sender(?:'s)?(?: e-?mail)?(?: address| domain)?(?: was| is)?"
-            r" (?:rejected|refused|denied|blocked|invalid|empty|not (?:allowed|pre-?approved|accepted"
-            r"|verified))",
+            r" (?:rejected|refused|denied|blocked|invalid|empty|not (?:allowed|verified))",
             r"(?:sender|originator|(?:from|return) address)(?:'s)?(?: \w{1,20}){0,3}"
             r" (?:unknown|not (?:found|exist|known|valid)|does not|doesn't|could not)",
             r"(?:invalid|unknown|bad|illegal|no such|non-?existent) (?:sender|originator|from|return)\b",
             r"\babsender|exp[ée]diteur|[ée]metteur|remitente|remetente|mittente|\bafzender",
-            r"bogus (?:mail ?from|sender|return)|senderfilterconfig|list of senders|dns check failed",
-            r"from address is not (?:in|on|allow)|sending domain has no",
+            r"bogus (?:mail ?from|sender|return)|dns check failed",
+            r"sending domain has no",
             r"sender verify|callback setup|while verifying|unrout(?:e)?able sender",  # Exim
             r"domain of sender",  # sendmail
             r"not owned by user",  # Postfix: reject_sender_login_mismatch
@@ -169,18 +169,18 @@ SURE = _table(
         Meaning.RELAY: (
             r"relay(?:ing)? (?:access )?(?:is )?(?:denied|refused|prohibited|not|forbidden)|\bto relay\b",
             r"(?:does not|do not|don't|no|not|cannot|unable to|insecure(?: mail)?) relay",
-            r"relaying (?:mail )?(?:to|for)\b|as a relay|not a gateway|(?:don't|do not) handle mail for",
             r"rcpthost",  # qmail
             r"e-?mail address is not verified",  # Amazon SES
         ),
         Meaning.LOGIN: (
             r"smtp auth|authentication (?:is )?required(?! ##)",  # not Exchange's, which is the recipient's
             r"(?:must|need to|please) (?:first )?(?:authenticate|log ?in)|requires authentication",
-            r"authenti(?:fi)?cation (?:credentials|failed|failure|invalid|requise)",
-            r"(?:starttls|tls|encryption) (?:is )?(?:required|needed)|must issue a starttls",
+            r"must issue a starttls",
         ),
         # Systems that ask every sender for an answer (challenge/response), and filters of a reader's own.
         Meaning.POLICY: (
+            r"sender (?:is )?not (?:pre-?approved|accepted)|senderfilterconfig|list of senders|receive limit",
+            r"from address is not (?:in|on|allow)",
             r"confirmation (?:is )?required|require\w{0,3} (?:\w+ ){0,2}confirmation|challenge[ /-]?response",
             r"blocked by (?:our|the|a|an) (?:\w+ )?filter",
             r"\bboxbe\b|spam ?arrest|\btmda\b|(?:confirm|prove) (?:that )?you(?:r|'re| are)\b",
@@ -316,6 +316,9 @@ VAGUE = _table(
             r"|protected by",
             rf"(?:{_MAIL}|connection|session|access) (?:\w{{1,20}} ){{0,3}}"
             r"(?:rejected|(?<!connection )refused|not accepted|declined)",
+            r"authenti(?:fi)?cation (?:credentials|failed|failure|invalid|requise)",
+            r"(?:starttls|tls|encryption) (?:is )?(?:required|needed)",
+            r"relaying (?:mail )?(?:to|for)\b|as a relay|not a gateway|(?:don't|do not) handle mail for",
             r"pol[ií]tica|politique|richtlinien?\b|unacceptable|members may post",
             rf"(?:mensaje|correo|mensagem|messaggio|nachricht|bericht|courriel|{_MAIL}) {_UP_TO_4}"
             r"(?:rechazad|recusad|rejeitad|rejet[ée]|refus[ée]e?\b|abgelehnt|abgewiesen|zurückgewiesen"
