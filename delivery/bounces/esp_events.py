@@ -51,34 +51,34 @@ class EspEvent:
 
 def parse_event(event: Any, service: str) -> EspEvent:
     """Return what an event (AnymailTrackingEvent) of that service says of its recipient, if anything."""
-    told = read_event(service, event)
-    verdict = verdict_of(service, told)
+    facts = read_event(service, event)
+    verdict = verdict_of(service, facts)
     if verdict is None:
-        unknown = (service, told.type)
+        unknown = (service, facts.type)
         if unknown not in _unknown_types and len(_unknown_types) < MOST_UNKNOWN_TYPES:
             _unknown_types.add(unknown)
-            log.warning("%s sent an event of an unknown type: %r", service, told.type)
+            log.warning("%s sent an event of an unknown type: %r", service, facts.type)
         verdict = _BY_ANYMAIL.get(event.event_type, NOTHING)
     if verdict.kind is None or verdict.kind in IGNORED:
         return EspEvent(leaves=verdict.leaves)
-    parts = (str(part) for part in (event.mta_response, event.description, told.words) if part)
+    parts = (str(part) for part in (event.mta_response, event.description, facts.words) if part)
     unique = dict.fromkeys(parts)
     words = [part for part in unique if not any(part != other and part in other for other in unique)]
     address = one_line(str(event.recipient or ""))[:MAX_ADDRESS]
-    status = precise(told.status, told.words)[:16]
+    status = precise(facts.status, facts.words)[:16]
     return EspEvent(
         BounceFinding(verdict.kind, (address,) if address else (), status, clean(" — ".join(words)))
     )
 
 
-def event_digest(event: Any, said: EspEvent, service: str, delivery_id: int) -> str:
+def event_digest(event: Any, meaning: EspEvent, service: str, delivery_id: int) -> str:
     """The same for the same event, however often it comes. All delays of a letter share one, and its row."""
-    facts: tuple[object, ...] = (event.event_type, event.event_id)
-    if said.finding is not None and said.finding.kind is BounceKind.DELAYED:
-        facts = (EventType.DEFERRED,)
+    identity: tuple[object, ...] = (event.event_type, event.event_id)
+    if meaning.finding is not None and meaning.finding.kind is BounceKind.DELAYED:
+        identity = (EventType.DEFERRED,)
     elif not event.event_id:
-        facts = (event.event_type, event.timestamp, event.mta_response, event.description)
-    text = "\0".join(map(str, (service, delivery_id, *facts)))
+        identity = (event.event_type, event.timestamp, event.mta_response, event.description)
+    text = "\0".join(map(str, (service, delivery_id, *identity)))
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 

@@ -17,7 +17,7 @@ MAX_WORDS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ServiceEvent:
     """An event in the service's names: its type, the reasons from the most telling to the least.
 
     `words` and `status` are the mail server's own. `feedback`: the type of a complaint (RFC 5965).
@@ -30,32 +30,36 @@ class Told:
     feedback: str = ""
 
 
-def verdict_of(service: str, told: Told) -> Verdict | None:
+def verdict_of(service: str, facts: ServiceEvent) -> Verdict | None:
     """Return what the event says, with the kind that the mail server's words decide. None: it is unknown."""
     table = VERDICTS.get(service, {})
-    keys = (*(f"{told.type}/{reason}" for reason in told.reasons if reason), told.type)
+    keys = (*(f"{facts.type}/{reason}" for reason in facts.reasons if reason), facts.type)
     known = next((table[key] for key in keys if key in table), None)
     if known is None:
         return None
-    if known is COMPLAINT and told.feedback:
-        return Verdict(feedback_kind(told.feedback))
-    return Verdict(_by_words(told, known.kind)) if known.by_words and known.kind else known
+    if known is COMPLAINT and facts.feedback:
+        return Verdict(feedback_kind(facts.feedback))
+    return Verdict(_by_words(facts, known.kind)) if known.by_words and known.kind else known
 
 
-def _by_words(told: Told, otherwise: BounceKind) -> BounceKind:
-    if meaning(told.words, status=told.status) is not Meaning.UNCLEAR:
-        return kind_of(action="failed", status=told.status, diagnostic=told.words)
-    if otherwise is not BounceKind.AUTO_REPLY or not told.words:
+def _by_words(facts: ServiceEvent, otherwise: BounceKind) -> BounceKind:
+    if meaning(facts.words, status=facts.status) is not Meaning.UNCLEAR:
+        return kind_of(action="failed", status=facts.status, diagnostic=facts.words)
+    if otherwise is not BounceKind.AUTO_REPLY or not facts.words:
         return otherwise
     # A program that answers for a person gives no code.
-    is_reply = is_away(told.words) and not precise("", told.words)
+    is_reply = is_away(facts.words) and not precise("", facts.words)
     return BounceKind.AUTO_REPLY if is_reply else BounceKind.SOFT
 
 
-def read_event(service: str, event: Any) -> Told:
+def read_event(service: str, event: Any) -> ServiceEvent:
     """Read an event (anymail's AnymailTrackingEvent) in the names that its service gives things."""
     reader = _READERS.get(service)
-    return reader(event.esp_event, event) if reader and isinstance(event.esp_event, Mapping) else Told("")
+    return (
+        reader(event.esp_event, event)
+        if reader and isinstance(event.esp_event, Mapping)
+        else ServiceEvent("")
+    )
 
 
 # --- one reader for each service
@@ -100,7 +104,7 @@ def _listed(words: str) -> str:
     return next((reason for reason, pattern in _LISTED if pattern.search(words)), "")
 
 
-def ses_told(notice: Mapping[str, Any], recipient: Mapping[str, Any]) -> Told:
+def ses_event(notice: Mapping[str, Any], recipient: Mapping[str, Any]) -> ServiceEvent:
     """Read Amazon SES's object about a letter, as far as it is about this one of its recipients."""
     type_ = name(notice, "eventType") or name(notice, "notificationType")
     about = inner(notice, type_)
@@ -108,7 +112,7 @@ def ses_told(notice: Mapping[str, Any], recipient: Mapping[str, Any]) -> Told:
     reasons: tuple[str, ...] = (f"{kind}/{sub_type}", kind)
     if type_ == "subscription" and _ses_unsubscribed(about):
         reasons = ("unsubscribed",)
-    return Told(
+    return ServiceEvent(
         type_,
         reasons,
         words=_server_words(text(recipient, "diagnosticCode")),
@@ -125,37 +129,37 @@ def _ses_unsubscribed(about: object) -> bool:
     return inner(new, "unsubscribeAll") is True or (bool(topics) and not stays)
 
 
-def _amazon_ses(raw: Mapping[str, Any], event: Any) -> Told:
+def _amazon_ses(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     recipients = inner(raw, "bounce", "bouncedRecipients")
     about = recipients if isinstance(recipients, list) else []
     address = str(event.recipient)
     recipient = next((one for one in about if text(one, "emailAddress") == address), None)
-    return ses_told(raw, recipient or {})
+    return ses_event(raw, recipient or {})
 
 
-def _brevo(raw: Mapping[str, Any], event: Any) -> Told:
+def _brevo(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     reason = text(raw, "reason")
-    return Told(name(raw, "event"), (_listed(reason),), words=reason)
+    return ServiceEvent(name(raw, "event"), (_listed(reason),), words=reason)
 
 
-def _mailersend(raw: Mapping[str, Any], event: Any) -> Told:
+def _mailersend(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     morph = inner(raw, "data", "morph")
     words = " ".join(dict.fromkeys((text(morph, "reason"), text(morph, "readable_reason")))).strip()
-    return Told(name(raw, "data", "type"), words=words)
+    return ServiceEvent(name(raw, "data", "type"), words=words)
 
 
-def _mailgun(raw: Mapping[str, Any], event: Any) -> Told:
+def _mailgun(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     data = inner(raw, "event-data")
     if not isinstance(data, Mapping):  # a form of before 2018
         code = name(raw, "code")
         words = " ".join((text(raw, "error"), text(raw, "notification"), text(raw, "description"))).strip()
-        return Told(name(raw, "event"), (code,), words=_with_code(code, words))
+        return ServiceEvent(name(raw, "event"), (code,), words=_with_code(code, words))
     status = inner(data, "delivery-status")
     code = name(status, "code")
     # "severity" says whether Mailgun goes on trying, and nothing about the address.
     trying = "temporary" if name(data, "severity") == "temporary" else ""
     words = text(status, "message") or text(status, "description")
-    return Told(
+    return ServiceEvent(
         name(data, "event"),
         (trying, code, name(data, "reason")),
         words=_with_code(code, words),
@@ -168,26 +172,26 @@ def _with_code(code: str, words: str) -> str:
     return f"{code} {words}" if is_smtp else words
 
 
-def _mailjet(raw: Mapping[str, Any], event: Any) -> Told:
+def _mailjet(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     type_, error = name(raw, "event"), name(raw, "error")
     is_hard = name(raw, "hard_bounce") in ("true", "1")
     reasons = (f"hard/{error}" if is_hard else "", error, "hard" if is_hard else "")
-    return Told(type_, reasons, words=text(raw, "smtp_reply") or text(raw, "comment"))
+    return ServiceEvent(type_, reasons, words=text(raw, "smtp_reply") or text(raw, "comment"))
 
 
-def _mailtrap(raw: Mapping[str, Any], event: Any) -> Told:
+def _mailtrap(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     type_, reason = name(raw, "event"), text(raw, "reason")
     reasons = (name(raw, "bounce_category"),) if type_ == "bounce" else (_listed(reason),)
-    return Told(type_, reasons, words=text(raw, "response") or reason)
+    return ServiceEvent(type_, reasons, words=text(raw, "response") or reason)
 
 
-def _mandrill(raw: Mapping[str, Any], event: Any) -> Told:
+def _mandrill(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     message = inner(raw, "msg")
     reasons = [name(message, "bounce_description")]
     for reject in (inner(message, "reject"), inner(raw, "reject")):
         reasons += [name(reject, "reason"), name(reject)]
     reasons.append(name(message, "reject_reason"))
-    return Told(name(raw, "event") or name(raw, "type"), tuple(reasons), words=text(message, "diag"))
+    return ServiceEvent(name(raw, "event") or name(raw, "type"), tuple(reasons), words=text(message, "diag"))
 
 
 # What Postal's older versions leave out.
@@ -200,31 +204,31 @@ _POSTAL_STATES = {
 _POSTAL_REPORT = re.compile(r"undeliver|delivery|returned|failure|unzustellbar", re.IGNORECASE)
 
 
-def _postal(raw: Mapping[str, Any], event: Any) -> Told:
+def _postal(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     payload = inner(raw, "payload")
     type_ = _POSTAL_STATES.get(name(payload, "status")) or name(raw, "event")
     details = text(payload, "details")
     if inner(payload, "bounce"):
         subject = text(payload, "bounce", "subject")
         report = "report" if _POSTAL_REPORT.search(subject) else ""
-        return Told("messagebounced", ("away" if is_away(subject) else report,), words="")
+        return ServiceEvent("messagebounced", ("away" if is_away(subject) else report,), words="")
     is_listed = "suppression list" in details.lower()
-    return Told(
+    return ServiceEvent(
         type_,
         (_listed(details.lower().replace("hard fail", "bounce")) if is_listed else "",),
         words=text(payload, "output") or details,
     )
 
 
-def _postmark(raw: Mapping[str, Any], event: Any) -> Told:
+def _postmark(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     type_ = name(raw, "RecordType")
     if type_ == "subscriptionchange":
         reason = name(raw, "SuppressionReason") if inner(raw, "SuppressSending") is not False else ""
-        return Told(type_, (f"{reason}/{name(raw, 'Origin')}", reason))
+        return ServiceEvent(type_, (f"{reason}/{name(raw, 'Origin')}", reason))
     # Its types say more than its records.
     if type_ == "bounce":
         type_ = f"bounce/{name(raw, 'Type')}"
-    return Told(type_, words=_server_words(text(raw, "Details")))
+    return ServiceEvent(type_, words=_server_words(text(raw, "Details")))
 
 
 _RESEND_MESSAGES = (
@@ -236,11 +240,11 @@ _RESEND_MESSAGES = (
 )
 
 
-def _resend(raw: Mapping[str, Any], event: Any) -> Told:
+def _resend(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     type_, data = name(raw, "type"), inner(raw, "data")
     if type_ == "email.suppressed":
         about = inner(data, "suppressed")
-        return Told(
+        return ServiceEvent(
             type_, (_listed(f"{text(about, 'type')} {text(about, 'message')} {text(about, 'reason')}"),)
         )
     bounce = inner(data, "bounce")
@@ -250,36 +254,36 @@ def _resend(raw: Mapping[str, Any], event: Any) -> Told:
     # Older events have neither.
     message = text(bounce, "message")
     by_message = next((known for words, known in _RESEND_MESSAGES if words in message), "")
-    return Told(
+    return ServiceEvent(
         type_,
         (f"{kind}/{sub_type}", by_message, kind) if sub_type else (by_message, kind),
         words=_server_words(text(first)),
     )
 
 
-def _sendgrid(raw: Mapping[str, Any], event: Any) -> Told:
+def _sendgrid(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     reason = text(raw, "reason")
     no_mx = "no mx" if "unable to get mx info" in reason.lower() else ""
     reasons = (no_mx, name(raw, "bounce_classification"), reason[:MAX_NAME].lower(), name(raw, "type"))
     words = text(raw, "response") or reason
-    return Told(name(raw, "event"), reasons, words=words, status=text(raw, "status"))
+    return ServiceEvent(name(raw, "event"), reasons, words=words, status=text(raw, "status"))
 
 
-def _sparkpost(raw: Mapping[str, Any], event: Any) -> Told:
+def _sparkpost(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     classes = inner(raw, "msys")
     about = next(iter(classes.values()), None) if isinstance(classes, Mapping) else None
     words = text(about, "raw_reason") or text(about, "reason")
     reasons = (name(about, "bounce_class"),)
-    return Told(name(about, "type"), reasons, words=words, feedback=name(about, "fbtype"))
+    return ServiceEvent(name(about, "type"), reasons, words=words, feedback=name(about, "fbtype"))
 
 
-def _unisender_go(raw: Mapping[str, Any], event: Any) -> Told:
+def _unisender_go(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     info = inner(raw, "delivery_info")
     reasons = (name(info, "delivery_status"),)
-    return Told(name(raw, "status"), reasons, words=text(info, "destination_response"))
+    return ServiceEvent(name(raw, "status"), reasons, words=text(info, "destination_response"))
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any], Any], Told]] = {
+_READERS: Mapping[str, Callable[[Mapping[str, Any], Any], ServiceEvent]] = {
     "Amazon SES": _amazon_ses,
     "Brevo": _brevo,
     "MailerSend": _mailersend,

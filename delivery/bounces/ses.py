@@ -11,7 +11,7 @@ from typing import Any
 
 from delivery.bounces.finding import MAX_ADDRESS, MAX_FINDINGS, BounceFinding, clean
 from delivery.bounces.mail_parts import addresses
-from delivery.bounces.service_events import inner, name, ses_told, text, verdict_of
+from delivery.bounces.service_events import inner, name, ses_event, text, verdict_of
 from delivery.rules.bounce_policy import BounceKind
 from delivery.rules.server_words import precise
 
@@ -43,13 +43,13 @@ def findings_of_sns(message: Message, said: str) -> tuple[BounceFinding, ...]:
 
 def _finding(notice: Mapping[str, Any], recipient: object) -> BounceFinding | None:
     about = recipient if isinstance(recipient, dict) else {}
-    told = ses_told(notice, about)
-    verdict = verdict_of(SES, told)
+    facts = ses_event(notice, about)
+    verdict = verdict_of(SES, facts)
     if verdict is None or verdict.kind is None:
         return None
     address = text(about, "emailAddress")[:MAX_ADDRESS]
-    words = told.words or f"{told.feedback or told.reasons[0].strip('/') or told.type}: {SES}"
-    return BounceFinding(verdict.kind, (address,), precise(told.status, told.words)[:16], clean(words))
+    words = facts.words or f"{facts.feedback or facts.reasons[0].strip('/') or facts.type}: {SES}"
+    return BounceFinding(verdict.kind, (address,), precise(facts.status, facts.words)[:16], clean(words))
 
 
 def _object(value: str) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.delivery.bounces import events
 
-Told = tuple[str, dict[str, Any]]
+Event = tuple[str, dict[str, Any]]
 ADA = "ada@example.org"
 UNKNOWN_USER = "550 5.1.1 <ada@example.org>: Recipient address rejected: User unknown"
 FULL = "552 5.2.2 Mailbox full"
@@ -28,11 +28,11 @@ def ses_bounce(type_: str, sub_type: str, words: str = "", **more: str) -> dict[
 
 
 def ses_complaint(feedback: str | None) -> dict[str, Any]:
-    told = {"complaintFeedbackType": feedback} if feedback else {}
-    return {"complainedRecipients": [{"emailAddress": ADA}], **told}
+    type_ = {"complaintFeedbackType": feedback} if feedback else {}
+    return {"complainedRecipients": [{"emailAddress": ADA}], **type_}
 
 
-SES: list[tuple[Told, str]] = [
+SES: list[tuple[Event, str]] = [
     (("Bounce", ses_bounce("Permanent", "General")), "hard"),
     (("Bounce", ses_bounce("Permanent", "General", f"smtp; {FULL}")), "soft"),
     (("Bounce", ses_bounce("Permanent", "General", f"smtp; {SPAM}")), "policy"),
@@ -72,7 +72,7 @@ SES: list[tuple[Told, str]] = [
     (("Brandnew", {}), "nothing"),
 ]
 
-BREVO: list[tuple[Told, str]] = [
+BREVO: list[tuple[Event, str]] = [
     (("hard_bounce", {"reason": "no mailbox"}), "hard"),
     (("hard_bounce", {"reason": FULL}), "soft"),
     (("hard_bounce", {"reason": SPAM}), "policy"),
@@ -93,7 +93,7 @@ BREVO: list[tuple[Told, str]] = [
     *(((name, {}), "nothing") for name in ("proxy_open", "unique_proxy_open", "list_addition")),
 ]
 
-MAILERSEND: list[tuple[Told, str]] = [
+MAILERSEND: list[tuple[Event, str]] = [
     (("hard_bounced", {"object": "recipient_bounce", "reason": "Unknown reason"}), "hard"),
     (("hard_bounced", {"object": "recipient_bounce", "reason": "Host or domain name not found"}), "hard"),
     (("hard_bounced", {"object": "recipient_bounce", "reason": SPAM}), "policy"),
@@ -105,12 +105,12 @@ MAILERSEND: list[tuple[Told, str]] = [
 ]
 
 
-def failed(code: int | None = None, message: str = "", **more: Any) -> Told:
+def failed(code: int | None = None, message: str = "", **more: Any) -> Event:
     status = {"message": message, **({"code": code} if code is not None else {})}
     return "failed", {"severity": "permanent", "reason": "generic", "delivery-status": status, **more}
 
 
-MAILGUN: list[tuple[Told, str]] = [
+MAILGUN: list[tuple[Event, str]] = [
     (failed(550, "5.1.1 The email account that you tried to reach does not exist"), "hard"),
     (failed(550, "No such user here"), "hard"),
     (failed(552, "5.2.2 Mailbox full"), "soft"),
@@ -133,7 +133,7 @@ MAILGUN: list[tuple[Told, str]] = [
     *(((name, {}), "nothing") for name in ("accepted", "delivered", "opened", "clicked", "stored")),
 ]
 
-MAILJET: list[tuple[Told, str]] = [
+MAILJET: list[tuple[Event, str]] = [
     (("bounce", {"hard_bounce": True, "error": "user unknown"}), "hard"),
     (("bounce", {"hard_bounce": True, "error": "", "comment": ""}), "hard"),
     (("bounce", {"hard_bounce": False, "error": "", "comment": ""}), "soft"),
@@ -159,7 +159,7 @@ MAILJET: list[tuple[Told, str]] = [
     *(((name, {}), "nothing") for name in ("sent", "open", "click")),
 ]
 
-MAILTRAP: list[tuple[Told, str]] = [
+MAILTRAP: list[tuple[Event, str]] = [
     (("bounce", {"response": f"bounced ({UNKNOWN_USER})", "bounce_category": "hard"}), "hard"),
     (("bounce", {"bounce_category": "hard"}), "hard"),
     (("bounce", {}), "soft"),
@@ -176,7 +176,7 @@ MAILTRAP: list[tuple[Told, str]] = [
     *(((name, {}), "nothing") for name in ("delivery", "open", "click")),
 ]
 
-MANDRILL: list[tuple[Told, str]] = [
+MANDRILL: list[tuple[Event, str]] = [
     (("hard_bounce", {"bounce_description": "bad_mailbox", "diag": "smtp;550 5.1.1 no"}), "hard"),
     (("hard_bounce", {"bounce_description": "bad_mailbox"}), "hard"),
     (("hard_bounce", {"bounce_description": "invalid_domain"}), "hard"),
@@ -198,7 +198,7 @@ MANDRILL: list[tuple[Told, str]] = [
     *(((name, {}), "nothing") for name in ("send", "delivered", "open", "click")),
 ]
 
-POSTAL: list[tuple[Told, str]] = [
+POSTAL: list[tuple[Event, str]] = [
     (("MessageDeliveryFailed", {"status": "HardFail", "output": UNKNOWN_USER}), "hard"),
     (("MessageDeliveryFailed", {"status": "HardFail", "output": SPAM}), "policy"),
     (
@@ -239,12 +239,12 @@ POSTAL: list[tuple[Told, str]] = [
 ]
 
 
-def changed(reason: str, origin: str = "Recipient", suppresses: bool = True) -> Told:
+def changed(reason: str, origin: str = "Recipient", suppresses: bool = True) -> Event:
     record = {"RecordType": "SubscriptionChange", "SuppressSending": suppresses, "Origin": origin}
     return "", {**record, "SuppressionReason": reason, "ChangedAt": events.WHEN, "Description": None}
 
 
-POSTMARK: list[tuple[Told, str]] = [
+POSTMARK: list[tuple[Event, str]] = [
     (("HardBounce", {"Details": f"smtp;{UNKNOWN_USER}", "Description": POSTMARK_WORDS}), "hard"),
     (("HardBounce", {"Details": "", "Description": POSTMARK_WORDS}), "hard"),
     (("HardBounce", {"Details": f"smtp;{SPAM}", "Description": POSTMARK_WORDS}), "policy"),
@@ -276,11 +276,11 @@ POSTMARK: list[tuple[Told, str]] = [
 ]
 
 
-def resend_bounce(type_: str, sub_type: str, message: str = "", **more: Any) -> Told:
+def resend_bounce(type_: str, sub_type: str, message: str = "", **more: Any) -> Event:
     return "email.bounced", {"bounce": {"type": type_, "subType": sub_type, "message": message, **more}}
 
 
-RESEND: list[tuple[Told, str]] = [
+RESEND: list[tuple[Event, str]] = [
     (resend_bounce("Permanent", "General", "a hard bounce message"), "hard"),
     (resend_bounce("Permanent", "NoEmail"), "hard"),
     (resend_bounce("Permanent", "Suppressed", "Resend has suppressed sending to this address"), "hard"),
@@ -303,7 +303,7 @@ RESEND: list[tuple[Told, str]] = [
     *(((f"email.{name}", {}), "nothing") for name in ("sent", "scheduled", "delivered", "opened", "clicked")),
 ]
 
-SENDGRID: list[tuple[Told, str]] = [
+SENDGRID: list[tuple[Event, str]] = [
     (("bounce", {"type": "bounce", "reason": UNKNOWN_USER, "status": "5.1.1"}), "hard"),
     (("bounce", {"type": "bounce", "reason": "", "bounce_classification": "Invalid Address"}), "hard"),
     (("bounce", {"type": "bounce", "reason": "552 mailbox is full", "status": "5.2.2"}), "soft"),
@@ -335,11 +335,11 @@ SENDGRID: list[tuple[Told, str]] = [
 ]
 
 
-def classed(number: int, words: str = "", type_: str = "bounce") -> Told:
+def classed(number: int, words: str = "", type_: str = "bounce") -> Event:
     return type_, {"bounce_class": str(number), "raw_reason": words}
 
 
-SPARKPOST: list[tuple[Told, str]] = [
+SPARKPOST: list[tuple[Event, str]] = [
     (classed(10), "hard"),
     (classed(10, UNKNOWN_USER, "out_of_band"), "hard"),
     (classed(30), "hard"),
@@ -362,11 +362,11 @@ SPARKPOST: list[tuple[Told, str]] = [
 ]
 
 
-def erred(status: str, words: str = "") -> Told:
+def erred(status: str, words: str = "") -> Event:
     return "hard_bounced", {"delivery_status": f"err_{status}", "destination_response": words}
 
 
-UNISENDER: list[tuple[Told, str]] = [
+UNISENDER: list[tuple[Event, str]] = [
     *(
         (erred(name), "hard")
         for name in ("user_unknown", "user_inactive", "mailbox_discarded", "unreachable")

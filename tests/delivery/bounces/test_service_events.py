@@ -17,7 +17,7 @@ from delivery.views.esp_webhook import esp_tracking
 from subscriptions.models import Subscription, Suppression
 from tests.delivery.bounces import events
 from tests.delivery.bounces import service_tables as tables
-from tests.delivery.bounces.service_tables import ADA, Told
+from tests.delivery.bounces.service_tables import ADA, Event
 from tests.factories import NOW, DeliveryFactory
 
 pytestmark = [
@@ -28,7 +28,7 @@ pytestmark = [
 urlpatterns = [path("anymail/<slug:esp>/tracking/", esp_tracking)]
 
 # By the name of each in EMAIL_URL: what builds an event, and its table.
-SERVICES: dict[str, tuple[Any, list[tuple[Told, str]]]] = {
+SERVICES: dict[str, tuple[Any, list[tuple[Event, str]]]] = {
     "ses": (events.ses, tables.SES),
     "brevo": (events.brevo, tables.BREVO),
     "mailersend": (None, tables.MAILERSEND),
@@ -50,9 +50,9 @@ URLS = {
     "unisender-go": f"anymail+unisender-go://{events.KEY}@example.org?api_url=https://go.example/",
 }
 CASES = [
-    pytest.param(esp, told, effect, id=f"{esp}-{number}-{told[0]}-{effect}")
+    pytest.param(esp, event, effect, id=f"{esp}-{number}-{event[0]}-{effect}")
     for esp, (_, table) in SERVICES.items()
-    for number, (told, effect) in enumerate(table)
+    for number, (event, effect) in enumerate(table)
 ]
 
 
@@ -68,8 +68,8 @@ def sent() -> Delivery:
     return row
 
 
-def built(esp: str, told: Told, row: Delivery) -> Any:
-    type_, more = told
+def built(esp: str, event: Event, row: Delivery) -> Any:
+    type_, more = event
     if esp == "ses":
         return events.ses(type_, metadata(row.pk), more)
     if esp == "mailersend":
@@ -93,8 +93,10 @@ def effect_of(row: Delivery) -> str:
     return kinds[0] if kinds else "leaves" if has_left else "nothing"
 
 
-@pytest.mark.parametrize(("esp", "told", "effect"), CASES)
-def test_each_event_has_the_effect_of_what_it_says(esp: str, told: Told, effect: str, settings: Any) -> None:
+@pytest.mark.parametrize(("esp", "event", "effect"), CASES)
+def test_each_event_has_the_effect_of_what_it_says(
+    esp: str, event: Event, effect: str, settings: Any
+) -> None:
     settings.ANYMAIL_WEBHOOK_SECRET = events.SECRET
     settings.EMAIL_URL = URLS.get(esp, "mailbox:")
     if esp == "postal":
@@ -102,13 +104,13 @@ def test_each_event_has_the_effect_of_what_it_says(esp: str, told: Told, effect:
         settings.EMAIL_URL = f"anymail+postal://k@example.org?api_url=https://p.example&webhook_key={key}"
     row = sent()
     for _ in range(2):
-        assert events.tell_signed(esp, built(esp, told, row)).status_code == 200
+        assert events.tell_signed(esp, built(esp, event, row)).status_code == 200
     assert effect_of(row) == effect
 
 
-@pytest.mark.parametrize(("told", "effect"), tables.SES)
-def test_amazon_ses_means_the_same_by_mail(told: Told, effect: str) -> None:
-    notice = json.loads(events.ses(told[0], {}, told[1])["Message"])
+@pytest.mark.parametrize(("event", "effect"), tables.SES)
+def test_amazon_ses_means_the_same_by_mail(event: Event, effect: str) -> None:
+    notice = json.loads(events.ses(event[0], {}, event[1])["Message"])
     raw = f"From: Amazon <no-reply@sns.amazonaws.com>\nSubject: x\n\n{json.dumps(notice)}\n\n--\nx\n"
     kinds = [finding.kind for finding in read_report(raw.encode()).findings]
     assert [kind.value for kind in kinds if kind not in IGNORED] == (
