@@ -28,7 +28,7 @@ SURE = _table(
     {
         Meaning.SIZE: (
             rf"{_MAIL}(?: size| length| line)? (?:is |was |has )?(?:too (?:big|large|long)"
-            r"|exceed(?!\w* (?:\S{1,30} ){0,3}(?:spam|score|threshold|quota|per\b))"
+            r"|exceed(?!\w* (?:\S{1,30} ){0,3}(?:spam|score|threshold|quota|per\b|hop))"
             rf"|larger than(?!.{{0,60}}mail ?box))",
             # sendmail, Postfix (RFC 1870), Exchange, Gmail
             rf"exceed(?:s|ed|ing)? {_UP_TO_4}(?:message |mail )size",
@@ -56,6 +56,7 @@ SURE = _table(
             r"(?:daily|hourly|sending) (?:\w+ )?(?:limit|quota)|reached your daily",
             r"connection limit|connections? (?:\w+ ){0,3}per|(?:e-?mails|messages"
             r"|recipients) per (?:hour|day|min)",
+            r"excessive volume|message threshold|thread limit|per connection reached|submission quota",
             r"too many errors from|(?:send\w{0,3}|connect\w{0,3}|messages) too (?:fast|quickly"
             r"|frequent)|slow(?:er)? down|again slower",
             r"trop de (?:connexions|messages|mails)|zu viele (?:verbindungen|nachrichten|e?-?mails)",
@@ -112,7 +113,7 @@ SURE = _table(
             r"(?:invalid|unknown|bad|illegal|no such|non-?existent) (?:sender|originator|from|return)\b",
             r"\babsender|exp[ée]diteur|[ée]metteur|remitente|remetente|mittente|\bafzender",
             r"bogus (?:mail ?from|sender|return)|dns check failed",
-            r"sending domain has no",
+            r"sending domain has no|unresolvable .{0,20}domain",
             r"sender verify|callback setup|while verifying|unrout(?:e)?able sender",  # Exim
             r"domain of sender",  # sendmail
             r"not owned by user",  # Postfix: reject_sender_login_mismatch
@@ -132,7 +133,7 @@ SURE = _table(
             r"reverse[ -]?(?:dns|lookup|hostname)|\br(?:ev)?dns\b|\bptr\b|cannot find your hostname",
             r"ip name lookup|unverify?able sending|unresolvable relay|forward dns",  # sendmail
             r"anti-?spoof|spoofed|not passed validation|batv\b|unsigned dsn|backscatter",
-            r"(?:bad|invalid) (?:helo|ehlo)|impersonat|verify (?:the )?sender",
+            r"(?:bad|invalid) (?:helo|ehlo)|impersonat|ehlo argument|verify (?:the )?sender",
             r"valid sender domain|mismatches client ip|invalid ip for sending",  # Outlook, Yahoo
             # qmail; Postfix
             r"my name was rejected|(?:helo|ehlo)(?: command| hostname| name)? (?:rejected|refused)",
@@ -142,7 +143,8 @@ SURE = _table(
             # Gmail, Yahoo, Cisco
             r"(?:poor|bad|low|ip|sender|domain|its|your|e-?mail|network) reputation|reputation (?:score"
             r"|filter)",
-            r"user complaints|spamming|bad ip profile|dynamic(?:ally assigned)? ip|open proxy",
+            r"user complaints|spamming|bad ip profile|permanently deferred",
+            r"dynamic(?:ally assigned)? ip|open proxy",
             r"\bip-?adres|\badresses? ip\b|(?:direcci[oó]n|endere[cç]o|indirizzo) ip\b",
             r"sperrliste|schwarzen? liste|liste noire|lista (?:negra|nera)|zwarte lijst",
             r"(?<!not )(?<!n't )\blisted (?:by|in|on|at|as)\b|\b(?:spamhaus|spamcop|barracuda|uceprotect"
@@ -179,7 +181,8 @@ SURE = _table(
         ),
         # Systems that ask every sender for an answer (challenge/response), and filters of a reader's own.
         Meaning.POLICY: (
-            r"sender (?:is )?not (?:pre-?approved|accepted)|senderfilterconfig|list of senders|receive limit",
+            r"sender (?:is )?not (?:pre-?approved|accepted)|senderfilterconfig|list of senders",
+            r"receive limit|exceeded their limit for|unavailable or access deni",
             r"from address is not (?:in|on|allow)",
             r"confirmation (?:is )?required|require\w{0,3} (?:\w+ ){0,2}confirmation|challenge[ /-]?response",
             r"blocked by (?:our|the|a|an) (?:\w+ )?filter",
@@ -216,7 +219,8 @@ LIKELY = _table(
             r"|dominio (?:\w+ )?(?:inesistente|no )",
             r"unrout(?:e)?able (?:address|mail domain|recipient)",  # Exim
             r"(?:find|found) (?:a |any )?(?:mail exchanger|mx\b)|\bno mx\b",
-            r"(?:does not|doesn't|never) (?:accept|receive)s? (?:e-?)?mail(?! (?:from|sent|with|by|that))",
+            r"(?:does not|doesn't|never) (?:accept|receive)s? (?:e-?)?mail"
+            r"(?! (?:from|sent|with|by|that|over|via|on|unless))",
             r"null ?mx",  # RFC 7505
             r"indicated no smtp service|domain is not reachable|nxdomain",  # Exim; Outlook; Google
         ),
@@ -242,7 +246,8 @@ LIKELY = _table(
             rf"no valid recipients?\b|not a (?:valid|known|registered|local)(?: \w{{1,20}})? {_MAILBOX}",
             r"(?:doesn't|does not) have an? (?:\S{1,80} )?account",  # Yahoo
             r"recip(?:ient)?not ?found",  # Exchange
-            r"not listed in (?:public|domino)|not in (?:our|the) (?:directory|list)",  # Notes, Domino
+            # Notes, Domino
+            r"reserved by rfc 2606|not listed in (?:public|domino)|not in (?:our|the) (?:directory|list)",
             r"bad(?:rcpt|recipient)to|validrcptto|not our (?:user|customer)|no longer on server",  # qmail
             r"(?:user|mail ?box|recipient|person) has moved",  # Courier
             r"address(?:es)? rejected\b(?! ?:)",
@@ -297,7 +302,7 @@ LIKELY = _table(
             r"|policy)|mail content",
             r"(?:banned|unsafe|malicious|unacceptable|prohibited|forbidden) (?:content|attachment|file)",
             r"mime (?:header|error|structure)|improperly-?formatted|base64|attachments?\b|executable",
-            r"classifi|pattern detection|conform to",
+            r"classifi|pattern detection|conform to|bounce attack",
             r"headers? (?:fail|syntax)|missing (?:message-?id|date|from|header)|lines? too long",
             r"ind[ée]sirable|unerwünscht|no deseado|indesejad|indesiderat|ongewenst",
             r"header size|headers? (?:are|is) (?:not|invalid|missing)|messages with multiple addresses",
@@ -316,6 +321,7 @@ VAGUE = _table(
             r"|protected by",
             rf"(?:{_MAIL}|connection|session|access) (?:\w{{1,20}} ){{0,3}}"
             r"(?:rejected|(?<!connection )refused|not accepted|declined)",
+            r"requires (?:encryption|tls|high)|failed to authenticate|incorrect authentication",
             r"authenti(?:fi)?cation (?:credentials|failed|failure|invalid|requise)",
             r"(?:starttls|tls|encryption) (?:is )?(?:required|needed)",
             r"relaying (?:mail )?(?:to|for)\b|as a relay|not a gateway|(?:don't|do not) handle mail for",
