@@ -182,7 +182,7 @@ SURE = _table(
         # Systems that ask every sender for an answer (challenge/response), and filters of a reader's own.
         Meaning.POLICY: (
             r"sender (?:is )?not (?:pre-?approved|accepted)|senderfilterconfig|list of senders",
-            r"receive limit|exceeded their limit for|unavailable or access deni",
+            r"receive limit|exceeded their limit for",
             r"from address is not (?:in|on|allow)",
             r"confirmation (?:is )?required|require\w{0,3} (?:\w+ ){0,2}confirmation|challenge[ /-]?response",
             r"blocked by (?:our|the|a|an) (?:\w+ )?filter",
