@@ -12,6 +12,7 @@ from html import unescape
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 from common.html.clean import plain
+from common.html.titles import plain_title
 from common.text import shortened, words
 from feeds.parsing.format import Form, form_of, wide_text
 from feeds.parsing.media import absolute
@@ -200,7 +201,7 @@ def read_page(html: str, url: str) -> WebPage:
             href = tag.get("href")
             text = html[tag.end : tag.end + ANCHOR_TEXT].partition("</a")[0]
             said = any(name in text.lower() for name in ("rss", "atom", "feed"))
-            label = _title(text) if said else ""
+            label = shortened(plain(text), MAX_LINK_TITLE) if said else ""
             typed = tag.get("type").partition(";")[0].strip().lower() in FEED_MEDIA_TYPES
             if typed or looks_like_feed(href) or (label and len(label) <= 40 and _FEED_WORDS.search(label)):
                 anchors.append(Link(href, label or _title(tag.get("title"))))
@@ -246,7 +247,7 @@ def _resolved(links: Iterable[Link], base: str, url: str) -> Iterator[Link]:
 
 
 def _title(text: str) -> str:
-    return shortened(plain(text), MAX_LINK_TITLE)
+    return shortened(plain_title(text), MAX_LINK_TITLE)
 
 
 def well_known(url: str) -> tuple[str, ...]:

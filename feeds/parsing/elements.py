@@ -3,7 +3,6 @@
 Its handlers are methods named after the elements: `_start_` or `_end_`, the namespace's prefix, the name.
 """
 
-import re
 from typing import Any
 from xml.sax.xmlreader import AttributesNSImpl
 
@@ -12,15 +11,14 @@ import feedparser.util
 
 from feeds.parsing import expense
 from feeds.parsing.hints import NAMESPACE
+from feeds.parsing.people import mailboxes
 
 MAX_HINTS = 10
 MAX_SKIPPED = 200
-MAX_PERSON = 1_000
 MAX_CATEGORIES = 200
 MAX_ELEMENT_ATTRIBUTES = 100
 MAX_BASE = 2_000
 RELATIONS = "http://www.iana.org/assignments/relation/"
-_ADDRESS = re.compile(r"[^\s@<>(),;:\"]{1,100}@[^\s@<>(),;:\"]{1,250}")
 _IFFY = {f"{scheme}://{NAMESPACE}{slash}": "iffy" for scheme in ("http", "https") for slash in ("", "/")}
 
 
@@ -114,14 +112,16 @@ class _Names:
         super()._start_guid({**attrs, "ispermalink": said})  # type: ignore[misc]
 
     def _sync_author_detail(self: Any, key: str = "author") -> None:
-        """RSS has an address and a name in one text. To feedparser addresses end after four letters."""
+        """RSS has addresses and names in one text. To feedparser addresses end after four letters."""
         context = self._get_context()
         text, people = context.get(key), context.get(f"{key}s") or [feedparser.util.FeedParserDict()]
         if people[-1]:
             super()._sync_author_detail(key)  # type: ignore[misc]
         elif isinstance(text, str) and text:
-            name, address = parted(text)
-            people[-1].update({"name": name} if name else {}, **({"email": address} if address else {}))
+            for name, address in mailboxes(text):
+                if people[-1]:
+                    people.append(feedparser.util.FeedParserDict())
+                people[-1].update({"name": name} if name else {}, **({"email": address} if address else {}))
             context.setdefault(f"{key}_detail", people[-1])
 
 
@@ -169,23 +169,6 @@ class _Bounds:
         if attrs and (len(self.baseuri) > MAX_BASE or any(len(value) > MAX_BASE for _, value in attrs)):
             attrs = [(name, value) for name, value in attrs if name.lower() not in ("xml:base", "base")]
         super().unknown_starttag(tag, attrs)  # type: ignore[misc]
-
-
-def parted(text: str) -> tuple[str, str]:
-    """The name and the mail address of `ada@e.org (Ada)` or `Ada <ada@e.org>`."""
-    found = _ADDRESS.search(text[:MAX_PERSON])
-    if found is None:
-        return text[:MAX_PERSON].strip(), ""
-    rest = (
-        text[:MAX_PERSON]
-        .replace(found.group(), "", 1)
-        .replace("mailto:", "")
-        .replace("<>", "")
-        .replace("()", "")
-        .strip()
-    )
-    name = rest[1:-1] if rest.startswith("(") and rest.endswith(")") else rest
-    return name.strip(' \t\r\n"'), found.group()
 
 
 def install() -> None:

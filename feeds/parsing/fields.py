@@ -2,20 +2,24 @@
 
 import html
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import feedparser.datetimes
 
-from common.html.clean import bounded, plain
+from common.html.clean import bounded
+from common.html.titles import plain_title
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.dates import MAX_DATE, is_guess, is_zone_unknown, moment_of, slack_of
 from feeds.parsing.entry import Entry, Person, Social
 from feeds.parsing.hints import Hint, announced
 from feeds.parsing.media import absolute, image_of, is_image, media_of
 from feeds.parsing.namesakes import SYNTHETIC, digest_of
+from feeds.parsing.people import MAX_LISTED as MAX_LISTED
+from feeds.parsing.people import MAX_LISTED_NAME as MAX_LISTED_NAME
+from feeds.parsing.people import author_names, listed
 from feeds.parsing.plain_html import paragraphs
 from feeds.parsing.posts import PostReader
 
@@ -23,8 +27,6 @@ MAX_ENTRY_TITLE = 1_000
 MAX_DESCRIPTION = 500
 MAX_CONTENT = 500_000
 MAX_GUID = 4_000
-MAX_LISTED_NAME = 200
-MAX_LISTED = 50
 
 Raw = dict[str, Any]
 
@@ -118,16 +120,12 @@ class XmlReader(PostReader[Raw]):
         near = absolute(next(declared, ""), self.url)
         media = media_of(raw, near or self.base)
         published, updated = moment(raw, "published"), moment(raw, "updated")
-        # RFC 4287 §3.1.1.1: a text title is literal; RSS does not say whether its titles are.
-        is_literal = self.atom and title_detail.get("type") == "text/plain"
-        title = _text(raw, "title")
-        title = one_line(title[: 10 * MAX_ENTRY_TITLE]) if is_literal else plain(title)
         tongue = _text(raw, "language") or dict.get((contents or [title_detail])[0], "language")
         return Entry(
             guid=guid,
-            title=shortened(title, MAX_ENTRY_TITLE),
+            title=line_of(raw, "title", MAX_ENTRY_TITLE, self.atom),
             link=_link(raw, self.base, self.atom),
-            authors=listed(names_of(raw)) or listed(names_of(_dict(raw, "source"))) or self.inherited,
+            authors=names_of(raw) or names_of(_dict(raw, "source")) or self.inherited,
             content=content,
             summary=summary or ("" if content else _described(raw)),
             # RSS 1.0 has one date, and an Atom entry must have `updated` only.
@@ -147,6 +145,18 @@ class XmlReader(PostReader[Raw]):
                 people=people_of(raw, self.base) or people_of(_dict(raw, "source"), self.base) or self.owners
             ),
         )
+
+
+def line_of(raw: Raw, key: str, limit: int, atom: bool) -> str:
+    """Return a title or a subtitle in one line.
+
+    RFC 4287 §3.1.1.1: Atom says whether it is text or HTML. RSS leaves that to be guessed.
+    """
+    text = _text(raw, key)
+    kind = dict.get(_dict(raw, f"{key}_detail"), "type") if atom else ""
+    if kind == "text/plain":
+        return shortened(one_line(text[: 10 * MAX_ENTRY_TITLE]), limit)
+    return shortened(plain_title(text, is_html=bool(kind)), limit)
 
 
 def hint_of(raw: Raw) -> tuple[str, str]:
@@ -209,29 +219,16 @@ def _described(raw: Raw) -> str:
     return ""
 
 
-def names_of(raw: Raw) -> list[str]:
-    """The authors of an entry, its source (RFC 4287 §4.2.1) or a feed: names, else addresses."""
-    people = [dict(one) for one in dict.get(raw, "authors") or () if isinstance(one, dict)]
-    return [str(one.get("name") or one.get("email") or "") for one in people]
+def names_of(raw: Raw) -> tuple[str, ...]:
+    """The names of the authors of an entry, its source (RFC 4287 §4.2.1) or a feed."""
+    return author_names(_text(person, "name") for person in _authors(raw))
 
 
 def people_of(raw: Raw, base: str) -> tuple[Person, ...]:
     """The authors that have a name, each with the address that Atom gives (RFC 4287 §3.2.2)."""
-    people = [dict(one) for one in dict.get(raw, "authors") or () if isinstance(one, dict)][:MAX_LISTED]
-    return tuple(
-        Person(shortened(plain(name), MAX_LISTED_NAME), absolute(one.get("href"), base))
-        for one in people
-        if (name := _text(one, "name").strip())
-    )
+    people = ((", ".join(author_names([_text(one, "name")])), one) for one in _authors(raw))
+    return tuple(Person(name, absolute(one.get("href"), base)) for name, one in people if name)
 
 
-def listed(names: Iterable[object]) -> tuple[str, ...]:
-    """Plain, short, each once, at most fifty."""
-    found: dict[str, None] = {}
-    for name in names:
-        text = shortened(plain(str(name or "")), MAX_LISTED_NAME)
-        if text:
-            found[text] = None
-        if len(found) >= MAX_LISTED:
-            break
-    return tuple(found)
+def _authors(raw: Raw) -> list[Raw]:
+    return [dict(one) for one in dict.get(raw, "authors") or () if isinstance(one, dict)][:MAX_LISTED]

@@ -14,7 +14,8 @@ from bs4 import BeautifulSoup, Tag
 from bs4.element import AttributeValueList
 
 from common.html.balance import balance
-from common.html.clean import bounded, plain
+from common.html.clean import bounded
+from common.html.titles import plain_title
 from common.text import one_line, shortened, without_controls, words
 from feeds.parsing import channels, expense, format
 from feeds.parsing.dates import moment_of, slack_of
@@ -33,7 +34,6 @@ from feeds.parsing.fields import (
     MAX_ENTRY_TITLE,
     identity,
     language,
-    listed,
 )
 from feeds.parsing.format import PAGE_NOT_FEED
 from feeds.parsing.h_social import REFERRING, cards_of, photo_of, social_of
@@ -50,6 +50,7 @@ from feeds.parsing.h_values import (
     values_of,
 )
 from feeds.parsing.media import MAX_ALT, absolute, distinct
+from feeds.parsing.people import author_names, listed
 from feeds.parsing.plain_html import paragraphs
 from feeds.parsing.posts import PostReader, read_posts
 
@@ -157,7 +158,7 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
     if not name or len(name) > MAX_FEED_NAME:
         # So long a name is implied: it is all of the page's text.
         match = _TITLE.search(html)
-        name = shortened(plain(match.group(1) if match else ""), MAX_ENTRY_TITLE)
+        name = shortened(plain_title(match.group(1) if match else ""), MAX_ENTRY_TITLE)
     photos = (absolute(address_of(value), url) for value in values_of(feed, "photo")) if feed else iter(())
     return ParsedFeed(
         title=name,
@@ -302,10 +303,10 @@ class PageReader(PostReader[Microformat]):
 
 def _authors(item: Microformat, url: str, cards: Mapping[str, str]) -> tuple[str, ...]:
     """An author may be an address: then the name is on its h-card (indieweb.org/authorship, 5 to 7)."""
-    names = map(_author, values_of(item, "author"))
-    return listed(
-        cards.get(absolute(name, url), name) if name.startswith(("http://", "https://")) else name
-        for name in names
+    texts = map(_author, values_of(item, "author"))
+    return author_names(
+        cards.get(absolute(text, url), text) if text.startswith(("http://", "https://")) else text
+        for text in texts
     )
 
 

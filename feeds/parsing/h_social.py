@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from common.text import one_line, shortened
 from feeds.parsing.dates import moment_of
 from feeds.parsing.entry import Citation, Person, Social, Spot
-from feeds.parsing.fields import MAX_LISTED
 from feeds.parsing.h_values import (
     Microformat,
     address_of,
@@ -17,6 +16,7 @@ from feeds.parsing.h_values import (
     values_of,
 )
 from feeds.parsing.media import absolute
+from feeds.parsing.people import MAX_LISTED, author_names
 
 REFERRING = ("in-reply-to", "like-of", "repost-of", "bookmark-of", "quotation-of")
 MAX_RELATIONS = 20
@@ -67,13 +67,14 @@ def cards_of(item: Microformat, url: str, cards: Mapping[str, Person]) -> tuple[
 def _person(value: object, url: str, cards: Mapping[str, Person]) -> Person | None:
     if isinstance(value, dict):
         address = next((absolute(address_of(one), url) for one in values_of(value, "url")), "")
-        name = _words(text_of(value, "name") or plain_of(value))
+        name = ", ".join(author_names([text_of(value, "name") or plain_of(value)]))
         return Person(name, address, photo_of(value, url)) if name or address else None
     text = plain_of(value)
     if text.startswith(("http://", "https://")):
         address = absolute(text, url)
         return cards.get(address, Person("", address)) if address else None
-    return Person(_words(text)) if text.strip() else None
+    name = ", ".join(author_names([text]))
+    return Person(name) if name else None
 
 
 def photo_of(card: Microformat, url: str) -> str:

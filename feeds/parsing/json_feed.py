@@ -18,14 +18,12 @@ from feeds.parsing.fields import (
     MAX_CONTENT,
     MAX_DESCRIPTION,
     MAX_ENTRY_TITLE,
-    MAX_LISTED,
-    MAX_LISTED_NAME,
     identity,
     language,
-    listed,
 )
 from feeds.parsing.hints import Hint, announced, unknown_policy
 from feeds.parsing.media import MAX_ALT, absolute, distinct, length_of, type_of
+from feeds.parsing.people import MAX_LISTED, author_names, listed
 from feeds.parsing.plain_html import paragraphs
 from feeds.parsing.posts import PostReader, counted_posts, read_posts
 
@@ -80,7 +78,7 @@ def read_json_feed(body: bytes, *, content_type: str, url: str, limit: int) -> P
     site = absolute(_text(document, "home_page_url"), url)
     tongue = language(_text(document, "language"))
     owners = Social(people=_people(document, site or url))
-    shared = Entry("", authors=listed(_authors(document)), language=tongue, social=owners)
+    shared = Entry("", authors=author_names(_authors(document)), language=tongue, social=owners)
     posts = read_posts(items, JsonReader(site or url, shared), limit=limit)
     policies = (announced(_hints(item))[1] for item in items if "_iffy" in item)
     hubs = [hub for hub in _list(document, "hubs") if isinstance(hub, dict)]
@@ -171,7 +169,7 @@ class JsonReader(PostReader[Json]):
             guid=guid,
             title=shortened(one_line(_text(post, "title")[: 10 * MAX_ENTRY_TITLE]), MAX_ENTRY_TITLE),
             link=next(filter(None, links), own),
-            authors=listed(_authors(post)) or self.shared.authors,
+            authors=author_names(_authors(post)) or self.shared.authors,
             content=_html(post, "content_html") or paragraphs(_html(post, "content_text")),
             summary=paragraphs(_html(post, "summary")),
             published=published or updated,
@@ -199,7 +197,7 @@ def _said_authors(item: Json) -> list[Any]:
 def _people(item: Json, base: str) -> tuple[Person, ...]:
     people = (
         Person(
-            shortened(one_line(_text(author, "name")), MAX_LISTED_NAME),
+            ", ".join(author_names([_text(author, "name")])),
             absolute(_text(author, "url"), base),
             absolute(_text(author, "avatar"), base),
         )

@@ -7,8 +7,6 @@ from typing import Any
 
 import feedparser
 
-from common.html.clean import plain
-from common.text import shortened
 from feeds.parsing import channels, elements
 from feeds.parsing.entry import Channel, ParsedFeed, ParseError
 from feeds.parsing.fields import (
@@ -18,7 +16,7 @@ from feeds.parsing.fields import (
     XmlReader,
     hint_of,
     language,
-    listed,
+    line_of,
     names_of,
     people_of,
 )
@@ -56,14 +54,14 @@ def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pa
     site = absolute(feed.get("link"), url)
     atom = version.startswith("atom")
     # RFC 4287 §4.2.1: they are the authors of entries that have none. RSS says nothing of the kind.
-    inherited = listed(names_of(feed)) if atom else ()
+    inherited = names_of(feed) if atom else ()
     owners = people_of(feed, site or url) if atom else ()
     posts = read_posts(raw, XmlReader(site or url, url, atom, inherited, owners), limit=limit)
     policies = (hint_of(one)[1] for one in raw if "iffy_hints" in one)
     return ParsedFeed(
-        title=shortened(plain(str(feed.get("title") or "")), MAX_ENTRY_TITLE),
+        title=line_of(feed, "title", MAX_ENTRY_TITLE, atom),
         link=site,
-        description=shortened(plain(str(feed.get("subtitle") or "")), MAX_DESCRIPTION),
+        description=line_of(feed, "subtitle", MAX_DESCRIPTION, atom),
         language=language(feed.get("language")),
         guids=posts.guids,
         names=posts.names,

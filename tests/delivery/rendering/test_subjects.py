@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta
+from html import escape
 
 import pytest
 from hypothesis import given
@@ -175,3 +176,12 @@ def test_patterns_of_what_there_is_are_taken(pattern: str) -> None:
 def test_other_patterns_are_refused_with_what_there_is(pattern: str) -> None:
     with pytest.raises(subjects.BadPattern, match=r"\{title\}, \{first\}, \{count\}, \{date\}"):
         subjects.check_pattern(pattern)
+
+
+@given(st.text(alphabet="<>&;/ bistrong", max_size=60).map(lambda text: " ".join(f"x{text}".split())))
+def test_a_title_that_was_escaped_is_the_subject_as_it_was_typed(text: str) -> None:
+    written = escape(escape(text))
+    item = f"<item><guid>1</guid><title>{written}</title></item>"
+    body = f"<rss version='2.0'><channel><title>t</title>{item}</channel></rss>".encode()
+    (post,) = parse(body, content_type="", url="https://blog.example/feed").entries
+    assert subjects.subject_line(one(post)) == text

@@ -1,0 +1,68 @@
+"""Names of authors, without mail addresses: letters and pages never print those."""
+
+import html
+import re
+from collections.abc import Iterable
+
+from common.html.titles import plain_title
+from common.text import shortened
+
+MAX_PERSON = 1_000
+MAX_LISTED_NAME = 200
+MAX_LISTED = 50
+
+_END = r"\s<>(),;:\"\[\]"
+# A handle of the fediverse (@ada@social.example) is no address.
+_ADDRESS = re.compile(
+    rf"(?<![^{_END}])[^@{_END}]{{1,100}}@(?:localhost\b|(?:[\w-]{{1,63}}\.){{1,10}}[\w-]{{2,63}})"
+)
+_MAILTO = re.compile(r"\bmailto:|\?subject=[^\s<>()]*", re.IGNORECASE)
+# "ada@example.org (Ada Lee (she))"
+_COMMENT = re.compile(r"\s*\(((?:[^()]|\([^()]*\))*)\)")
+_AROUND = " \t\r\n.,;:&|/<>[]\"'-–—"
+_JOINER = re.compile(r"(?:and|und|et|y|e)\s+")
+
+
+def mailboxes(text: str) -> list[tuple[str, str]]:
+    """Return the (name, mail address) pairs of an author's text; either part may be "".
+
+    Reads `ada@example.org (Ada)`, `Ada <ada@example.org>`, `Ada (ada@example.org)`, and lists of these.
+    """
+    text = text[:MAX_PERSON]
+    if "@" not in text:
+        return [(text.strip(), "")]
+    text = _MAILTO.sub("", html.unescape(text))
+    addresses = _ADDRESS.findall(text)
+    if not addresses:
+        return [(text.strip(), "")]
+    first, *others = _ADDRESS.split(text)
+    if not _name(first):
+        return [(_name(after), address) for address, after in zip(addresses, others, strict=True)]
+    names = [_name(first), *(_JOINER.sub("", _name(part), count=1) for part in others)]
+    pairs = zip(names, [*addresses, ""], strict=True)
+    return [(name, address) for name, address in pairs if name or address]
+
+
+def _name(part: str) -> str:
+    """Return the name in the text before or after an address."""
+    part = part.strip(_AROUND)
+    if comment := _COMMENT.match(part):
+        return comment[1].strip(_AROUND)
+    return part.lstrip(")").rstrip("(").strip(_AROUND)
+
+
+def author_names(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the authors that these texts name, each once."""
+    return listed(name for text in texts for name, _ in mailboxes(text))
+
+
+def listed(texts: Iterable[object]) -> tuple[str, ...]:
+    """Plain, short, each once whatever its case, at most fifty."""
+    found: dict[str, str] = {}
+    for one in texts:
+        text = shortened(plain_title(str(one or "")), MAX_LISTED_NAME)
+        if text:
+            found.setdefault(text.casefold(), text)
+        if len(found) >= MAX_LISTED:
+            break
+    return tuple(found.values())
