@@ -103,7 +103,7 @@ def _framed(address: str, values: dict[str, str], base: str) -> str:
         return ""
     said = _SAID_BEFORE.sub("", " ".join(values.get("title", "").split()))
     said = "" if _SAYS_NOTHING.fullmatch(said) else said
-    address, picture = _own_page(address)
+    address, picture = own_page(address)
     provider = next((NAMES[name] for name in NAMES if _is_of(name, _host(address))), "")
     words = " – ".join(
         filter(None, (said or ("" if provider else _file_name(address)), provider or _host(address)))
@@ -111,7 +111,7 @@ def _framed(address: str, values: dict[str, str], base: str) -> str:
     return _link(address, (PLAY if provider else "") + words, picture=picture)
 
 
-def _own_page(address: str) -> tuple[str, str]:
+def own_page(address: str) -> tuple[str, str]:
     """The address where a person would watch it, and YouTube's picture of it."""
     parts, host = urlsplit(address), _host(address)
     query = parse_qs(parts.query)

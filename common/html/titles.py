@@ -20,6 +20,8 @@ _APART = words("br dd div dt h1 h2 h3 h4 h5 h6 hr li ol p td th tr ul")
 _TITLE_NAMES = "|".join(sorted(TITLE_ELEMENTS | VOID - {"hr"}, key=len, reverse=True))
 _TITLE_TAG = re.compile(rf"<(/?)({_TITLE_NAMES})((?:\s[^<>]*)?)(/?)>", re.IGNORECASE)
 _ANY_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9:-]{0,40})((?:\s[^<>]*)?)(/?)>")
+# Some programs put a title into a paragraph or a heading.
+_WHOLE = re.compile(r"\s*<(p|div|h[1-6])(?:\s[^<>]*)?>.*</\1>\s*", re.IGNORECASE | re.DOTALL)
 _REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z][a-zA-Z0-9]{1,31});", re.ASCII)
 
 
@@ -30,6 +32,7 @@ def plain_title(text: str, *, is_html: bool = False) -> str:
     """
     text = text[:MAX_TITLE]
     if "<" in text:
+        is_html = is_html or _WHOLE.fullmatch(text) is not None
         text = _without_markup(text, _ANY_TAG if is_html else _TITLE_TAG)
     if "&" in text:
         # "?a=1&copy=2" is an address, not a copyright sign.

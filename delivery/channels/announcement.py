@@ -16,6 +16,7 @@ from common.truncation import cut_to, plain_line
 from delivery.channels.http.links import postable
 from delivery.letter import Letter
 from feeds.parsing.entry import Entry
+from feeds.parsing.pictures import file_key
 from feeds.rules.boilerplate import Boilerplate, summary_of, without_boilerplate
 
 # Names are whole in nearly every post; a hostile one must not leave the title without room.
@@ -151,22 +152,24 @@ def hashtags_of(entry: Entry) -> tuple[str, ...]:
 
 
 def images_of(entry: Entry) -> tuple[PostImage, ...]:
-    """The post's pictures with their words, each address once: its own, its media, those in its text."""
-    found: dict[str, str] = {}
+    """The post's pictures with their words, each once: its own, its media, those in its text."""
+    found: dict[str, PostImage] = {}
     base = entry.base or entry.link
     for url, alt in _images(entry, base):
         place = postable(urljoin(base, url))
-        if place and not found.get(place):
-            found[place] = plain_line(alt)
-    return tuple(PostImage(url, alt) for url, alt in found.items())[:MOST_IMAGES]
+        known = found.get(key := file_key(place))
+        if place and not (known and known.alt):
+            found[key] = PostImage(known.url if known else place, plain_line(alt))
+    return tuple(found.values())[:MOST_IMAGES]
 
 
 def _images(entry: Entry, base: str) -> Iterator[tuple[str, str]]:
-    if entry.image:
+    media = [medium for medium in entry.media if medium.is_image]
+    # A thumbnail is a small copy of these.
+    if entry.image and not media:
         yield entry.image, ""
-    for medium in entry.media:
-        if medium.is_image:
-            yield medium.url, medium.alt
+    for medium in media:
+        yield medium.url, medium.alt
     # Cleaned, because beacons and emoji that are pictures are none of the post.
     for match in _IMG.finditer(clean(entry.html[:MOST_HTML], base=base)):
         values = attributes(match[1])

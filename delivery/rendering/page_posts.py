@@ -20,6 +20,7 @@ from delivery.rendering.languages import direction, direction_of, language_tag
 from delivery.rendering.shortening import shorten
 from delivery.rendering.subjects import beginning
 from feeds.parsing.entry import Entry
+from feeds.parsing.pictures import files_of, pictures_beside
 
 _HEADING = re.compile(r"(</?h)([1-6])(?=[\s>])")
 _IMAGE = re.compile(r"<img\b(?![^<>]*\salt=)", re.IGNORECASE)
@@ -137,6 +138,8 @@ def description_of(stood: Entry) -> str:
 
 def picture_of(stood: Entry) -> str:
     """The address of its first picture, for a preview of its page; empty if it has none."""
+    if stood.sensitive:
+        return ""
     named = [medium.url for medium in stood.media if medium.is_image]
     found = _PICTURE.search(stood.html) if "<img" in stood.html else None
     inside = [unescape(found[1])] if found else []
@@ -144,13 +147,9 @@ def picture_of(stood: Entry) -> str:
 
 
 def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> PagePost:
-    media = [medium for medium in stood.media if web_address(medium.url)]
-    images = [File(medium.url, medium.alt) for medium in media if medium.is_image]
-    if not images and web_address(stood.image) and "<img" not in stood.html:
-        images = [File(stood.image, "")]
     files = []
-    for medium in media:
-        if not medium.is_image:
+    for medium in files_of(stood):
+        if web_address(medium.url):
             parts = urlsplit(medium.url)
             files.append(File(medium.url, unquote(parts.path.rpartition("/")[2])[:100] or parts.netloc))
     title = stood.title or beginning(stood) or stood.link or gettext("Untitled")
@@ -162,8 +161,7 @@ def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> Page
         published=stood.published,
         # Sanitised before it was stored (common.html.clean.clean), once for letters and pages alike.
         html=mark_safe(for_page(html, level=level + 1)),  # noqa: S308
-        # Those that the text does not show already.
-        images=tuple(image for image in images if image.url not in stood.html)[:MOST_PAGE_MEDIA],
+        images=tuple(File(one.url, one.alt) for one in pictures_beside(stood)[:MOST_PAGE_MEDIA]),
         files=tuple(files[:MOST_PAGE_MEDIA]),
         language=language,
         direction=direction_of(title, direction(language or newsletter_language)),

@@ -5,7 +5,6 @@ engine goes by the attribute `width` alone, and shows an image without one as la
 lead nowhere in a letter and become text.
 """
 
-import html
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +19,6 @@ from django.utils.safestring import SafeString, mark_safe
 from common.formats.dates import day_words
 from common.html.balance import balance
 from common.html.clean import plain
-from common.html.images import is_beacon
 from common.html.plain_text import to_text
 from common.html.tags import VALUES, attributes, written
 from common.text import one_line, shortened, words
@@ -29,6 +27,7 @@ from delivery.rendering.facts import LETTER_WIDTH
 from delivery.rendering.languages import dated_in, direction, direction_of, language_tag
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry
+from feeds.parsing.pictures import files_of, pictures_beside
 
 SMALL = 120
 # The class of a picture alone in its line whose size is not said. An icon among words has no width either,
@@ -168,6 +167,7 @@ def _length(text: str) -> int | None:
 class Image:
     url: str
     alt: str = ""
+    width: int = LETTER_WIDTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +225,8 @@ def letter_post(
 ) -> LetterPost:
     """The post of an entry; `whole` is its `letter_html`, which is cut beyond `share` characters."""
     content = shorten(whole, share)
-    top, others = _images(entry, whole)
-    files = [medium for medium in entry.media if not medium.is_image and web_address(medium.url)]
-    files = files[:MOST_LETTER_MEDIA]
+    top, others = _images(entry)
+    files = [medium for medium in files_of(entry) if web_address(medium.url)][:MOST_LETTER_MEDIA]
     attachments = []
     for medium in files[:most_media]:
         parts = urlsplit(medium.url)
@@ -259,16 +258,11 @@ def letter_post(
     )
 
 
-def _images(entry: Entry, content: str) -> tuple[Image | None, tuple[Image, ...]]:
-    """A single image stands on top, several below; those in the content are there already."""
-    media = [medium for medium in entry.media if medium.is_image and _is_picture(medium.url)]
-    unseen = [one for one in media if one.url not in content and html.escape(one.url) not in content]
-    new = [Image(one.url, one_line(one.alt)) for one in unseen[:MOST_LETTER_MEDIA]]
-    if not media and "<img" not in content and _is_picture(entry.image):
-        return Image(entry.image), ()
-    return (new[0], ()) if len(media) == 1 and new else (None, tuple(new))
-
-
-def _is_picture(url: str) -> bool:
-    """Whether it shows something of the post: no beacon, and no picture of its author."""
-    return bool(web_address(url)) and not is_beacon(url) and "gravatar.com/avatar/" not in url
+def _images(entry: Entry) -> tuple[Image | None, tuple[Image, ...]]:
+    """A single picture is shown on top, several below; those in the text are there already."""
+    new = [
+        Image(one.url, one_line(one.alt), min(one.width or LETTER_WIDTH, LETTER_WIDTH))
+        for one in pictures_beside(entry)[:MOST_LETTER_MEDIA]
+    ]
+    is_single = sum(medium.is_image for medium in entry.media) <= 1
+    return (new[0], ()) if is_single and new else (None, tuple(new))

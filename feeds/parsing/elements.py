@@ -22,8 +22,31 @@ RELATIONS = "http://www.iana.org/assignments/relation/"
 _IFFY = {f"{scheme}://{NAMESPACE}{slash}": "iffy" for scheme in ("http", "https") for slash in ("", "/")}
 
 
-class _MediaDescriptions:
-    """feedparser takes a media:description for the post's own content; here it describes its picture."""
+class _Media:
+    """Media RSS: what describes a file, which files are one thing, and which are for adults.
+
+    feedparser takes a media:description for the post's own content, and passes over groups.
+    """
+
+    _groups = 0
+    _group = ""
+
+    def _start_media_group(self: Any, attrs: dict[str, str]) -> None:
+        self._groups += 1
+        self._group = str(self._groups)
+
+    def _end_media_group(self: Any) -> None:
+        self._group = ""
+
+    def _start_media_content(self: Any, attrs: dict[str, str]) -> None:
+        super()._start_media_content({**attrs, "group": self._group})  # type: ignore[misc]
+
+    def _start_media_rating(self: Any, attrs: dict[str, str]) -> None:
+        self.push("media_rating", 0)
+
+    def _end_media_rating(self: Any) -> None:
+        if (self.pop("media_rating") or "").strip().lower() == "adult":
+            self._get_context()["sensitive"] = True
 
     def _start_media_description(self: Any, attrs: dict[str, str]) -> None:
         self.push("media_description", 1)
@@ -187,5 +210,5 @@ def install() -> None:
             "_start_iffy_hint-announce": _Hints._start_hint,
             "_end_iffy_hint-announce": _Hints._end_hint,
         }
-        bases = (_MediaDescriptions, _Skipped, _Hints, _Names, _Savings, _Bounds, known)
+        bases = (_Media, _Skipped, _Hints, _Names, _Savings, _Bounds, known)
         setattr(feedparser.api, name, type(name, bases, more))

@@ -88,6 +88,12 @@ class Entry:
     announce: str = ""
     # What its relative links are relative to (xml:base, or the page it stands on); "" for its link.
     base: str = ""
+    # As the feed declares it, in pixels; 0 where it does not.
+    image_width: int = 0
+    # Its pictures are not for everybody: they are shown only to those who open them.
+    sensitive: bool = False
+    # A warning of what its text says, which stands for the text until somebody opens it.
+    warning: str = ""
     # What nearly all summaries of its feed began and ended with when it was read; ("", "") for nothing.
     boilerplate: tuple[str, str] = field(default=("", ""), compare=False)
     # How much later than `published` it may have come out (see dates.slack_of). Not kept.
@@ -108,6 +114,9 @@ class Entry:
             data[key] = data[key].isoformat() if data[key] else None
         if not any(self.boilerplate):
             del data["boilerplate"]
+        for key in ("image_width", "sensitive", "warning"):
+            if not data[key]:
+                del data[key]
         return data
 
     @classmethod

@@ -15,11 +15,12 @@ from common.text import one_line, shortened, without_controls
 from feeds.parsing.dates import MAX_DATE, is_guess, is_zone_unknown, moment_of, slack_of
 from feeds.parsing.entry import Entry, Person, Social
 from feeds.parsing.hints import Hint, announced
-from feeds.parsing.media import absolute, image_of, is_image, media_of
+from feeds.parsing.media import absolute, image_of, is_image, renditions_of
 from feeds.parsing.namesakes import SYNTHETIC, digest_of
 from feeds.parsing.people import MAX_LISTED as MAX_LISTED
 from feeds.parsing.people import MAX_LISTED_NAME as MAX_LISTED_NAME
 from feeds.parsing.people import author_names, listed
+from feeds.parsing.pictures import Picture
 from feeds.parsing.plain_html import paragraphs
 from feeds.parsing.posts import PostReader
 
@@ -118,14 +119,18 @@ class XmlReader(PostReader[Raw]):
         # The xml:base where the text stands. A relative one is resolved against the document's address.
         declared = (one["base"] for one in (detail, summary_detail, title_detail) if one.get("base"))
         near = absolute(next(declared, ""), self.url)
-        media = media_of(raw, near or self.base)
+        link = _link(raw, self.base, self.atom)
+        files = renditions_of(raw, near or self.base, link)
+        pictures = (Picture(one.medium.url, width=one.width) for one in files if one.medium.is_image)
+        image = image_of(raw, near or self.base) or next(pictures, Picture(""))
         published, updated = moment(raw, "published"), moment(raw, "updated")
         tongue = _text(raw, "language") or dict.get((contents or [title_detail])[0], "language")
         return Entry(
             guid=guid,
             title=line_of(raw, "title", MAX_ENTRY_TITLE, self.atom),
-            link=_link(raw, self.base, self.atom),
-            authors=names_of(raw) or names_of(_dict(raw, "source")) or self.inherited,
+            link=link,
+            authors=names_of(raw if any(_authors(raw)) else _dict(raw, "source"))
+            or (() if any(_authors(raw)) else self.inherited),
             content=content,
             summary=summary or ("" if content else _described(raw)),
             # RSS 1.0 has one date, and an Atom entry must have `updated` only.
@@ -134,10 +139,11 @@ class XmlReader(PostReader[Raw]):
             categories=listed(
                 dict.get(tag, "label") or dict.get(tag, "term") for tag in raw.get("tags") or ()
             ),
-            media=media,
+            media=tuple(one.medium for one in files),
             language=language(tongue),
-            image=image_of(raw, near or self.base)
-            or next((medium.url for medium in media if medium.is_image), ""),
+            image=image.url,
+            image_width=image.width,
+            sensitive=bool(raw.get("sensitive")),
             announce=hint_of(raw)[0],
             base=near,
             slack=slack_of(_text(raw, "published" if published else "updated")),

@@ -294,7 +294,7 @@ class PageReader(PostReader[Microformat]):
             categories=listed(_author(value) for value in values_of(post, "category")),
             media=media,
             language=language(marked_up.get("lang")) or language(post.get("lang")) or self.shared.language,
-            image=featured or next((medium.url for medium in media if medium.is_image), ""),
+            image=featured or next((one.url for one in media if one.is_image), ""),
             base=absolute(self.url, ""),
             slack=slack_of(text_of(post, "published" if published else "updated")),
             social=social_of(post, self.url, self.cards, self.shared.social.people),

@@ -22,7 +22,7 @@ from feeds.parsing.fields import (
     language,
 )
 from feeds.parsing.hints import Hint, announced, unknown_policy
-from feeds.parsing.media import MAX_ALT, absolute, distinct, length_of, type_of
+from feeds.parsing.media import MAX_ALT, Rendition, absolute, length_of, medium, one_of_each
 from feeds.parsing.people import MAX_LISTED, author_names, listed
 from feeds.parsing.plain_html import paragraphs
 from feeds.parsing.posts import PostReader, counted_posts, read_posts
@@ -151,16 +151,12 @@ class JsonReader(PostReader[Json]):
     def entry(self, post: Json, guid: str) -> Entry:
         published, updated = moment_of(post.get("date_published")), moment_of(post.get("date_modified"))
         image = absolute(_text(post, "image"), self.base) or absolute(_text(post, "banner_image"), self.base)
-        media = distinct(
-            Media(
-                absolute(_text(one, "url"), self.base),
-                type_of(_text(one, "mime_type")),
-                length_of(_number(one, "size_in_bytes")),
-                shortened(one_line(_text(one, "title")), MAX_ALT),
-            )
-            for one in _list(post, "attachments")
-            if isinstance(one, dict)
+        # §Attachments: those with one title are representations of one thing.
+        files = one_of_each(
+            Rendition(one, group="" if one.is_image else one.alt)
+            for one in map(self._file, _list(post, "attachments"))
         )
+        media = tuple(one.medium for one in files)
         # Its own page; else the page that it is about; else its id where that is an address.
         links = (absolute(_text(post, key), self.base) for key in ("url", "external_url"))
         id_ = _text(post, "id")
@@ -177,10 +173,20 @@ class JsonReader(PostReader[Json]):
             categories=listed(tag for tag in _list(post, "tags") if _is_text(tag)),
             media=media,
             language=language(_text(post, "language")) or self.shared.language,
-            image=image or next((medium.url for medium in media if medium.is_image), ""),
+            image=image or next((one.url for one in media if one.is_image), ""),
             announce=announced(_hints(post))[0],
             slack=slack_of(_text(post, "date_published" if published else "date_modified")),
             social=Social(people=_people(post, self.base) or self.shared.social.people),
+        )
+
+    def _file(self, attachment: object) -> Media:
+        if not isinstance(attachment, dict):
+            return Media("")
+        return medium(
+            absolute(_text(attachment, "url"), self.base),
+            _text(attachment, "mime_type"),
+            length=length_of(_number(attachment, "size_in_bytes")),
+            alt=shortened(one_line(_text(attachment, "title")), MAX_ALT),
         )
 
 

@@ -1,13 +1,19 @@
 """Addresses in an entry, and the pictures and sounds behind them."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from common.html.clean import plain
-from common.text import shortened, without_controls
+from common.html.embeds import own_page
+from common.html.images import WIDEST
+from common.html.titles import plain_title
+from common.text import shortened, without_controls, words
 from feeds.parsing.entry import Media
+from feeds.parsing.identity import canonical
+from feeds.parsing.pictures import Picture, file_key, type_by_ending
 
 # WHATWG URL §3.5: what no host may contain.
 _HOST = re.compile(r"[^\x00-\x20#/<>?@\[\\\]^|%\x7f]+")
@@ -15,6 +21,11 @@ _HOST = re.compile(r"[^\x00-\x20#/<>?@\[\\\]^|%\x7f]+")
 MAX_ABSOLUTE_URL = 10_000
 MAX_ALT = 2_000
 MAX_MEDIA = 50
+MAX_RENDITIONS = 200
+PLAYED_EVERYWHERE = words("video/mp4 audio/mpeg audio/mp4 audio/x-m4a audio/mp3")
+SAYS_NOTHING = frozenset(
+    ("", "application/octet-stream", "binary/octet-stream", "application/force-download", "document")
+)
 
 
 def absolute(url: object, base: str) -> str:
@@ -37,37 +48,132 @@ def absolute(url: object, base: str) -> str:
         return ""
 
 
-def media_of(raw: dict[str, Any], base: str) -> tuple[Media, ...]:
-    """media:content first, then enclosures; as `distinct` has them."""
+@dataclass(frozen=True, slots=True)
+class Rendition:
+    """A file as one of its sizes or formats. `group` names those of one thing, "" for a file by itself."""
+
+    medium: Media
+    group: str = ""
+    width: int = 0
+    bitrate: int = 0
+    is_default: bool = False
+
+
+def renditions_of(raw: dict[str, Any], base: str, link: str) -> list[Rendition]:
+    """Return the files of an entry, one rendition of each: media:content first, then enclosures.
+
+    A player that leads to `link`, the post itself, is no file.
+    """
     contents = (_content(one, base) for one in raw.get("media_content") or ())
     links = (one for one in raw.get("links") or () if dict.get(one, "rel") == "enclosure")
     enclosures = (
-        Media(absolute(one.get("href"), base), type_of(one.get("type")), length_of(one.get("length")))
+        Rendition(
+            medium(absolute(one.get("href"), base), one.get("type"), length=length_of(one.get("length")))
+        )
         for one in links
     )
-    return distinct((*contents, *enclosures))
+    return [one for one in one_of_each((*contents, *enclosures)) if not _is_player(one.medium, link)]
 
 
 def distinct(media: Iterable[Media]) -> tuple[Media, ...]:
-    """Each address once, at most fifty; without those that have no address."""
-    found: dict[str, Media] = {}
-    for medium in media:
-        if medium.url:
-            found.setdefault(medium.url, medium)
-        if len(found) == MAX_MEDIA:
-            break
-    return tuple(found.values())
+    """Return each file once, as `one_of_each`."""
+    return tuple(one.medium for one in one_of_each(map(Rendition, media)))
+
+
+def one_of_each(renditions: Iterable[Rendition]) -> list[Rendition]:
+    """Return one rendition of each picture, sound or film, at most fifty, leaving out empty addresses.
+
+    Media RSS: a media:group holds renditions of one thing. So do addresses that differ only in size or query.
+    """
+    by_address: dict[str, Rendition] = {}
+    for one in islice(renditions, MAX_RENDITIONS):
+        if one.medium.url:
+            by_address.setdefault(one.medium.url, one)
+    known = list(by_address.values())
+    if len(known) < 2:
+        return known
+    found: dict[str, list[Rendition]] = {}
+    places: dict[str, str] = {}
+    for one in known:
+        # A picture in a group of films is their poster.
+        group = f"group {one.medium.is_image} {one.group}" if one.group else ""
+        key = file_key(one.medium.url)
+        place = places.get(group) or places.get(key) or group or key
+        places |= {key: place, **({group: place} if group else {})}
+        found.setdefault(place, []).append(one)
+    return [_best(those) for those in list(found.values())[:MAX_MEDIA]]
+
+
+def _best(renditions: Sequence[Rendition]) -> Rendition:
+    """Return the default, else the widest picture that a letter has room for, else the largest mp4 or mp3."""
+    if len(renditions) == 1:
+        return renditions[0]
+    fitting = [one for one in renditions if 0 < one.width <= WIDEST]
+    default = next((one for one in renditions if one.is_default), None)
+    if default is None and renditions[0].medium.is_image:
+        too_wide = [one for one in renditions if one.width > WIDEST]
+        default = max(fitting, key=_width) if fitting else min(too_wide or renditions[:1], key=_width)
+    best = default or max(renditions, key=_worth)
+    # The same file may be described once only.
+    alt = next((one.medium.alt for one in renditions if one.medium.alt), "")
+    lengths = (
+        one.medium.length for one in renditions if file_key(one.medium.url) == file_key(best.medium.url)
+    )
+    length = best.medium.length or next(filter(None, lengths), None)
+    return replace(best, medium=replace(best.medium, alt=best.medium.alt or alt, length=length))
+
+
+def _width(one: Rendition) -> int:
+    return one.width
+
+
+def _worth(one: Rendition) -> tuple[bool, int, int, int]:
+    return (one.medium.type in PLAYED_EVERYWHERE, one.medium.length or 0, one.bitrate, one.width)
+
+
+def medium(url: str, type_: object, *, length: int | None = None, alt: str = "") -> Media:
+    """Return a file, without an address if it is Flash. A picture may be one by its path's ending only."""
+    kind = type_of(type_)
+    if kind in SAYS_NOTHING and (guess := type_by_ending(url)).startswith("image"):
+        kind = guess
+    is_flash = "shockwave-flash" in kind or url.partition("?")[0].lower().endswith(".swf")
+    return Media("" if is_flash else url, kind, length, alt)
+
+
+def _is_player(one: Media, link: str) -> bool:
+    """Whether it is a page with a player, and what a person would open instead is the post."""
+    page = own_page(one.url)[0] if link else ""
+    is_page = page != one.url or "html" in one.type
+    return bool(link) and is_page and canonical(page) == canonical(own_page(link)[0])
 
 
 def is_image(one: Mapping[str, Any]) -> bool:
     """Whether a media:content is a picture."""
-    return _content(one, "").is_image
+    return _content(one, "").medium.is_image
 
 
-def _content(one: Mapping[str, Any], base: str) -> Media:
-    alt = shortened(plain(str(one.get("description") or "")), MAX_ALT)
-    type_ = type_of(one.get("type")) or type_of(one.get("medium"))
-    return Media(absolute(one.get("url"), base), type_, length_of(one.get("filesize")), alt)
+def _content(one: Mapping[str, Any], base: str) -> Rendition:
+    alt = shortened(plain_title(str(one.get("description") or "")), MAX_ALT)
+    url = absolute(one.get("url"), base)
+    kind = type_of(one.get("type")) or type_of(one.get("medium"))
+    return Rendition(
+        medium(
+            url,
+            type_by_ending(url) or kind if kind in SAYS_NOTHING else kind,
+            length=length_of(one.get("filesize")),
+            alt=alt,
+        ),
+        group=str(one.get("group") or ""),
+        width=number_of(one.get("width")),
+        bitrate=number_of(one.get("bitrate")),
+        is_default=str(one.get("isdefault") or "").strip().lower() == "true",
+    )
+
+
+def number_of(value: object) -> int:
+    """Return a positive number of pixels or the like; 0 for anything else."""
+    match = re.fullmatch(r"([0-9]{1,7})(?:\.[0-9]{0,15})?(?:px)?", str(value or "").strip())
+    return int(match.group(1)) if match else 0
 
 
 def type_of(value: object) -> str:
@@ -83,9 +189,15 @@ def length_of(value: object) -> int | None:
     return int(match.group(1)) or None if match else None
 
 
-def image_of(raw: dict[str, Any], base: str) -> str:
-    """The picture that stands for the post: its thumbnail, or the episode's image."""
-    thumbnails = raw.get("media_thumbnail") or [{}]
+def image_of(raw: dict[str, Any], base: str) -> Picture | None:
+    """Return the picture that stands for the post: its thumbnail, or the episode's image."""
+    thumbnails = [
+        Rendition(Media(absolute(one.get("url"), base), "image"), "thumbnail", number_of(one.get("width")))
+        for one in (raw.get("media_thumbnail") or ())[:MAX_RENDITIONS]
+    ]
+    for one in one_of_each(thumbnails):
+        return Picture(one.medium.url, width=one.width)
     image = raw.get("image") or {}
     href = dict.get(image, "href") if isinstance(image, dict) else ""
-    return absolute(thumbnails[0].get("url"), base) or absolute(href, base)
+    url = absolute(href, base)
+    return Picture(url) if url else None

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from feeds.models import Feed
-from reader.media.posts import PICTURES, jf2_by_proxy, picture_by_proxy
+from feeds.parsing.pictures import beside
+from reader.media.posts import PICTURES, html_by_proxy, picture_by_proxy
 from reader.models import Follow
 from reader.rules.google_names import READ, READING_LIST, STARRED, StreamName, post_name
 from reader.rules.order import EPOCH, MICROSECOND
@@ -30,7 +31,7 @@ def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
     No key is left out that an app insists on: without one, some show nothing of the whole page.
     """
     entry, feed = standing.entry, standing.entry.feed
-    jf2 = jf2_by_proxy(entry.jf2 or {}, site=settings.SITE_URL)
+    jf2: Mapping[str, Any] = entry.jf2 or {}
     author = (jf2.get("author") or {}).get("name", "")
     site = (feed.site_url or feed.url) if feed else ""
     link = {"href": jf2.get("url") or site}
@@ -54,7 +55,7 @@ def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
     }
     if author:
         found["author"] = author
-    if files := [one for kind in USUAL_TYPES for one in _files(entry.jf2 or {}, kind)]:
+    if files := [one for kind in USUAL_TYPES for one in _files(jf2, kind)]:
         found["enclosure"] = files
     return found
 
@@ -96,10 +97,10 @@ def _html(jf2: Mapping[str, Any]) -> str:
     """
     content = jf2.get("content") or {}
     html = str(content.get("html") or escape(str(content.get("text") or jf2.get("summary") or "")))
-    pictures = (url for url in jf2.get("photo", ()) if escape(url) not in html)
+    pictures = beside(jf2.get("photo", ()), html)
     html += "".join(f'<p><img src="{escape(url)}" alt=""></p>' for url in pictures)
     if html:
-        return html
+        return html_by_proxy(html, site=settings.SITE_URL)
     about = (url for relation in ABOUT for url in jf2.get(relation, ()))
     return "".join(f'<p><a href="{escape(url)}">{escape(url)}</a></p>' for url in about)
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from common.html.tags import attributes, scheme
 from common.text import one_line, shortened
 from common.truncation import cut_to
+from feeds.parsing.pictures import beside
 from reader.media.posts import IMG, html_by_proxy, picture_by_proxy, pictures_by_proxy
 from reader.micropub.compositions import reactions_to
 from reader.models import Composition, Entry, Follow, Place, Reader
@@ -213,9 +214,7 @@ def _reaction(row: Composition) -> Reaction:
 def _pictures(jf2: Mapping[str, Any], html: str) -> tuple[str, ...]:
     """Our addresses of the pictures that a post has beside its text."""
     urls = map(str, [*jf2.get("photo", ()), *jf2.get("featured", ())])
-    return tuple(pictures_by_proxy(url for url in dict.fromkeys(urls) if escape(url) not in html))[
-        :MOST_PICTURES
-    ]
+    return tuple(pictures_by_proxy(beside(urls, html)))[:MOST_PICTURES]
 
 
 def _references(jf2: Mapping[str, Any]) -> Iterable[Reference]:

@@ -15,6 +15,7 @@ from common.html.tags import VALUES
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.entry import Citation, Entry, Person, Spot
 from feeds.parsing.media import absolute
+from feeds.parsing.pictures import file_key, type_by_ending
 
 MAX_NAME = 1_000
 MAX_TEXT = 500_000
@@ -35,7 +36,8 @@ def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
     title = shortened(one_line(entry.title), MAX_NAME)
     content = _content(entry)
     published = entry.published or entry.updated or seen_at
-    media = [(one.type.partition("/")[0], absolute(one.url, "")) for one in entry.media]
+    kinds = ((one.type or type_by_ending(one.url)).partition("/")[0] for one in entry.media)
+    media = list(zip(kinds, (absolute(one.url, "") for one in entry.media), strict=True))
     photos = [url for kind, url in media if kind == "image"]
     image = absolute(entry.image, "")
     relations: dict[str, list[str]] = {}
@@ -54,7 +56,7 @@ def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
         "photo": _each(photos),
         "video": _each(url for kind, url in media if kind == "video"),
         "audio": _each(url for kind, url in media if kind == "audio"),
-        "featured": [image] if image and image not in photos else [],
+        "featured": [image] if image and file_key(image) not in map(file_key, photos) else [],
         "syndication": _each(absolute(url, "") for url in social.syndication),
         **{kind: _each(urls) for kind, urls in relations.items()},
         "rsvp": social.rsvp,

@@ -29,6 +29,8 @@ WORDS = st.text(alphabet=st.characters(exclude_categories=["Cc", "Cs"]), max_siz
         ("<script>alert(1)</script>In a <style>b {}</style>title", "In a title"),
         ("How to end a <script> early", "How to end a <script> early"),
         ("<script><b></script></b>", "</b>"),
+        ("<p>One</p><p>List<String></p>", "One List<String>"),
+        ("The <p>…</p> pair", "The <p>…</p> pair"),
         ("AT&amp;T &lt;video&gt; &#8211; twice&#x21;", "AT&T <video> – twice!"),
         ("?a=1&copy=2&lt=3", "?a=1&copy=2&lt=3"),
         ("&amp;lt;b&amp;gt;", "&lt;b&gt;"),

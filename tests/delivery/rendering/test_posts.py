@@ -2,10 +2,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from delivery.channels.announcement import images_of
 from delivery.rendering.addresses import web_address
+from delivery.rendering.facts import LETTER_WIDTH
+from delivery.rendering.issue import render_issue
+from delivery.rendering.page_posts import picture_of, post_of
 from delivery.rendering.posts import Image, LetterPost, letter_html, letter_post
-from feeds.parsing.entry import Entry, Media
-from tests.delivery.rendering.samples import entry
+from feeds.parsing.entry import Entry, Media, Person
+from feeds.parsing.pictures import beside
+from reader.rules.jf2 import post_jf2
+from tests.delivery.rendering.samples import NOW, entry, one
 
 PICTURE = Media("https://i.example/a.png?x=1&y=2", "image/png", alt="A bucket")
 OTHER = Media("https://i.example/b.png", "image/png")
@@ -69,3 +75,39 @@ def test_a_posts_direction_is_that_of_its_first_letter() -> None:
     assert shown(entry(title="123 مرحبا")).direction == "rtl"
     assert shown(entry(title="Hello", language="ar")).direction == "ltr"
     assert shown(entry(title="", content="", language="ar")).direction == "rtl"
+
+
+@pytest.mark.parametrize(
+    "cover",
+    [
+        "https://blog.example/uploads/pic.jpg",
+        "http://www.blog.example/uploads/pic-scaled.jpg?w=300",
+        "https://i0.wp.com/blog.example/uploads/pic-150x150.jpg?ssl=1",
+    ],
+)
+def test_a_cover_in_another_size_than_in_the_text_is_shown_once_everywhere(cover: str) -> None:
+    html = '<p><img src="https://blog.example/uploads/pic-1024x768.jpg" alt=""></p><p>Text.</p>'
+    post = entry(content=html, image=cover, media=(Media(cover, "image/jpeg"), OTHER))
+    letter = shown(post)
+    assert letter.top_image is None
+    assert [image.url for image in letter.images] == [OTHER.url]
+    assert [image.url for image in post_of(post).images] == [OTHER.url]
+    assert [image.url for image in images_of(post)] == [cover, OTHER.url]
+    jf2 = post_jf2(post, feed=Person(), seen_at=NOW)
+    assert beside([*jf2["photo"], *jf2.get("featured", [])], html) == [OTHER.url]
+
+
+def test_a_small_picture_is_as_wide_as_its_feed_declares() -> None:
+    small = entry(image="https://i.example/t.jpg", image_width=150)
+    assert shown(small).top_image == Image("https://i.example/t.jpg", width=150)
+    assert 'width="150"' in render_issue(one(small)).html
+    large = entry(image="https://i.example/t.jpg", image_width=1_100)
+    assert shown(large).top_image == Image("https://i.example/t.jpg", width=LETTER_WIDTH)
+
+
+def test_sensitive_pictures_are_links() -> None:
+    post = entry(media=(PICTURE,), image=PICTURE.url, sensitive=True)
+    letter, page = shown(post), post_of(post)
+    assert (letter.top_image, letter.images, page.images, picture_of(post)) == (None, (), (), "")
+    assert [file.url for file in letter.attachments] == [file.url for file in page.files] == [PICTURE.url]
+    assert f'<img src="{PICTURE.url}' not in render_issue(one(post)).html

@@ -1,0 +1,207 @@
+"""Tells which addresses show the same picture or file, and which pictures a post's text does not show."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from urllib.parse import parse_qsl, unquote, urlencode, urljoin, urlsplit
+
+from common.html.images import is_beacon
+from common.html.tags import VALUES, attributes
+from common.text import words
+from feeds.parsing.entry import Entry, Media
+
+MAX_EMBEDDED = 3
+MAX_COMPARED = 2_000
+# Types by the endings of paths; mimetypes would ask the machine's own files.
+ENDINGS = {
+    **dict.fromkeys(("jpg", "jpeg"), "image/jpeg"),
+    **{name: f"image/{name}" for name in ("png", "gif", "webp", "avif", "heic", "bmp")},
+    **{name: f"audio/{name}" for name in ("aac", "flac", "ogg", "opus", "wav")},
+    **{name: f"video/{name}" for name in ("mp4", "webm")},
+    "mp3": "audio/mpeg",
+    "m4a": "audio/mp4",
+    "oga": "audio/ogg",
+    "m4v": "video/mp4",
+    "mov": "video/quicktime",
+    "ogv": "video/ogg",
+    "m3u8": "application/x-mpegurl",
+}
+_ENDING = re.compile(rf"\.({'|'.join(ENDINGS)})\Z", re.IGNORECASE)
+# Parameters of image servers: sizes, and what a picture is scaled, cut and coded by.
+_SIZES = words(
+    "w h width height maxwidth maxheight max-width max-height size sz s resize fit crop quality q qlt dpr"
+    " format fm fmt auto op_sharpen strip ssl scale zoom cs cb bg blur sharp usm ixlib ixid rect fl tr"
+    " wid hei imwidth imheight im imformat downsize disable upscale enable optimize"
+)
+# Parameters by which stores of files let somebody in for a while. They differ in every reading.
+_TOKENS = re.compile(
+    r"x-(?:amz|goog|oss|cos|obs|ms)-.*|expires|signature|sig|policy|key-pair-id|awsaccesskeyid|googleaccessid"
+    r"|ossaccesskeyid|(?:access|auth|download)?[-_]?token(?:[-_].*)?|__token__|hdn(?:ea|ts|tl)|hmac|jwt|exp"
+    r"|_nc_.*|oh|oe|ex|is|hm",
+    re.IGNORECASE,
+)
+# What holds the address of the picture that a server fetches elsewhere.
+_HOLDERS = ("url", "src", "image", "u", "uri", "source", "img", "imgurl", "image_url")
+_WITHOUT_SCHEME = re.compile(r"(?:ssl:)?(?=[\w-]+(?:\.[\w-]+)+/)")
+_IN_PATH = re.compile(r".*[/,]((?:https?):/{1,2}|https?%3A%2F%2F)", re.IGNORECASE | re.DOTALL)
+_ONE_SLASH = re.compile(r"\A(https?:)/+", re.IGNORECASE)
+_PHOTON = re.compile(r"i[0-3]\.wp\.com")
+_FETCHES = re.compile(r"(?:images\.weserv\.nl|wsrv\.nl)")
+# Cloudflare names the size before a path of its own host.
+_CLOUDFLARE = re.compile(r"/cdn-cgi/image/[^/]+")
+_STEPS = (
+    (re.compile(r"(\.(?:jpe?g|png|gif))\.(?:webp|avif)\Z", re.IGNORECASE), r"\1"),
+    # WordPress, Shopify and others, in the name of the file.
+    (re.compile(r"(?:[-_]\d{2,5}x\d{0,5}|-scaled|@\dx)+(?=\.\w{2,5}\Z)"), ""),
+    # Blogger: /s1600/, /w640-h480/; Tumblr: /s640x960/; Ghost: /size/w600/; Google: =s220 at the end.
+    (re.compile(r"(?:/size)?/(?:[wsh]\d{2,4}|s\d{2,4}x\d{2,4}|\d{2,4}x\d{2,4})(?:-[a-z0-9]+)*(?=/)"), ""),
+    (re.compile(r"=[wsh]\d{1,4}(?:-[a-z0-9]+)*\Z"), ""),
+    # Drupal.
+    (re.compile(r"/styles/[^/]+/(?:public|private)(?=/)"), ""),
+    # Cloudinary: /w_300,c_fill/
+    (re.compile(r"(?<=/upload)(?:/(?:ar|dpr|fl|[abcefghloqrtwxy])_[^/]+)+(?=/)"), ""),
+    # Medium: /max/1024/, /v2/resize:fit:1400/
+    (re.compile(r"/max/\d+(?=/)|(?:/v2)?/(?:resize|fit):[^/]+(?=/)"), ""),
+    # Wikimedia: /thumb/a/ab/X.jpg/220px-X.jpg
+    (re.compile(r"/thumb(/.+\.\w{2,5})/\d+px-[^/]+\Z"), r"\1"),
+    # Wix: X.jpg/v1/fill/w_300,h_200/X.jpg
+    (re.compile(r"(\.\w{2,5})/v1/(?:fill|fit|crop)/.*\Z"), r"\1"),
+    # YouTube: /vi/ID/hqdefault.jpg
+    (re.compile(r"/vi(?:_webp)?/([\w-]{11})/\w+\.(?:jpg|webp)\Z"), r"/vi/\1"),
+    # Twitter: X.jpg:large
+    (re.compile(r"(\.\w{2,5}):\w+\Z"), r"\1"),
+)
+_YOUTUBE = re.compile(r"(?:i\d?\.ytimg\.com|img\.youtube\.com)")
+_FLICKR = re.compile(r"_[a-z0-9]{1,2}(?=\.\w+\Z)")
+_IMG = re.compile(f"<img({VALUES})>")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture of a post. `width` in pixels as its feed declares it, 0 where it does not."""
+
+    url: str
+    alt: str = ""
+    width: int = 0
+
+
+@lru_cache(maxsize=2_000)
+def file_key(url: str) -> str:
+    """Return what all addresses of one picture or file have in common, to compare.
+
+    Sizes, tokens and the scheme make no difference. Of an address of a proxy the one that it holds counts.
+    """
+    if len(url) > MAX_COMPARED:
+        return url
+    for _ in range(MAX_EMBEDDED):
+        embedded = _embedded(url)
+        if not embedded:
+            break
+        url = embedded
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").removeprefix("www.")
+    except ValueError:
+        return url
+    path = unquote(parts.path)
+    for pattern, replacement in _STEPS:
+        path = pattern.sub(replacement, path)
+    if _YOUTUBE.fullmatch(host):
+        host = "i.ytimg.com"
+    elif host.endswith("staticflickr.com"):
+        path = _FLICKR.sub("", path)
+    if not parts.query or _ENDING.search(path) or host == "pbs.twimg.com":
+        return host + path
+    kept = sorted(
+        pair for pair in parse_qsl(parts.query, keep_blank_values=True) if not _says_nothing(pair[0])
+    )
+    return f"{host}{path}?{urlencode(kept)}" if kept else host + path
+
+
+def type_by_ending(url: str) -> str:
+    """Return the media type that the path's ending names, or ""."""
+    try:
+        found = _ENDING.search(urlsplit(url).path)
+    except ValueError:
+        return ""
+    return ENDINGS[found[1].lower()] if found else ""
+
+
+def beside(urls: Iterable[str], html: str) -> list[str]:
+    """Return the pictures that do not stand in cleaned html, each once."""
+    found: dict[str, str] = {}
+    seen = _keys_in(html)
+    for url in urls:
+        key = file_key(url)
+        if key not in seen:
+            found.setdefault(key, url)
+    return list(found.values())
+
+
+def pictures_beside(entry: Entry) -> tuple[Picture, ...]:
+    """Return the pictures of a post that its text does not show, each once.
+
+    Its own picture counts where there is no other. Sensitive ones are files to open, and none of these.
+    """
+    if entry.sensitive:
+        return ()
+    media = [Picture(one.url, one.alt) for one in entry.media if one.is_image and _is_picture(one.url)]
+    if not media and "<img" not in entry.html and _is_picture(entry.image):
+        media = [Picture(entry.image)]
+    new = set(beside((one.url for one in media), entry.html))
+    return tuple(
+        Picture(one.url, one.alt, entry.image_width if one.url == entry.image else 0)
+        for one in media
+        if one.url in new
+    )
+
+
+def files_of(entry: Entry) -> list[Media]:
+    """Return the files of a post that are no pictures, and the pictures that are shown only when opened."""
+    return [one for one in entry.media if entry.sensitive or not one.is_image]
+
+
+def _is_picture(url: str) -> bool:
+    """Whether it shows something of the post: no beacon, and no picture of its author."""
+    is_of_the_web = url.startswith(("https://", "http://"))
+    return is_of_the_web and not is_beacon(url) and "gravatar.com/avatar/" not in url
+
+
+def _keys_in(html: str) -> set[str]:
+    if "<img" not in html:
+        return set()
+    return {file_key(attributes(found[1]).get("src", "")) for found in _IMG.finditer(html)}
+
+
+def _says_nothing(name: str) -> bool:
+    return name.lower() in _SIZES or _TOKENS.fullmatch(name) is not None
+
+
+def _embedded(url: str) -> str:
+    """Return the address of the picture that an image proxy fetches, or ""."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return ""
+    if _PHOTON.fullmatch(host):
+        return f"https:/{parts.path}"
+    if parts.fragment.startswith(("http://", "https://")):
+        # Google's proxy for mail.
+        return parts.fragment
+    if ("%" in parts.path or ":" in parts.path) and (found := _IN_PATH.match(parts.path)):
+        return _ONE_SLASH.sub(r"\1//", unquote(parts.path[found.start(1) :]))
+    if "/cdn-cgi/image/" in parts.path:
+        return f"https://{host}{_CLOUDFLARE.sub('', parts.path)}"
+    if "=" in parts.query:
+        values = dict(parse_qsl(parts.query))
+        for name in _HOLDERS:
+            value = values.get(name, "")
+            if value.startswith(("http://", "https://", "//")):
+                return urljoin("https://x/", value)
+            if name == "url" and value.startswith("/"):
+                return f"https://{host}{value}"
+            if value and _FETCHES.fullmatch(host) and (start := _WITHOUT_SCHEME.match(value)):
+                return f"https://{value[start.end() :]}"
+    return ""
