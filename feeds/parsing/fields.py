@@ -21,7 +21,7 @@ from feeds.parsing.people import MAX_LISTED as MAX_LISTED
 from feeds.parsing.people import MAX_LISTED_NAME as MAX_LISTED_NAME
 from feeds.parsing.people import author_names, listed
 from feeds.parsing.pictures import Picture
-from feeds.parsing.plain_html import paragraphs
+from feeds.parsing.plain_html import markup, paragraphs, without_void_ends
 from feeds.parsing.posts import PostReader
 
 MAX_ENTRY_TITLE = 1_000
@@ -211,9 +211,17 @@ def _link(raw: Raw, base: str, atom: bool) -> str:
 
 
 def html_of(detail: Mapping[str, Any], atom: bool) -> str:
-    """The html of a detail of feedparser's; of a text in Atom (RFC 4287 §3.1.1.1) html that looks like it."""
+    """Return the html of a detail of feedparser's.
+
+    Atom says which texts are plain (RFC 4287 §3.1.1.1, §4.1.3.3); of RSS it has to be guessed.
+    """
     value = bounded(without_controls(str(detail.get("value") or "")), MAX_CONTENT).strip()
-    return paragraphs(value) if atom and detail.get("type") == "text/plain" else value
+    kind = str(detail.get("type") or "")
+    if kind.endswith("xml"):
+        return without_void_ends(value)
+    if atom and kind.startswith("text/") and kind != "text/html":
+        return paragraphs(value)
+    return markup(value, is_guess=not atom)
 
 
 def _described(raw: Raw) -> str:

@@ -24,7 +24,7 @@ from feeds.parsing.fields import (
 from feeds.parsing.hints import Hint, announced, unknown_policy
 from feeds.parsing.media import MAX_ALT, Rendition, absolute, length_of, medium, one_of_each
 from feeds.parsing.people import MAX_LISTED, author_names, listed
-from feeds.parsing.plain_html import paragraphs
+from feeds.parsing.plain_html import markup, paragraphs
 from feeds.parsing.posts import PostReader, counted_posts, read_posts
 
 Json = Mapping[str, Any]
@@ -166,7 +166,8 @@ class JsonReader(PostReader[Json]):
             title=shortened(one_line(_text(post, "title")[: 10 * MAX_ENTRY_TITLE]), MAX_ENTRY_TITLE),
             link=next(filter(None, links), own),
             authors=author_names(_authors(post)) or self.shared.authors,
-            content=_html(post, "content_html") or paragraphs(_html(post, "content_text")),
+            content=markup(_html(post, "content_html"), is_guess=False)
+            or paragraphs(_html(post, "content_text")),
             summary=paragraphs(_html(post, "summary")),
             published=published or updated,
             updated=updated,
