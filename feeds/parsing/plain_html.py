@@ -12,9 +12,9 @@ SHORTEST_WRAPPED, LONGEST_WRAPPED = 60, 80
 _ELEMENTS = "|".join(
     words(
         "a abbr article audio b big blockquote br center cite code dd del div dl dt em embed figcaption"
-        " figure font footer h1 h2 h3 h4 h5 h6 header hr i iframe img ins kbd li main mark noscript object ol"
-        " p picture pre q s script section small span strike strong style sub sup svg table tbody td th tr tt u"
-        " ul video"
+        " figure font footer h1 h2 h3 h4 h5 h6 header hr i iframe img ins kbd li main mark noscript object"
+        " ol p picture pre q s script section small span strike strong style sub sup svg table tbody td th"
+        " tr tt u ul video"
     )
 )
 _MARKUP = re.compile(rf"</[a-z]|<!--|<(?:{_ELEMENTS})(?=[\s/>])", re.IGNORECASE)

@@ -37,6 +37,8 @@ STATES: Mapping[StreamName, tuple[Trait, ...]] = {
     names.TRACKING_UNREAD: (ReadState.UNREAD,),
     names.STARRED: (ReadState.STARRED,),
 }
+# So many in a second.
+NANO = 1_000_000_000
 # What adding or taking away a state means.
 MADE_READ = {("a", names.READ), ("r", names.UNREAD), ("r", names.KEPT_UNREAD)}
 MADE_UNREAD = {("r", names.READ), ("a", names.UNREAD), ("a", names.KEPT_UNREAD)}
@@ -80,14 +82,22 @@ def show_posts(call: AppCall) -> Shown:
 
 
 def edit_tag(call: AppCall) -> str:
-    """Read, unread, with and without a star; posts that the reader does not see are passed over."""
+    """Read, unread, with and without a star; posts that the reader does not see are passed over.
+
+    Apps send several changes at once. Those that cannot be made are refused only if there is no other.
+    """
     posts = call.posts()
-    changes = {(way, stream) for way in "ar" for stream in call.streams(way)}
-    if any(stream.kind == "label" for _, stream in changes):
+    named = [(way, stream_name(text)) for way in "ar" for text in call.given.many(way)]
+    changes = {(way, stream) for way, stream in named if stream and stream.kind == "state"}
+    if any(stream and stream.kind == "label" for _, stream in named) and not changes:
         raise bad_request("Single posts are not put into folders here: feeds are.")
-    if changes & MADE_READ and changes & MADE_UNREAD:
-        raise bad_request("A post cannot be read and unread.")
+    if named and not changes:
+        raise bad_request("a and r name states, such as user/-/state/com.google/read.")
     timeline = Timeline(call.reader)
+    if changes & MADE_READ and changes & MADE_UNREAD:
+        changes -= MADE_READ | MADE_UNREAD
+        if not changes:
+            raise bad_request("A post cannot be read and unread.")
     if changes & MADE_READ:
         marks.mark_read(timeline, marks.places_of(call.reader, posts))
     if changes & MADE_UNREAD:
@@ -102,7 +112,7 @@ def edit_tag(call: AppCall) -> str:
 def mark_stream_read(call: AppCall) -> str:
     """What is in the stream `s` and came by `ts`; nothing that came later."""
     call.needed("s")
-    until = _moment(call, "ts") or call.now
+    until = _moment(call, "ts", most_digits=19) or call.now
     for stream in call.streams("s"):
         if stream.kind == "feed":
             follows_of(call.reader, stream.value)
@@ -147,16 +157,21 @@ def _all_traits(reader: Reader, streams: Iterable[StreamName]) -> tuple[Trait, .
     return tuple(trait for stream in streams for trait in _traits(reader, stream))
 
 
-def _moment(call: AppCall, name: str) -> datetime | None:
-    """Seconds since 1970, or as their number says milliseconds or microseconds; 0 is no moment."""
+def _moment(call: AppCall, name: str, *, most_digits: int = 18) -> datetime | None:
+    """Seconds since 1970; by the number of digits milli-, micro- or nanoseconds. 0 is no moment.
+
+    Apps write nanoseconds, of 19 digits, only where they mark a stream as read.
+    """
     text = call.given.one(name)
     if not text or not text.strip("0"):
         return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 18):
+    if not (text.isascii() and text.isdigit() and len(text) <= most_digits):
         raise bad_request(f"{name} is a number of seconds, or of microseconds, since 1970.")
-    unit = 1 if len(text) >= 16 else 1_000 if len(text) >= 13 else 1_000_000
+    nanoseconds = (
+        1 if len(text) == 19 else 1_000 if len(text) >= 16 else 1_000_000 if len(text) >= 13 else NANO
+    )
     try:
-        return EPOCH + int(text) * unit * MICROSECOND
+        return EPOCH + int(text) * nanoseconds // 1_000 * MICROSECOND
     except OverflowError as error:
         raise bad_request(f"{name} is too late.") from error
 

@@ -52,6 +52,17 @@ class TestPosts:
         app.do("edit-tag", i=names[:2], r=STARRED)
         assert app.ids(STARRED) == names[2:]
 
+    @pytest.mark.parametrize(
+        "other", [{"a": [STARRED, label("Keep")]}, {"a": [STARRED, READ, "?"], "r": READ}]
+    )
+    def test_a_change_that_cannot_be_made_does_not_undo_the_others(
+        self, app: GoogleApp, post: Post, other: dict[str, object]
+    ) -> None:
+        place = post()
+        app.do("edit-tag", i=place.entry_id, **other)
+        assert app.ids(STARRED) == [place.entry_id]
+        assert unread() == {place.entry_id}
+
     def test_all_in_one(self, app: GoogleApp, post: Post) -> None:
         place = post()
         app.do("edit-tag", i=place.entry_id, a=[STARRED, READ], T="x")
@@ -97,7 +108,7 @@ class TestStreams:
         app.do("mark-all-as-read", s=READING_LIST)
         assert unread() == set()
 
-    @pytest.mark.parametrize("ts", [usec(5), int(minutes(5).timestamp()), usec(5) // 1_000])
+    @pytest.mark.parametrize("ts", [usec(5), int(minutes(5).timestamp()), usec(5) // 1_000, usec(5) * 1_000])
     def test_what_came_later_stays_unread(self, app: GoogleApp, post: Post, ts: int) -> None:
         post(at=minutes(1))
         post(at=minutes(5))
