@@ -15,6 +15,7 @@ from common.html.tags import attributes
 from common.truncation import cut_to, plain_line
 from delivery.channels.http.links import postable
 from delivery.letter import Letter
+from delivery.rendering.subjects import beginning
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import file_key
 from feeds.rules.boilerplate import Boilerplate, summary_of, without_boilerplate
@@ -23,6 +24,8 @@ from feeds.rules.boilerplate import Boilerplate, summary_of, without_boilerplate
 NAME_LIMIT = 80
 SUMMARY_LIMIT = 2_000
 TITLE_LIMIT = 2_000
+# Services count it as part of the text.
+WARNING_LIMIT = 200
 HASHTAG_LIMIT = 64
 MOST_HASHTAGS = 8
 MOST_IMAGES = 10
@@ -58,8 +61,8 @@ class PostImage:
 class Announcement:
     """All texts are on one line, without control characters, and may hold any markup: escape them.
 
-    `title` is the post's, or the digest's; "" for a post without one. `own_words` is what the newsletter's
-    own code wants said, lines included. With a `refusal` there is nothing to post.
+    `title` is the post's, or the digest's; for a post without one its first words. `own_words` is what the
+    newsletter's own code wants said, lines included. With a `refusal` there is nothing to post.
     """
 
     newsletter: str
@@ -67,6 +70,8 @@ class Announcement:
     title: str
     link: str
     at: datetime
+    # Whether the post has a title of its own.
+    is_titled: bool = True
     authors: str = ""
     summary: str = ""
     # The summary without what all posts of its feed say.
@@ -76,6 +81,10 @@ class Announcement:
     categories: tuple[str, ...] = ()
     hashtags: tuple[str, ...] = ()
     images: tuple[PostImage, ...] = ()
+    # Those of a sensitive post, for services that can hide them until somebody looks.
+    sensitive_images: tuple[PostImage, ...] = ()
+    # What a sensitive post says before its text; no other text of it is shown.
+    warning: str = ""
     languages: tuple[str, ...] = ()
     lines: tuple[Line, ...] = ()
     is_digest: bool = False
@@ -114,26 +123,30 @@ def announcement_of(letter: Letter) -> Announcement:
     )
     if entry is None:
         lines = tuple(
-            Line(_bounded(post.title, TITLE_LIMIT) or "Untitled", postable(post.link))
-            for post in letter.entries[:MOST_LINES]
+            Line(_title(post) or "Untitled", postable(post.link)) for post in letter.entries[:MOST_LINES]
         )
-        images = tuple(image for post in letter.entries for image in images_of(post))
+        images = tuple(image for post in letter.entries if not post.sensitive for image in images_of(post))
         return replace(common, lines=lines, images=images[:MOST_IMAGES], hashtags=())
     # An issue without html has its text from the newsletter's own code (delivery.issues.contents).
     is_own = letter.kind == "issue" and not letter.html
     own_summary = without_boilerplate(summary_of(entry), Boilerplate(*entry.boilerplate))
+    summary = without_tags((entry.summary or entry.content)[:MOST_HTML])
+    pictures = images_of(entry)
     return replace(
         common,
-        title=_bounded(entry.title, TITLE_LIMIT),
+        title=_title(entry),
+        is_titled=bool(plain_line(entry.title)),
         link=postable(entry.link),
         authors=_name(", ".join(entry.authors)),
-        summary=_bounded(without_tags((entry.summary or entry.content)[:MOST_HTML]), SUMMARY_LIMIT),
-        own_summary=_bounded(own_summary, SUMMARY_LIMIT),
+        summary=_bounded(entry.warning or summary, SUMMARY_LIMIT),
+        own_summary=_bounded(entry.warning or own_summary, SUMMARY_LIMIT),
         # An older date is from a clock that was never set.
         dated=entry.published if entry.published and entry.published > EPOCH else None,
         categories=tuple(plain_line(category) for category in entry.categories),
         hashtags=hashtags_of(entry),
-        images=images_of(entry),
+        images=() if entry.sensitive else pictures,
+        sensitive_images=pictures if entry.sensitive else (),
+        warning=_bounded(entry.warning, WARNING_LIMIT),
         is_digest=False,
         own_words=letter.text if is_own else "",
     )
@@ -174,6 +187,10 @@ def _images(entry: Entry, base: str) -> Iterator[tuple[str, str]]:
     for match in _IMG.finditer(clean(entry.html[:MOST_HTML], base=base)):
         values = attributes(match[1])
         yield values.get("src", ""), values.get("alt", "")
+
+
+def _title(entry: Entry) -> str:
+    return _bounded(entry.title, TITLE_LIMIT) or beginning(entry)
 
 
 def _bounded(text: str, limit: int) -> str:

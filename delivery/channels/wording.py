@@ -142,6 +142,8 @@ def _templated(said: Announcement, template: str) -> list[FittingPart]:
         name, otherwise = place[1], place[2] or ""
         if name is None:
             parts.append(FittingPart(place[0][0]))
+        elif name == "title" and place[2] is not None and not said.is_titled:
+            parts.append(FittingPart(otherwise))
         elif value := PLACES[name](said):
             link = value if name == "link" else ""
             parts.append(FittingPart(value, cuttable=name not in _WHOLE, link=link))

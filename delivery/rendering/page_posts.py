@@ -133,7 +133,8 @@ def part_of(stood: Entry, *, newsletter_language: str = "") -> PagePost:
 
 def description_of(stood: Entry) -> str:
     """What the post is about, for a preview of its page, as one line of text."""
-    return shortened(plain(stood.html[:5_000].replace("><", "> <")), LONGEST_PAGE_DESCRIPTION)
+    words = stood.warning or plain(stood.html[:5_000].replace("><", "> <"))
+    return shortened(words, LONGEST_PAGE_DESCRIPTION)
 
 
 def picture_of(stood: Entry) -> str:

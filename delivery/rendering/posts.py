@@ -236,7 +236,7 @@ def letter_post(
         attachments.append(Attachment(medium.url, shortened(name, 100), shortened(detail, 100)))
     title = shortened(one_line(entry.title), LONGEST_POST_TITLE)
     # A space between two elements, so that the end of a paragraph and the beginning of the next stay apart.
-    excerpt = shortened(plain(content[:5000].replace("><", "> <")), 180)
+    excerpt = shortened(entry.warning or plain(content[:5000].replace("><", "> <")), 180)
     language = language_tag(entry.language)
     with translation.override(dated_in(newsletter_language)):
         day = day_words(entry.published.astimezone(zone)) if entry.published else ""

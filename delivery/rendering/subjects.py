@@ -56,8 +56,9 @@ def post_title(entry: Entry, *, longest: int = LONGEST_SUBJECT) -> str:
 
 
 def beginning(entry: Entry) -> str:
-    """The first words of its text, to stand for a title."""
-    return cut_to(one_line(plain(entry.html[:5_000].replace("><", "> <"))), _LONGEST_BEGINNING)
+    """Its content warning, or the first words of its text, to stand for a title."""
+    words = entry.warning or plain(entry.html[:5_000].replace("><", "> <"))
+    return cut_to(one_line(words), _LONGEST_BEGINNING)
 
 
 def subject_line(facts: IssueFacts) -> str:

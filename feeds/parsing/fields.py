@@ -9,7 +9,7 @@ from typing import Any
 
 import feedparser.datetimes
 
-from common.html.clean import bounded
+from common.html.clean import bounded, plain
 from common.html.titles import plain_title
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.dates import MAX_DATE, is_guess, is_zone_unknown, moment_of, slack_of
@@ -24,6 +24,11 @@ from feeds.parsing.pictures import Picture
 from feeds.parsing.plain_html import markup, paragraphs, without_void_ends
 from feeds.parsing.posts import PostReader
 
+# Mastodon puts a content warning before the text that it hides, with a line between them.
+_WARNING = re.compile(
+    r"\s*<p>((?:<strong>[^<]{0,100}:\s*</strong>)?(?:(?!</?p\b|<hr\b).){1,2000})</p>\s*<hr\s*/?>",
+    re.IGNORECASE | re.DOTALL,
+)
 MAX_ENTRY_TITLE = 1_000
 MAX_DESCRIPTION = 500
 MAX_CONTENT = 500_000
@@ -125,9 +130,10 @@ class XmlReader(PostReader[Raw]):
         image = image_of(raw, near or self.base) or next(pictures, Picture(""))
         published, updated = moment(raw, "published"), moment(raw, "updated")
         tongue = _text(raw, "language") or dict.get((contents or [title_detail])[0], "language")
+        title = line_of(raw, "title", MAX_ENTRY_TITLE, self.atom)
         return Entry(
             guid=guid,
-            title=line_of(raw, "title", MAX_ENTRY_TITLE, self.atom),
+            title=title,
             link=link,
             authors=names_of(raw if any(_authors(raw)) else _dict(raw, "source"))
             or (() if any(_authors(raw)) else self.inherited),
@@ -144,6 +150,7 @@ class XmlReader(PostReader[Raw]):
             image=image.url,
             image_width=image.width,
             sensitive=bool(raw.get("sensitive")),
+            warning="" if title else warning_of(content or summary, link),
             announce=hint_of(raw)[0],
             base=near,
             slack=slack_of(_text(raw, "published" if published else "updated")),
@@ -208,6 +215,13 @@ def _link(raw: Raw, base: str, atom: bool) -> str:
     # An Atom id has no isPermaLink to say that it leads nowhere.
     own = absolute(guid, "") if atom and is_address else ""
     return next(filter(None, (absolute(one, base) for one in links)), own)
+
+
+def warning_of(text: str, link: str) -> str:
+    """Return the content warning at the beginning of a status, as one line; "" for none."""
+    found = _WARNING.match(text)
+    is_status = found and ("/@" in link or found[1].lower().startswith("<strong>"))
+    return plain(found[1].replace("</strong>", " </strong> ")) if found and is_status else ""
 
 
 def html_of(detail: Mapping[str, Any], atom: bool) -> str:

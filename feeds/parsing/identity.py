@@ -13,6 +13,7 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 from feeds.parsing.entry import Entry
+from feeds.parsing.pictures import SIGNING_PARAMETERS, file_key
 
 # A star stands for any ending.
 PARAMETERS = (
@@ -66,6 +67,7 @@ _AND = r"&(?:amp;|#0*38;|#x0*26;)?"
 _NAMES = "|".join(re.escape(name).replace(r"\*", r"[\w.-]*") for name in PARAMETERS)
 _TRACKED = re.compile(rf"(\A\?|{_AND})(?:(?:{_NAMES})=[^&#]*(?:{_AND}|(?!&)))+", re.IGNORECASE)
 _ENDS_IN_AND = re.compile(rf"{_AND}\Z", re.IGNORECASE)
+_TOKEN = re.compile(rf"(\A\?|{_AND})(?:{SIGNING_PARAMETERS})=[^&#]*", re.IGNORECASE)
 # From the question mark to the end of the address. The pattern begins with one character, which is fast.
 _QUERY = re.compile(r"\?[^\s\"'<>]+")
 VERSION = "2"
@@ -96,14 +98,15 @@ def content_hash(entry: Entry) -> str:
     """ "2:" and the hex SHA-256 over title, authors, link, content, summary, media and categories.
 
     Left out is what may change without making a difference: dates, tracking parameters of addresses anywhere
-    in it, the amount of white space, and a name that is said twice.
+    in it, tokens of addresses, lengths and sizes of files, the amount of white space, and a name that is said
+    twice.
     """
     content, summary = _html(entry.content), _html(entry.summary)
     heading = [
         _text(entry.title),
         _each(entry.authors),
         untracked(entry.link),
-        [(untracked(medium.url), medium.type, medium.length, _text(medium.alt)) for medium in entry.media],
+        [(file_key(medium.url), medium.type, _text(medium.alt)) for medium in entry.media],
         _each(entry.categories),
         # Where the content ends and the summary begins.
         len(content),
@@ -118,7 +121,22 @@ def _text(text: str) -> str:
 
 
 def _html(html: str) -> str:
-    return _text(untracked(html)).replace("> <", "><")
+    text = _QUERY.sub(_without_tokens, html) if "?" in html else html
+    return _text(text).replace("> <", "><")
+
+
+def _without_tokens(query: re.Match[str]) -> str:
+    text = query.group()
+    if "=" not in text:
+        return text
+    return _remembered_unsigned(text) if len(text) <= MAX_REMEMBERED else _unsigned(text)
+
+
+def _unsigned(query: str) -> str:
+    return _TOKEN.sub(r"\1", _cleared(query))
+
+
+_remembered_unsigned = lru_cache(maxsize=1_000)(_unsigned)
 
 
 def _each(names: Iterable[str]) -> list[str]:

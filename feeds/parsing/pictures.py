@@ -35,12 +35,15 @@ _SIZES = words(
     " wid hei imwidth imheight im imformat downsize disable upscale enable optimize"
 )
 # Parameters by which stores of files let somebody in for a while. They differ in every reading.
-_TOKENS = re.compile(
-    r"x-(?:amz|goog|oss|cos|obs|ms)-.*|expires|signature|sig|policy|key-pair-id|awsaccesskeyid|googleaccessid"
-    r"|ossaccesskeyid|(?:access|auth|download)?[-_]?token(?:[-_].*)?|__token__|hdn(?:ea|ts|tl)|hmac|jwt|exp"
-    r"|_nc_.*|oh|oe|ex|is|hm",
-    re.IGNORECASE,
+SIGNING_PARAMETERS = (
+    # S3 and its like, Azure, CloudFront, Google.
+    r"x-(?:amz|goog|oss|cos|obs|ms)-[\w-]*|expires|signature|sig|se|ske|skt|st|policy|key-pair-id"
+    r"|awsaccesskeyid|googleaccessid|ossaccesskeyid"
+    # Patreon, Akamai and others; Discord; Facebook.
+    r"|(?:access|auth|download)?[-_]?token(?:[-_][\w-]*)?|__token__|hdn(?:ea|ts|tl)|hmac|jwt|exp"
+    r"|ex|is|hm|_nc_\w*|oh|oe"
 )
+_TOKENS = re.compile(SIGNING_PARAMETERS, re.IGNORECASE)
 # What holds the address of the picture that a server fetches elsewhere.
 _HOLDERS = ("url", "src", "image", "u", "uri", "source", "img", "imgurl", "image_url")
 _WITHOUT_SCHEME = re.compile(r"(?:ssl:)?(?=[\w-]+(?:\.[\w-]+)+/)")
@@ -69,6 +72,8 @@ _STEPS = (
     (re.compile(r"(\.\w{2,5})/v1/(?:fill|fit|crop)/.*\Z"), r"\1"),
     # YouTube: /vi/ID/hqdefault.jpg
     (re.compile(r"/vi(?:_webp)?/([\w-]{11})/\w+\.(?:jpg|webp)\Z"), r"/vi/\1"),
+    # Mastodon: /original/X.jpg, /small/X.jpg
+    (re.compile(r"(/media_attachments/.*)/(?:original|small)/(?=[^/]+\Z)"), r"\1/"),
     # Twitter: X.jpg:large
     (re.compile(r"(\.\w{2,5}):\w+\Z"), r"\1"),
 )

@@ -213,7 +213,8 @@ def _reaction(row: Composition) -> Reaction:
 
 def _pictures(jf2: Mapping[str, Any], html: str) -> tuple[str, ...]:
     """Our addresses of the pictures that a post has beside its text."""
-    urls = map(str, [*jf2.get("photo", ()), *jf2.get("featured", ())])
+    # A thumbnail is a small copy of the others.
+    urls = map(str, jf2.get("photo", ()) or jf2.get("featured", ()))
     return tuple(pictures_by_proxy(beside(urls, html)))[:MOST_PICTURES]
 
 

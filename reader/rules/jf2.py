@@ -38,8 +38,9 @@ def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
     published = entry.published or entry.updated or seen_at
     kinds = ((one.type or type_by_ending(one.url)).partition("/")[0] for one in entry.media)
     media = list(zip(kinds, (absolute(one.url, "") for one in entry.media), strict=True))
-    photos = [url for kind, url in media if kind == "image"]
-    image = absolute(entry.image, "")
+    # Sensitive pictures are links in the text, which somebody opens who wants to.
+    photos = [url for kind, url in media if kind == "image"] if not entry.sensitive else []
+    image = absolute(entry.image, "") if not entry.sensitive else ""
     relations: dict[str, list[str]] = {}
     for kind, url in social.relations:
         relations.setdefault(kind, []).append(absolute(url, ""))
@@ -49,7 +50,7 @@ def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
         "published": published.isoformat(),
         "updated": entry.updated.isoformat() if entry.updated else "",
         "name": "" if title and title == one_line(content.get("text", "")) else title,
-        "summary": shortened(plain(entry.summary), MAX_NAME) if entry.content else "",
+        "summary": shortened(plain(entry.summary), MAX_NAME) if entry.content else entry.warning,
         "content": content,
         "author": _card(_author(entry, feed)),
         "category": _each(map(one_line, entry.categories)),
@@ -89,6 +90,11 @@ def card(name: str, url: str, photo: str = "") -> Jf2:
 
 def _content(entry: Entry) -> Jf2:
     markup = without_controls(entry.html)[:MAX_TEXT]
+    if entry.sensitive:
+        urls = (absolute(one.url, "") for one in entry.media if one.is_image)
+        markup += "".join(
+            f'<p><a href="{html.escape(url)}">{html.escape(url)}</a></p>' for url in urls if url
+        )
     text = html.unescape(_TAG.sub("", _BREAK.sub("\n", markup)))
     return without_nothing({"html": markup, "text": _LINES.sub("\n\n", text).strip()})
 

@@ -223,6 +223,6 @@ def _listed(said: Announcement, room: int) -> list[str]:
 
 def _thread_name(said: Announcement, template: str) -> str:
     """Words without markup, and never none."""
-    parts = parts_of(replace(said, own_words=""), template or "{title|" + UNTITLED + "}")
+    parts = parts_of(replace(said, own_words=""), template or "{title}")
     name = plain_line("".join(part.text for part in parts))
     return cut_to(unaddressed(name), THREAD_NAME_LIMIT) or UNTITLED

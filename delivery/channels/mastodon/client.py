@@ -103,6 +103,7 @@ class Client:
             text,
             visibility="unlisted" if before and message.visibility == "public" else message.visibility,
             spoiler_text=message.spoiler or None,
+            **({"sensitive": True} if message.sensitive else {}),
             language=message.language or None,
             quote_approval_policy=message.quotes or None,
             media_ids=list(media) or None,
@@ -118,6 +119,7 @@ class Client:
             "GET", path, lambda answer: [one["id"] for one in answer.json["media_attachments"]]
         )
         form = {"status": text, "spoiler_text": message.spoiler, "language": message.language or None}
+        form |= {"sensitive": "true"} if message.sensitive else {}
         return self._ask("PUT", path, _sent, data={**form, "media_ids[]": pictures})
 
     def delete(self, status_id: str) -> None:

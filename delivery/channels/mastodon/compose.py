@@ -30,6 +30,7 @@ class Message:
     quotes: str = ""
     language: str = ""
     spoiler: str = ""
+    sensitive: bool = False
     refusal: str = ""
 
     def texts(self, limits: StatusLimits) -> list[str]:
@@ -53,10 +54,11 @@ def status_of(said: Announcement, options: Mapping[str, str], recipient: Recipie
         parts=tuple(part if part.link else replace(part, text=unmentioned(part.text)) for part in parts),
         lines=tuple(Line(unmentioned(line.title), line.link) for line in said.lines) if is_thread else (),
         link=said.link,
-        images=said.images[: int(options.get("images") or 1)],
+        images=(said.images or said.sensitive_images)[: int(options.get("images") or 1)],
         visibility=options.get("visibility") or next(iter(VISIBILITIES)),
         quotes=options.get("quotes", ""),
         language=said.language,
-        spoiler=unmentioned(plain_line(options.get("spoiler", ""))),
+        spoiler=unmentioned(plain_line(options.get("spoiler", "") or said.warning)),
+        sensitive=bool(said.sensitive_images),
         refusal=said.refusal,
     )

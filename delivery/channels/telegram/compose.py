@@ -35,6 +35,8 @@ class Message:
     caption: str = ""
     plain: str = ""
     picture: str = ""
+    # Hidden until somebody taps it.
+    has_spoiler: bool = False
     preview: Mapping[str, Any] = field(default_factory=dict)
     common: Mapping[str, Any] = field(default_factory=dict)
     refusal: str = ""
@@ -47,14 +49,15 @@ def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipi
     template = options.get("template", "")
     usual = said.own_words or template
     parts = parts_of(said, template) if usual else _usual(said)
-    picture = said.images[0].url if said.images and options.get("photo") else ""
+    pictures = (said.images or said.sensitive_images) if options.get("photo") else ()
     try:
         return Message(
             chat_id=recipient.config.get("chat_id", ""),
             text=_html(parts, TEXT_LIMIT),
             caption=_html(parts, CAPTION_LIMIT),
             plain="".join(part.text for part in _within(parts_of(said, template), TEXT_LIMIT * 9 // 10)),
-            picture=picture,
+            picture=pictures[0].url if pictures else "",
+            has_spoiler=bool(said.sensitive_images),
             preview=_preview(said.link, options.get("link_preview", "")),
             common={
                 **({"message_thread_id": int(options["thread_id"])} if options.get("thread_id") else {}),

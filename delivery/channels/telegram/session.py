@@ -63,7 +63,8 @@ class TelegramSession(ApiSession):
         ]
         if message.picture:
             photo = {"photo": message.picture, "caption": message.caption, **HTML}
-            tries.insert(0, ("sendPhoto", photo))
+            hidden = {"has_spoiler": True} if message.has_spoiler else {}
+            tries.insert(0, ("sendPhoto", {**photo, **hidden}))
         if not self._token:
             return Temporary(UNUSABLE, stops_account=True)
         client, chat = self.api(now), self._moved.get(message.chat_id, message.chat_id)

@@ -87,7 +87,7 @@ def _sizes(entries: tuple[Entry, ...]) -> Iterator[list[dict[str, Any]]]:
 
 
 def _post(entry: Entry) -> dict[str, Any]:
-    words = without_tags((entry.summary or entry.content)[:MOST_HTML])
+    words = entry.warning or without_tags((entry.summary or entry.content)[:MOST_HTML])
     return {
         "title": _line(entry.title, MOST_TITLE),
         "link": postable(entry.link),
@@ -98,6 +98,7 @@ def _post(entry: Entry) -> dict[str, Any]:
         "published": entry.published.isoformat() if entry.published else None,
         "updated": entry.updated.isoformat() if entry.updated else None,
         "language": _line(entry.language, MOST_NAME),
+        **({"sensitive": True} if entry.sensitive else {}),
     }
 
 

@@ -6,7 +6,7 @@ from delivery.channels.announcement import images_of
 from delivery.rendering.addresses import web_address
 from delivery.rendering.facts import LETTER_WIDTH
 from delivery.rendering.issue import render_issue
-from delivery.rendering.page_posts import picture_of, post_of
+from delivery.rendering.page_posts import description_of, picture_of, post_of
 from delivery.rendering.posts import Image, LetterPost, letter_html, letter_post
 from feeds.parsing.entry import Entry, Media, Person
 from feeds.parsing.pictures import beside
@@ -111,3 +111,12 @@ def test_sensitive_pictures_are_links() -> None:
     assert (letter.top_image, letter.images, page.images, picture_of(post)) == (None, (), (), "")
     assert [file.url for file in letter.attachments] == [file.url for file in page.files] == [PICTURE.url]
     assert f'<img src="{PICTURE.url}' not in render_issue(one(post)).html
+
+
+def test_the_subject_and_the_preview_of_a_hidden_text_end_at_its_warning() -> None:
+    html = "<p><strong>Content warning:</strong> bees</p><hr><p>They sting.</p>"
+    status = entry(title="", content=html, warning="Content warning: bees")
+    letter = render_issue(one(status))
+    assert (letter.subject, shown(status).excerpt) == ("Content warning: bees",) * 2
+    assert description_of(status) == "Content warning: bees"
+    assert letter.html.count("They sting.") == 1

@@ -245,3 +245,12 @@ class TestCrashes:
             assert isinstance(outcome, Sent)
             assert outcome.remote_id == "1000"
         assert pictures(instance) == ["Bee 0"]
+
+
+def test_sensitive_pictures_are_posted_as_such(instance: MastodonInstance, host: PictureHost) -> None:
+    picture = Media(host.drawn("/1.png", size=(50, 40)).url, "image/png")
+    entry = Entry(guid="1", link=LINK, content="<p>x</p>", media=(picture,), sensitive=True, warning="Bees")
+    assert isinstance(send(message(instance.url, entries=(entry,))), Sent)
+    [request] = instance.asked("/api/v1/statuses")
+    assert (request.form["sensitive"], request.form["spoiler_text"]) == ("1", "Bees")
+    assert len(pictures(instance)) == 1
