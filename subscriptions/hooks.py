@@ -108,8 +108,10 @@ def _values(entry: Entry) -> dict[str, Any]:
 
 
 def _refuse_other_types(entry: Entry) -> None:
-    for each in ("title", "link", "content", "summary", "language", "image", "announce", "base"):
+    for each in ("title", "link", "content", "summary", "language", "image", "announce", "base", "warning"):
         _expect(entry, each, isinstance(getattr(entry, each), str), "a text")
+    _expect(entry, "image_width", isinstance(entry.image_width, int), "a number")
+    _expect(entry, "sensitive", isinstance(entry.sensitive, bool), "true or false")
     for each in ("authors", "categories"):
         value = getattr(entry, each)
         _expect(entry, each, isinstance(value, tuple) and all(isinstance(one, str) for one in value), "texts")

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -131,12 +131,15 @@ class XmlReader(PostReader[Raw]):
         published, updated = moment(raw, "published"), moment(raw, "updated")
         tongue = _text(raw, "language") or dict.get((contents or [title_detail])[0], "language")
         title = line_of(raw, "title", MAX_ENTRY_TITLE, self.atom)
+        # An author with nothing but an address is nobody's name, and not another's.
+        people = authors_of(raw)
+        if not (has_author := any(people)):
+            people = authors_of(_dict(raw, "source"))
         return Entry(
             guid=guid,
             title=title,
             link=link,
-            authors=names_of(raw if any(_authors(raw)) else _dict(raw, "source"))
-            or (() if any(_authors(raw)) else self.inherited),
+            authors=names_of(people) or (() if has_author else self.inherited),
             content=content,
             summary=summary or ("" if content else _described(raw)),
             # RSS 1.0 has one date, and an Atom entry must have `updated` only.
@@ -154,9 +157,7 @@ class XmlReader(PostReader[Raw]):
             announce=hint_of(raw)[0],
             base=near,
             slack=slack_of(_text(raw, "published" if published else "updated")),
-            social=Social(
-                people=people_of(raw, self.base) or people_of(_dict(raw, "source"), self.base) or self.owners
-            ),
+            social=Social(people=people_of(people, self.base) or (() if has_author else self.owners)),
         )
 
 
@@ -247,16 +248,16 @@ def _described(raw: Raw) -> str:
     return ""
 
 
-def names_of(raw: Raw) -> tuple[str, ...]:
-    """The names of the authors of an entry, its source (RFC 4287 §4.2.1) or a feed."""
-    return author_names(_text(person, "name") for person in _authors(raw))
+def names_of(people: Iterable[Raw]) -> tuple[str, ...]:
+    return author_names(_text(person, "name") for person in people)
 
 
-def people_of(raw: Raw, base: str) -> tuple[Person, ...]:
-    """The authors that have a name, each with the address that Atom gives (RFC 4287 §3.2.2)."""
-    people = ((", ".join(author_names([_text(one, "name")])), one) for one in _authors(raw))
-    return tuple(Person(name, absolute(one.get("href"), base)) for name, one in people if name)
+def people_of(people: Iterable[Raw], base: str) -> tuple[Person, ...]:
+    """The people that have a name, each with the address that Atom gives (RFC 4287 §3.2.2)."""
+    named = ((", ".join(author_names([_text(one, "name")])), one) for one in people)
+    return tuple(Person(name, absolute(one.get("href"), base)) for name, one in named if name)
 
 
-def _authors(raw: Raw) -> list[Raw]:
+def authors_of(raw: Raw) -> list[Raw]:
+    """The authors of an entry, its source (RFC 4287 §4.2.1) or a feed, as feedparser has them."""
     return [dict(one) for one in dict.get(raw, "authors") or () if isinstance(one, dict)][:MAX_LISTED]

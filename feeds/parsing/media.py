@@ -64,15 +64,13 @@ def renditions_of(raw: dict[str, Any], base: str, link: str) -> list[Rendition]:
 
     A player that leads to `link`, the post itself, is no file.
     """
-    contents = (_content(one, base) for one in raw.get("media_content") or ())
-    links = (one for one in raw.get("links") or () if dict.get(one, "rel") == "enclosure")
-    enclosures = (
-        Rendition(
-            medium(absolute(one.get("href"), base), one.get("type"), length=length_of(one.get("length")))
-        )
-        for one in links
-    )
-    return [one for one in one_of_each((*contents, *enclosures)) if not _is_player(one.medium, link)]
+    contents = raw.get("media_content")
+    files = [_content(one, base) for one in contents] if contents else []
+    for one in raw.get("links") or ():
+        if dict.get(one, "rel") == "enclosure":
+            url, length = absolute(one.get("href"), base), length_of(one.get("length"))
+            files.append(Rendition(medium(url, one.get("type"), length=length)))
+    return [one for one in one_of_each(files) if not _is_player(one.medium, link)] if files else []
 
 
 def distinct(media: Iterable[Media]) -> tuple[Media, ...]:
@@ -191,13 +189,15 @@ def length_of(value: object) -> int | None:
 
 def image_of(raw: dict[str, Any], base: str) -> Picture | None:
     """Return the picture that stands for the post: its thumbnail, or the episode's image."""
-    thumbnails = [
-        Rendition(Media(absolute(one.get("url"), base), "image"), "thumbnail", number_of(one.get("width")))
-        for one in (raw.get("media_thumbnail") or ())[:MAX_RENDITIONS]
-    ]
-    for one in one_of_each(thumbnails):
-        return Picture(one.medium.url, width=one.width)
-    image = raw.get("image") or {}
-    href = dict.get(image, "href") if isinstance(image, dict) else ""
-    url = absolute(href, base)
+    if thumbnails := raw.get("media_thumbnail"):
+        sizes = (
+            Rendition(
+                Media(absolute(one.get("url"), base), "image"), "thumbnail", number_of(one.get("width"))
+            )
+            for one in thumbnails
+        )
+        for best in one_of_each(sizes):
+            return Picture(best.medium.url, width=best.width)
+    image = raw.get("image")
+    url = absolute(dict.get(image, "href"), base) if isinstance(image, dict) else ""
     return Picture(url) if url else None

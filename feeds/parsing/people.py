@@ -3,6 +3,8 @@
 import html
 import re
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import chain
 
 from common.html.titles import plain_title
 from common.text import shortened
@@ -53,7 +55,14 @@ def _name(part: str) -> str:
 
 def author_names(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the authors that these texts name, each once."""
-    return listed(name for text in texts for name, _ in mailboxes(text))
+    first, *others = [_names_in(text[:MAX_PERSON]) for text in texts] or [()]
+    return listed(chain(first, *others)) if others else first
+
+
+# A feed names the same people in all of its posts.
+@lru_cache(maxsize=1_000)
+def _names_in(text: str) -> tuple[str, ...]:
+    return listed(name for name, _ in mailboxes(text))
 
 
 def listed(texts: Iterable[object]) -> tuple[str, ...]:

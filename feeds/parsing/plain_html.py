@@ -43,6 +43,8 @@ def markup(text: str, *, is_guess: bool) -> str:
 
     Html that was escaped twice is decoded once more, where the whole text is escaped tags.
     """
+    if "<" not in text and "\n" not in text and not text.startswith("&"):
+        return text
     if not _MARKUP.search(text):
         decoded = html.unescape(text) if _ESCAPED.match(text) else ""
         if _BEGINS_WITH_TAG.match(decoded) and _ENDS_WITH_TAG.search(decoded[-1_000:]):

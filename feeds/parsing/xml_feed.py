@@ -14,6 +14,7 @@ from feeds.parsing.fields import (
     MAX_ENTRY_TITLE,
     Raw,
     XmlReader,
+    authors_of,
     hint_of,
     language,
     line_of,
@@ -54,8 +55,8 @@ def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pa
     site = absolute(feed.get("link"), url)
     atom = version.startswith("atom")
     # RFC 4287 §4.2.1: they are the authors of entries that have none. RSS says nothing of the kind.
-    inherited = names_of(feed) if atom else ()
-    owners = people_of(feed, site or url) if atom else ()
+    inherited = names_of(authors_of(feed)) if atom else ()
+    owners = people_of(authors_of(feed), site or url) if atom else ()
     posts = read_posts(raw, XmlReader(site or url, url, atom, inherited, owners), limit=limit)
     policies = (hint_of(one)[1] for one in raw if "iffy_hints" in one)
     return ParsedFeed(
