@@ -12,12 +12,12 @@ from common.text import one_line, words
 MAX_TITLE = 10_000
 # Elements that are markup in a title, if they are closed.
 TITLE_ELEMENTS = words("a abbr b cite code em font i mark q s script small span strong style sub sup tt u")
-VOID = words("br hr img wbr")
+TITLE_VOID = words("br hr img wbr")
 _RAW = frozenset(("script", "style"))
 # The words before and after one of these are apart.
 _APART = words("br dd div dt h1 h2 h3 h4 h5 h6 hr li ol p td th tr ul")
 
-_TITLE_NAMES = "|".join(sorted(TITLE_ELEMENTS | VOID - {"hr"}, key=len, reverse=True))
+_TITLE_NAMES = "|".join(sorted(TITLE_ELEMENTS | TITLE_VOID - {"hr"}, key=len, reverse=True))
 _TITLE_TAG = re.compile(rf"<(/?)({_TITLE_NAMES})((?:\s[^<>]*)?)(/?)>", re.IGNORECASE)
 _ANY_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9:-]{0,40})((?:\s[^<>]*)?)(/?)>")
 # Some programs put a title into a paragraph or a heading.
@@ -51,7 +51,7 @@ def _without_markup(text: str, tag: re.Pattern[str]) -> str:
         if raw:
             if is_end and name == raw:
                 removed[opened[raw].pop().start()], raw = found.end(), ""
-        elif name in VOID or found[3].endswith("/") or found[4]:
+        elif name in TITLE_VOID or found[3].endswith("/") or found[4]:
             removed[found.start()] = found.end()
         elif not is_end:
             opened.setdefault(name, []).append(found)

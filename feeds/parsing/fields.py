@@ -170,7 +170,8 @@ def line_of(raw: Raw, key: str, limit: int, atom: bool) -> str:
     kind = dict.get(_dict(raw, f"{key}_detail"), "type") if atom else ""
     if kind == "text/plain":
         return shortened(one_line(text[: 10 * MAX_ENTRY_TITLE]), limit)
-    return shortened(plain_title(text, is_html=bool(kind)), limit)
+    # The descriptions of RSS channels have paragraphs and links.
+    return shortened(plain_title(text, is_html=bool(kind) or key == "subtitle"), limit)
 
 
 def hint_of(raw: Raw) -> tuple[str, str]:

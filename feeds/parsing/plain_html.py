@@ -4,6 +4,7 @@ import html
 import re
 from itertools import pairwise
 
+from common.html.balance import VOID
 from common.text import words
 
 # Programs that wrap lines do so within these lengths; people write shorter and longer ones.
@@ -22,9 +23,7 @@ _TAG_LIKE = re.compile(r"<[a-zA-Z/!?]")
 _ESCAPED = re.compile(r"&(?:lt|#0*60|#x0*3c);", re.IGNORECASE)
 _BEGINS_WITH_TAG = re.compile(rf"<(?:{_ELEMENTS})(?=[\s/>])", re.IGNORECASE)
 _ENDS_WITH_TAG = re.compile(r"(?:</[a-zA-Z][a-zA-Z0-9]*\s*|<(?:br|hr|img)\b[^<>]*)>\Z", re.IGNORECASE)
-_VOID_END = re.compile(
-    r"(<(area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b[^<>]*>)\s*</\2\s*>", re.IGNORECASE
-)
+_VOID_END = re.compile(rf"(<({'|'.join(VOID)})\b[^<>]*>)\s*</\2\s*>", re.IGNORECASE)
 _EMPTY_LINES = re.compile(r"\n(?:[ \t]*\n)+")
 _LIST_ITEM = re.compile(r"\s*(?:[-–—*•+>#|]|\(?\d{1,4}[.):]|\[)")
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", "…")

@@ -199,3 +199,18 @@ def test_a_channels_own_days_count_for_both() -> None:
     assert (NOW - usual.read, NOW - usual.unread) == (timedelta(days=60), timedelta(days=180))
     own = ages(NOW, read_days=60, unread_days=180, keep_days=3)
     assert own.read == own.unread == NOW - timedelta(days=3)
+
+
+def test_a_sensitive_picture_is_a_link_and_a_hidden_text_is_summed_up_by_its_warning() -> None:
+    picture = Media("https://i.example/a.png?x=1&y=2", "image/png")
+    post = shown(content="<p>x</p>", media=(picture,), image=picture.url, sensitive=True, warning="Spiders")
+    assert {"photo", "featured"}.isdisjoint(post)
+    assert '<a href="https://i.example/a.png?x=1&amp;y=2">' in post["content"]["html"]
+    assert post["summary"] == "Spiders"
+
+
+def test_a_sound_without_a_type_is_one_by_its_ending_and_a_thumbnail_no_second_picture() -> None:
+    photo, thumbnail = "https://i.example/a.jpg", "https://i.example/a-150x150.jpg"
+    post = shown(media=(Media("https://i.example/a.mp3"), Media(photo, "image")), image=thumbnail)
+    assert (post["audio"], post["photo"]) == (["https://i.example/a.mp3"], [photo])
+    assert "featured" not in post
