@@ -50,7 +50,7 @@ def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
         "published": published.isoformat(),
         "updated": entry.updated.isoformat() if entry.updated else "",
         "name": "" if title and title == one_line(content.get("text", "")) else title,
-        "summary": shortened(plain(entry.summary), MAX_NAME) if entry.content else entry.warning,
+        "summary": entry.warning or (shortened(plain(entry.summary), MAX_NAME) if entry.content else ""),
         "content": content,
         "author": _card(_author(entry, feed)),
         "category": _each(map(one_line, entry.categories)),
