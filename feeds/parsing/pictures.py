@@ -154,6 +154,8 @@ def pictures_beside(entry: Entry) -> tuple[Picture, ...]:
     media = [Picture(one.url, one.alt) for one in entry.media if one.is_image and _is_picture(one.url)]
     if not media and "<img" not in entry.html and _is_picture(entry.image):
         media = [Picture(entry.image)]
+    if not media:
+        return ()
     new = set(beside((one.url for one in media), entry.html))
     return tuple(
         Picture(one.url, one.alt, entry.image_width if one.url == entry.image else 0)
@@ -164,7 +166,10 @@ def pictures_beside(entry: Entry) -> tuple[Picture, ...]:
 
 def files_of(entry: Entry) -> list[Media]:
     """Return the files of a post that are no pictures, and the pictures that are shown only when opened."""
-    return [one for one in entry.media if entry.sensitive or not one.is_image]
+    files = [one for one in entry.media if entry.sensitive or not one.is_image]
+    if entry.sensitive and entry.image and not any(one.is_image for one in files):
+        files.append(Media(entry.image, "image"))
+    return files
 
 
 def _is_picture(url: str) -> bool:

@@ -15,7 +15,7 @@ from common.html.tags import VALUES
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.entry import Citation, Entry, Person, Spot
 from feeds.parsing.media import absolute
-from feeds.parsing.pictures import file_key, type_by_ending
+from feeds.parsing.pictures import file_key, files_of, type_by_ending
 
 MAX_NAME = 1_000
 MAX_TEXT = 500_000
@@ -91,7 +91,7 @@ def card(name: str, url: str, photo: str = "") -> Jf2:
 def _content(entry: Entry) -> Jf2:
     markup = without_controls(entry.html)[:MAX_TEXT]
     if entry.sensitive:
-        urls = (absolute(one.url, "") for one in entry.media if one.is_image)
+        urls = (absolute(one.url, "") for one in files_of(entry) if one.is_image)
         markup += "".join(
             f'<p><a href="{html.escape(url)}">{html.escape(url)}</a></p>' for url in urls if url
         )

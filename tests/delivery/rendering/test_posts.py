@@ -111,6 +111,8 @@ def test_sensitive_pictures_are_links() -> None:
     assert (letter.top_image, letter.images, page.images, picture_of(post)) == (None, (), (), "")
     assert [file.url for file in letter.attachments] == [file.url for file in page.files] == [PICTURE.url]
     assert f'<img src="{PICTURE.url}' not in render_issue(one(post)).html
+    alone = shown(entry(image=PICTURE.url, sensitive=True))
+    assert (alone.top_image, [file.url for file in alone.attachments]) == (None, [PICTURE.url])
 
 
 def test_the_subject_and_the_preview_of_a_hidden_text_end_at_its_warning() -> None:
