@@ -111,7 +111,11 @@ def is_batch_like_before(document: Document, formers: Collection[Former], *, sho
     """Whether a document that follows on has no more posts than its feed is used to show at once.
 
     A feed that shows only its latest day replaces all of its posts. That is no flood, however many they are.
+    Without titles nothing shows that they are not the posts of before under other ids.
     """
+    titled = sum(bool(entry.like.title) for entry in document.entries.values())
+    if 2 * titled <= len(document.order):
+        return False
     dates = _dates_after(document, formers)
     return len(document.order) <= BATCH_GROWS * shown_before and _is_next_batch(dates.values(), formers)
 

@@ -88,7 +88,12 @@ def test_a_day_of_which_a_half_is_dated_like_the_last_one_is_not_held() -> None:
     assert not held(yesterday, batch(2, 20, NOW - 24 * HOUR, NOW))
 
 
-@pytest.mark.parametrize("title", ["Open thread", "Part {}", ""])
+def test_many_posts_without_titles_are_a_flood_whatever_their_dates() -> None:
+    assert held(batch(1, 20, *LAST_TWO, title=""), batch(2, 20, *NEXT_TWO, title=""))
+    assert not held(batch(1, 9, *LAST_TWO, title=""), batch(2, 9, *NEXT_TWO, title=""))
+
+
+@pytest.mark.parametrize("title", ["Open thread", "Part {}"])
 def test_titles_that_come_again_are_not_held_with_newer_dates(title: str) -> None:
     yesterday = batch(1, 20, *LAST_TWO, title=title)
     today = batch(2, 20, *NEXT_TWO, title=title)
