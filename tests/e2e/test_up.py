@@ -87,7 +87,7 @@ def test_a_feed_becomes_a_letter_even_when_the_worker_is_killed(site: Site, mail
         blog.publish(NEW)
         ping(site.environment)
         arrived(mail, LIMIT_SECONDS)
-    assert "worker ended with status -9" in site.said()
+    assert "worker was killed (SIGKILL)" in site.said()
 
 
 def test_the_first_start_prints_a_link_to_create_the_admin(site: Site) -> None:
