@@ -40,8 +40,20 @@ def usual_name(host: str) -> str:
     try:
         ip_address(host.strip("[]"))
     except ValueError:
-        return host if "." in host.strip(".") else NAMELESS
+        return _in_letters(host) if "." in host.strip(".") else NAMELESS
     return NAMELESS
+
+
+def _in_letters(host: str) -> str:
+    """Return an international name (xn--…) as people write it."""
+    if "xn--" not in host:
+        return host
+    import idna  # large tables, for international names only
+
+    try:
+        return idna.decode(host)
+    except idna.IDNAError:
+        return host
 
 
 def logo_size(width: int, height: int) -> tuple[int, int]:

@@ -9,6 +9,8 @@ from subscriptions.rules.site import NAMELESS, logo_size, usual_name
     ("host", "name"),
     [
         ("letters.example.org", "letters.example.org"),
+        ("xn--bcher-kva.example", "bücher.example"),
+        ("xn--.example", "xn--.example"),
         ("127.0.0.1", NAMELESS),
         ("192.0.2.7", NAMELESS),
         ("[2001:db8::1]", NAMELESS),
