@@ -12,12 +12,13 @@ from common.refused import Refused
 from delivery.channels.base import NOTHING, Outcome, Sent, Temporary
 from delivery.channels.email.helo import helo_name
 from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.email.smtp_connection import Reply, Timeouts
-from delivery.channels.email.smtp_replies import CannotConnect, reply_words
+from delivery.channels.email.smtp_connection import Timeouts
+from delivery.channels.email.smtp_replies import CannotConnect, Reply, reply_words
 from delivery.channels.email.smtp_session import SmtpSession
 from delivery.channels.email.smtp_settings import SmtpSettings
 
-IMPATIENT = Timeouts(connect=10, reply=10)
+# For somebody who waits for a page.
+IMPATIENT = Timeouts(connect=10, reply=10, message=120)
 
 
 class BlockingSmtpSession:

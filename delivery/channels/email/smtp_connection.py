@@ -1,18 +1,22 @@
 """One SMTP connection that blocks nobody: commands go out at once, replies come back in order."""
 
 import asyncio
-import base64
+import socket
 import ssl
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from operator import itemgetter, ne
-from typing import NamedTuple, cast
+from typing import cast
 
+from delivery.channels.email.smtp_addresses import open_socket, remember
+from delivery.channels.email.smtp_login import log_in
 from delivery.channels.email.smtp_replies import (
+    NO_SMTP,
     CannotConnect,
     Lost,
+    Reply,
     cause_of,
     reason,
     reply_words,
@@ -23,25 +27,17 @@ from delivery.rules.trials import Cause
 MAX_REPLY = 65_536
 # No command has so many replies: a server that speaks on and on is not listened to.
 MOST_UNREAD = 100
-NO_SMTP = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds. RFC 5321 §4.5.3.2.6 wants patience after the final dot: a client that gives up there sends
-    the message twice."""
+    """Seconds, as RFC 5321 §4.5.3.2 wants them: for each address and for TLS, for the reply to a command, and
+    for the reply to the final dot, where a client that gives up early sends the message twice."""
 
     connect: float = 10
-    reply: float = 60
-    message: float = 120
+    reply: float = 300
+    message: float = 600
     quit: float = 2
-
-
-class Reply(NamedTuple):
-    """A reply's code, NO_SMTP if it is no reply of SMTP, and the text of its lines."""
-
-    code: int
-    text: bytes
 
 
 code_of = itemgetter(0)
@@ -65,7 +61,7 @@ class Wire(asyncio.Protocol):
         self._replies: deque[Reply] = deque()
         self._waiter: asyncio.Future[None] | None = None
         # How many replies are waited for, and until which moment of the loop's clock.
-        self._wanted, self._deadline = 1, 0.0
+        self._wanted, self._deadline, self._seconds = 1, 0.0, 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._lost = ""
         self._all_has_left = True
@@ -91,10 +87,14 @@ class Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         *lines, self._unread = (self._unread + data).split(b"\n")
+        before = len(self._replies)
         for line in lines:
             line = line.rstrip(b"\r")
             if not self._lines and line in _USUAL:
                 self._replies.append(_USUAL[line])
+                continue
+            # Some servers put a blank line before a reply.
+            if not line.strip():
                 continue
             code, more = line[:3], line[3:4] == b"-"
             self._size += len(line)
@@ -111,6 +111,9 @@ class Wire(asyncio.Protocol):
             self.abort("its reply had no end")
         if self._has(self._wanted):
             self._wake()
+        elif len(self._replies) > before:
+            # Each command has its own time (RFC 5321 §4.5.3.2), also where several went out together.
+            self._deadline = self._loop.time() + self._seconds
 
     def _has(self, number: int) -> bool:
         """Whether so many replies are there, or one that may end the matter: after 354 none comes."""
@@ -144,10 +147,11 @@ class Wire(asyncio.Protocol):
 
     async def arrival(self, number: int, seconds: float) -> None:
         """Waits until so many replies are there to be had, or one that is a refusal, or the connection is
-        lost; when the time is over it is given up."""
+        lost; when one of them takes longer than so many seconds it is given up."""
         if self._lost or self._has(number):
             return
-        self._wanted, self._deadline = number, self._loop.time() + seconds
+        self._wanted, self._seconds = number, seconds
+        self._deadline = self._loop.time() + seconds
         if self._timer is None:
             self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)
         elif self._timer.when() > self._deadline:
@@ -241,12 +245,28 @@ class _Opening:
         self.target, self.helo, self.context, self.timeouts = target, helo, context, timeouts
 
     async def established(self) -> Connection:
+        target = self.target
+        opened, address = await open_socket(target.host, target.port, self.timeouts.connect)
+        try:
+            wire, features = await self._greeted(opened)
+        except BaseException:
+            remember(target.host, target.port, address, answers=False)
+            raise
+        remember(target.host, target.port, address, answers=True)
+        try:
+            login = await self._log_in(wire, features) if target.user else None
+        except BaseException:
+            wire.abort("not used")
+            raise
+        return Connection(wire, features, login)
+
+    async def _greeted(self, opened: socket.socket) -> tuple[Wire, dict[str, str]]:
+        """Return the encrypted connection, and the features that the server offers."""
         target, is_implicit = self.target, self.target.security == IMPLICIT
         async with asyncio.timeout(self.timeouts.connect):
             _, wire = await asyncio.get_running_loop().create_connection(
                 Wire,
-                target.host,
-                target.port,
+                sock=opened,
                 ssl=self.context if is_implicit else None,
                 server_hostname=target.host if is_implicit else None,
             )
@@ -263,11 +283,10 @@ class _Opening:
                 self._expect(await self._command(wire, "STARTTLS"), 220)
                 await wire.encrypt(self.context, target.host, self.timeouts.connect)
                 features = await self._introduced(wire)
-            login = await self._log_in(wire, features) if target.user else None
         except BaseException:
             wire.abort("not used")
             raise
-        return Connection(wire, features, login)
+        return wire, features
 
     async def _introduced(self, wire: Wire) -> dict[str, str]:
         """What the server offers, keyword in lower case → parameters.
@@ -290,29 +309,12 @@ class _Opening:
         return features
 
     async def _log_in(self, wire: Wire, features: dict[str, str]) -> Reply:
-        offered = features.get("auth", "").upper().split()
-        user, password = self.target.user.encode(), self.target.password.encode()
-        if "PLAIN" in offered:
-            reply = await self._command(wire, "AUTH PLAIN " + _base64(b"\0" + user + b"\0" + password))
-        elif "LOGIN" in offered:
-            reply = await self._command(wire, f"AUTH LOGIN {_base64(user)}")
-            if reply.code == 334:
-                reply = await self._command(wire, _base64(password))
-        else:
-            raise CannotConnect(
-                f"{self.target.name} offers no login we know (PLAIN, LOGIN) here; "
-                "encrypt it by STARTTLS or TLS (Mail set-up, or EMAIL_URL), or leave out user and password.",
-                Cause.NO_LOGIN,
-            )
-        if reply.code != 235:
-            said = reply_words(reply.code, reply.text)
-            raise CannotConnect(
-                f"{self.target.name} refused the login; check user and password (Mail set-up, or EMAIL_URL):"
-                f" {said}",
-                Cause.LOGIN,
-                said,
-            )
-        return reply
+        return await log_in(
+            self.target,
+            offered=features.get("auth", "").upper().split(),
+            is_encrypted=self.target.security in (STARTTLS, IMPLICIT),
+            ask=partial(self._command, wire),
+        )
 
     async def _command(self, wire: Wire, line: str) -> Reply:
         wire.say(f"{line}\r\n".encode())
@@ -323,7 +325,3 @@ class _Opening:
             said = reply_words(reply.code, reply.text)
             text = f"The mail server {self.target.name} is not ready: {said}"
             raise CannotConnect(text, Cause.NOT_READY, said)
-
-
-def _base64(octets: bytes) -> str:
-    return base64.b64encode(octets).decode("ascii")

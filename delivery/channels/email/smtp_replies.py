@@ -7,6 +7,7 @@ import re
 import socket
 import ssl
 from enum import StrEnum
+from typing import NamedTuple
 
 from delivery.channels.base import Ambiguous, Holdup, Outcome, Permanent, Sent, Temporary
 from delivery.rules.meaning import Meaning
@@ -14,6 +15,7 @@ from delivery.rules.server_words import meaning
 from delivery.rules.trials import Cause
 
 MAX_REPLY_WORDS = 500
+NO_SMTP = -1
 # Each message for such a host hears this once, whatever else goes on. The second is rspamd's way to say so.
 _GREYLISTED = re.compile(
     r"gr[ea]y-?\s?list|\A451 4\.7\.1 (?:please )?try again later\.?\Z|please retry in \d", re.IGNORECASE
@@ -40,6 +42,13 @@ _OF_ACCOUNT = {
 }
 # What every letter for that domain would hear, and before a recipient is named, all.
 _OF_DOMAIN = frozenset({Meaning.IDENTITY, Meaning.BLOCKED, Meaning.RELAY, Meaning.RATE, Meaning.SENDER})
+
+
+class Reply(NamedTuple):
+    """A reply's code, NO_SMTP if it is no reply of SMTP, and the text of its lines."""
+
+    code: int
+    text: bytes
 
 
 class Stage(StrEnum):

@@ -10,8 +10,8 @@ from datetime import datetime
 
 from delivery.channels.base import Ambiguous, Holdup, Outcome, Permanent, Sent, Temporary
 from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.email.smtp_connection import Connection, Reply, Timeouts, connect
-from delivery.channels.email.smtp_replies import CannotConnect, Lost, Stage, outcome_of_reply
+from delivery.channels.email.smtp_connection import Connection, Timeouts, connect
+from delivery.channels.email.smtp_replies import CannotConnect, Lost, Reply, Stage, outcome_of_reply
 from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.rules.meaning import Meaning
 

@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 from delivery.channels.email.smtp_connection import (
     MAX_REPLY,
     MOST_UNREAD,
-    NO_SMTP,
     Connection,
-    Reply,
     Timeouts,
     Wire,
     connect,
 )
-from delivery.channels.email.smtp_replies import CannotConnect, Lost
+from delivery.channels.email.smtp_replies import NO_SMTP, CannotConnect, Lost, Reply
 from delivery.channels.email.smtp_settings import SmtpSettings
 from tests.servers.odd_smtp import OddServer
 from tests.servers.raw_smtp import RawServer
@@ -69,9 +67,7 @@ def test_whatever_comes_is_a_reply_or_none(said: bytes) -> None:
     run(read)
 
 
-@pytest.mark.parametrize(
-    "line", [b"", b"25", b"2500 x", b"2 0 x", b"ok", b"250+x", b"\xb2\xb2\xb2 x", b" 250 x"]
-)
+@pytest.mark.parametrize("line", [b"25", b"2500 x", b"2 0 x", b"ok", b"250+x", b"\xb2\xb2\xb2 x", b" 250 x"])
 def test_what_is_no_reply_is_said_to_be_none(line: bytes) -> None:
     async def read() -> Reply:
         wire = Wire()
@@ -79,6 +75,27 @@ def test_what_is_no_reply_is_said_to_be_none(line: bytes) -> None:
         return await wire.reply(1)
 
     assert run(read) == Reply(NO_SMTP, line)
+
+
+@pytest.mark.parametrize("blank", [b"\r\n", b"\n", b" \r\n", b"\r\n\r\n"])
+def test_blank_lines_are_no_reply(blank: bytes) -> None:
+    async def read() -> list[Reply]:
+        wire = Wire()
+        wire.data_received(blank + b"250-one\r\n" + blank + b"250 two\r\n" + blank + b"354 go\r\n")
+        return [await wire.reply(1), await wire.reply(1)]
+
+    assert run(read) == [Reply(250, b"one\ntwo"), Reply(354, b"go")]
+
+
+def test_each_of_several_replies_has_its_own_time() -> None:
+    async def read() -> bool:
+        wire, loop = Wire(), asyncio.get_running_loop()
+        for number in range(4):
+            loop.call_later(0.3 * number, wire.data_received, b"250 ok\r\n")
+        await wire.arrival(4, 0.7)
+        return wire.is_open
+
+    assert run(read)
 
 
 @pytest.mark.parametrize("piece", [b"x" * 1000, b"250-" + b"x" * 996 + b"\r\n"], ids=["line", "lines"])
