@@ -266,6 +266,10 @@ class AsyncSession(Protocol):
         """
         ...
 
+    def cut_off(self) -> None:
+        """Close at once, for good; a message on its way ends with the outcome of a lost connection."""
+        ...
+
     async def close(self) -> None: ...
 
 

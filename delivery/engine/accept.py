@@ -9,7 +9,7 @@ from django.db.models import F
 
 from common.db.leases import RELEASED
 from delivery.channels.base import Sent
-from delivery.engine.accept_sql import STATEMENTS, AcceptedRow, parameters, remote_id_of
+from delivery.engine.accept_sql import STATEMENTS, STOPPED_ISSUE, AcceptedRow, parameters, remote_id_of
 from delivery.engine.send_task import SendTask
 from delivery.models import Attempt, Delivery
 
@@ -19,7 +19,8 @@ log = logging.getLogger(__name__)
 def record_accepted(tasks: Sequence[SendTask]) -> None:
     """Makes the acceptances durable, also after our lease was taken from us: the message did arrive.
 
-    Safe to repeat after a failed commit. One statement, where nobody else has taken anything.
+    Safe to repeat after a failed commit. One statement, where nobody else has taken anything, and a look at
+    each issue: tasks of one that was paused or cancelled meanwhile are `recalled` then.
     """
     if not tasks:
         return
@@ -36,6 +37,11 @@ def record_accepted(tasks: Sequence[SendTask]) -> None:
     with connection.cursor() as cursor:
         cursor.execute(STATEMENTS[connection.vendor], parameters(connection.vendor, rows))
         are_all_ours = cursor.rowcount == len(rows)
+        for issue in {task.issue for task in tasks if task.issue is not None}:
+            cursor.execute(STOPPED_ISSUE, [issue])
+            if cursor.fetchone():
+                for task in tasks:
+                    task.recalled |= task.issue == issue
     if not are_all_ours:
         _record_late({row.id: (task.at, row) for task, row in zip(tasks, rows, strict=True)})
 

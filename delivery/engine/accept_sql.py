@@ -24,6 +24,15 @@ UPDATE delivery_delivery AS delivery SET
 FROM ({rows}) AS accepted
 WHERE delivery.id = accepted.id AND delivery.lease_token = accepted.token
 """
+# The key of an issue that was paused or cancelled.
+_STOPPED = """
+SELECT issue.id FROM delivery_issue AS issue
+JOIN subscriptions_subscribable AS newsletter ON newsletter.id = issue.subscribable_id
+WHERE issue.id = {issue} AND (
+    issue.paused_at IS NOT NULL OR issue.cancelled_at IS NOT NULL
+    OR newsletter.sending_paused_at IS NOT NULL
+)
+"""
 
 
 class AcceptedRow(NamedTuple):
@@ -39,6 +48,9 @@ class AcceptedRow(NamedTuple):
 
 # By the database's vendor: changes those whose lease is still ours.
 STATEMENTS = {vendor: _UPDATE.format(rows=rows) for vendor, rows in _ROWS.items()}
+# The same, and for each row the key of its issue if that is stopped. SQLite knows RETURNING since 3.35 only.
+RETURNING_STOPPED = STATEMENTS["postgresql"] + f"RETURNING ({_STOPPED.format(issue='issue_id')})"
+STOPPED_ISSUE = _STOPPED.format(issue="%s")
 
 
 def parameters(vendor: str, rows: Sequence[AcceptedRow]) -> list[str]:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -14,6 +14,9 @@ from delivery.engine.child_protocol import Narrowed, Permit
 
 log = logging.getLogger(__name__)
 
+# Seconds after which a message does not wait any more for the one before it on its connection.
+TOLD_FOR = 5.0
+
 
 class Carried(Protocol):
     """What a connection needs to know of a task, and what it notes there."""
@@ -21,6 +24,8 @@ class Carried(Protocol):
     outcome: Outcome | None
     at: datetime
     begun: bool
+    # Whether its issue was paused or cancelled meanwhile.
+    recalled: bool
     # What the connection that had it waits for.
     released: Any
 
@@ -69,9 +74,12 @@ class AsyncConnections(Generic[T]):
         self._idle: list[asyncio.Future[None]] = []
         self._ended: list[T] = []
         self._workers: set[asyncio.Task[None]] = set()
+        self._sessions: set[AsyncSession] = set()
+        # The next message of each connection, with its task and since when its server knows of it.
+        self._tolds: list[list[tuple[T, Any, float]]] = []
         # Those of them that do not say goodbye yet.
         self._serving = 0
-        self._leaving = False
+        self._leaving = self._is_cut_off = False
 
     def set_width(self, width: int) -> None:
         """Holds from the next `take` on. Any thread may call it."""
@@ -96,6 +104,8 @@ class AsyncConnections(Generic[T]):
     def take(self, tasks: Sequence[T]) -> None:
         for task in tasks:
             heappush(self._todo, (task.priority, next(self._numbers), task))
+        if self._permit.is_finishing:
+            self.sweep()
         # Those that are too many now must notice.
         self._wake(len(tasks) + max(self._serving - self.width, 0))
         for _ in range(min(self.width - len(self._workers), len(self._todo))):
@@ -103,6 +113,31 @@ class AsyncConnections(Generic[T]):
             worker = asyncio.get_running_loop().create_task(self._work())
             self._workers.add(worker)
             worker.add_done_callback(self._workers.discard)
+
+    def sweep(self) -> None:
+        """Hand back what waits and may not be begun: all connections may be busy with a slow server.
+
+        A message that waits behind such a one goes to another connection.
+        """
+        known_before = asyncio.get_running_loop().time() - TOLD_FOR
+        late = [told.pop()[0] for told in self._tolds if told and told[0][2] < known_before]
+        for task in late:
+            heappush(self._todo, (task.priority, next(self._numbers), task))
+        may_not = [task for _, _, task in self._todo if not self._may(task)]
+        if may_not:
+            self._todo = [entry for entry in self._todo if self._may(entry[2])]
+            heapify(self._todo)
+        for task in may_not:
+            self._end(task)
+        self._wake(len(late))
+
+    def cut_off(self) -> None:
+        self._is_cut_off = True
+        for session in self._sessions:
+            session.cut_off()
+
+    def _may(self, task: T) -> bool:
+        return not (self.stopped or task.recalled) and self._permit.allows(task.pk)
 
     def release(self, tasks: Sequence[T]) -> None:
         for task in tasks:
@@ -115,15 +150,18 @@ class AsyncConnections(Generic[T]):
 
     async def _work(self) -> None:
         session, loop = self._open_session(), asyncio.get_running_loop()
+        self._sessions.add(session)
         # The next task and its message, while the session has told the server of it.
-        told: list[tuple[T, Any]] = []
+        told: list[tuple[T, Any, float]] = []
+        self._tolds.append(told)
         try:
             while (task := await self._next(session, told)) is not None:
                 released = task.released = loop.create_future()
                 is_too_many = False
                 try:
-                    may = self._permit.holds if told else self._permit.allows
-                    if task.outcome is None and not self.stopped and may(task.pk):
+                    # A server that has the envelope gets the message, unless that was recalled.
+                    is_told = told and not (self.stopped or task.recalled) and self._permit.holds(task.pk)
+                    if task.outcome is None and (is_told or self._may(task)):
                         is_too_many = await self._send(session, task, told)
                     else:
                         told.clear()
@@ -137,6 +175,8 @@ class AsyncConnections(Generic[T]):
             if told:
                 self._end(told[0][0])
             self._admission.leave(session)
+            self._sessions.discard(session)
+            self._tolds = [other for other in self._tolds if other is not told]
             await session.close()
 
     def _end(self, task: T) -> None:
@@ -150,24 +190,24 @@ class AsyncConnections(Generic[T]):
         ended, self._ended = self._ended, []
         self._on_end(ended)
 
-    def _told_next(self, task: T, told: list[tuple[T, Any]]) -> Any:
+    def _told_next(self, task: T, told: list[tuple[T, Any, float]]) -> Any:
         """The message that this connection will send after that task's, if one waits and is no more urgent:
         what is urgent goes by whichever connection is free first."""
         is_too_many = self._serving > self.width
         if self.stopped or is_too_many or not self._todo or self._todo[0][0] < task.priority:
             return None
         upcoming = self._todo[0][2]
-        if upcoming.outcome is not None or not self._permit.allows(upcoming.pk):
+        if upcoming.outcome is not None or not self._may(upcoming):
             return None
         try:
             message = upcoming.message()
         except Exception:  # noqa: BLE001 - it is made again when its turn comes, and says so then
             return None
         heappop(self._todo)
-        told.append((upcoming, message))
+        told.append((upcoming, message, asyncio.get_running_loop().time()))
         return message
 
-    async def _next(self, session: AsyncSession, told: list[tuple[T, Any]]) -> T | None:
+    async def _next(self, session: AsyncSession, told: list[tuple[T, Any, float]]) -> T | None:
         if told:
             task = told[0][0]
             if self.stopped or session.is_ready:
@@ -178,7 +218,7 @@ class AsyncConnections(Generic[T]):
         # One more than the lane's share allows now closes for good.
         while self._serving <= self.width:
             if self._todo:
-                if self.stopped or session.is_ready or not self._permit.allows(self._todo[0][2].pk):
+                if session.is_ready or not self._may(self._todo[0][2]):
                     return heappop(self._todo)[2]
                 # It has no task meanwhile: others may be connected, and go on.
                 refused = await self._admission.enter(session)
@@ -208,7 +248,7 @@ class AsyncConnections(Generic[T]):
         self.width = min(self.width, self._most)
         self._on_narrow(Narrowed(self.lane, self._most, said))
 
-    async def _send(self, session: AsyncSession, task: T, told: list[tuple[T, Any]]) -> bool:
+    async def _send(self, session: AsyncSession, task: T, told: list[tuple[T, Any, float]]) -> bool:
         """Sets the task's outcome. True, with the task put back: its connection is one too many."""
         try:
             message = told.pop()[1] if told else task.message()
@@ -228,6 +268,10 @@ class AsyncConnections(Generic[T]):
             )
         task.at = self._clock()
         outcome = task.outcome
+        if self._is_cut_off and isinstance(outcome, Temporary):
+            # The server does not have it, and it is no fault of the server's.
+            task.outcome, task.begun = None, False
+            return False
         if isinstance(outcome, Temporary) and outcome.stops_lane:
             is_connections = outcome.crowded or not outcome.suspect
             if is_connections and await self._admission.has_other(session):

@@ -18,6 +18,7 @@ from delivery.engine.child_client import ChildProcess
 from delivery.engine.child_protocol import (
     Closed,
     CloseLane,
+    CutOff,
     Died,
     Ended,
     FromChild,
@@ -90,6 +91,12 @@ class ProcessSender:
         if tasks:
             self._process.say(Settled(self.lane, [task.number for task in tasks]))
 
+    def sweep(self) -> None:
+        """The process does so by itself when it hears of a permit, or of issues that are recalled."""
+
+    def cut_off(self) -> None:
+        self._process.say(CutOff(self.lane))
+
     def leave(self) -> None:
         self._process.say(CloseLane(self.lane, LONGEST_GOODBYE))
 
@@ -101,7 +108,10 @@ class ProcessSender:
     def _compose_all(self) -> None:
         while tasks := self._todo.get():
             composed: list[tuple[SendTask, Any]] = []
+            self._hand_back([task for task in tasks if task.recalled])
             for task in tasks:
+                if task.recalled:
+                    continue
                 try:
                     composed.append((task, task.message()))
                 except Exception as error:  # one recipient waits, the others go on
@@ -128,21 +138,29 @@ class ProcessSender:
             token = row.token.hex if self._process.records and not row.lane.failures else ""
             signing = [self._keys[id(key)][0] for key in mail.signing_keys]
             facts = (task.number, row.pk, row.priority, token)
-            mails.append((*facts, mail.sender, mail.recipient, mail.pieces, mail.has_dots, signing))
+            contents = (mail.sender, mail.recipient, mail.pieces, mail.has_dots)
+            mails.append((*facts, *contents, signing, row.issue_id))
         self._process.say(Put(self.lane, mails, new_keys))
 
     def _refuse(self, tasks: Sequence[SendTask], error: Exception) -> None:
-        """The process never had them, and needs no word when they are settled."""
-        refused = [task for task in tasks if self._there.pop(task.number, None) is not None]
-        for task in refused:
+        for task in tasks:
             task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self._clock()
+        self._hand_back(tasks)
+
+    def _hand_back(self, tasks: Sequence[SendTask]) -> None:
+        """The process never had them, and needs no word when they are settled."""
+        known = [task for task in tasks if self._there.pop(task.number, None) is not None]
+        for task in known:
             task.is_carried = False
-        self._done.put(refused)
+        self._done.put(known)
 
     def _hear(self, message: FromChild | Died) -> None:
         match message:
-            case Recorded(_, numbers, opened, stopped):
+            case Recorded(_, numbers, opened, stopped, recalled):
                 self.opened, self.stopped = opened, stopped
+                if recalled:
+                    for task in list(self._there.values()):
+                        task.recalled |= task.issue in recalled
                 tasks = [self._there.pop(number) for number in numbers]
                 for task in tasks:
                     task.outcome, task.begun = ACCEPTED, True
@@ -206,6 +224,12 @@ class LoopSender(AsyncConnections[SendTask]):
 
     def settle(self, tasks: Sequence[SendTask]) -> None:
         self._loop.call_soon_threadsafe(self.release, tasks)
+
+    def sweep(self) -> None:
+        self._loop.call_soon_threadsafe(super().sweep)
+
+    def cut_off(self) -> None:
+        self._loop.call_soon_threadsafe(super().cut_off)
 
     def leave(self) -> None:
         self._loop.call_soon_threadsafe(super().leave)

@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -25,6 +25,7 @@ from delivery.engine.child_protocol import (
     BeginPass,
     Closed,
     CloseLane,
+    CutOff,
     Ended,
     FrameReader,
     FromChild,
@@ -32,6 +33,7 @@ from delivery.engine.child_protocol import (
     OpenLane,
     Permit,
     Put,
+    Recall,
     Recorded,
     ResizeLane,
     ResumeLane,
@@ -51,13 +53,15 @@ TELL_AFTER = 0.02
 class ChildLane:
     """An opened lane: its connections, the keys that sign its letters, and its tasks, by their numbers.
 
-    `recorded`: what the worker has not been told of yet. It only counts them, so it is told now and then.
+    `recorded`: what the worker has not been told of yet. It only counts them, so it is told now and then,
+    with the issues that were `recalled`.
     """
 
     connections: AsyncConnections[ChildTask]
     keys: dict[int, SigningKey] = field(default_factory=dict)
     unsettled: dict[int, ChildTask] = field(default_factory=dict)
     recorded: list[int] = field(default_factory=list)
+    recalled: set[int] = field(default_factory=set)
 
 
 class ChildProtocol(asyncio.Protocol):
@@ -91,6 +95,12 @@ class ChildProtocol(asyncio.Protocol):
                 case Permit():
                     self._permit.renewed_at, self._permit.lost = message.renewed_at, message.lost
                     self._permit.is_finishing = message.is_finishing
+                    for ours in self._lanes.values():
+                        ours.connections.sweep()
+                case Recall(issues):
+                    self._recall(issues)
+                case CutOff(lane):
+                    self._lanes[lane].connections.cut_off()
                 case BeginPass(clock_since, database):
                     take_over(clock_since)
                     self._recorder = self._recorder or (Recorder(database, self._end) if database else None)
@@ -123,12 +133,20 @@ class ChildProtocol(asyncio.Protocol):
         for key, (domain, selector, pem) in keys.items():
             ours.keys[key] = SigningKey(domain, selector, from_pem(pem))
         tasks = []
-        for number, pk, priority, token, sender, to, pieces, has_dots, signing in mails:
+        for number, pk, priority, token, sender, to, pieces, has_dots, signing, issue in mails:
             signing_keys = tuple([ours.keys[key] for key in signing])
             mail = MailMessage(sender, to, "", pieces, signing_keys, has_dots)
-            task = ours.unsettled[number] = ChildTask(lane, number, pk, priority, token, mail)
+            task = ours.unsettled[number] = ChildTask(lane, number, pk, priority, token, mail, issue=issue)
             tasks.append(task)
         ours.connections.take(tasks)
+
+    def _recall(self, issues: Set[int]) -> None:
+        """Hand back what has not begun of these issues."""
+        for ours in self._lanes.values():
+            for task in ours.unsettled.values():
+                if task.issue in issues:
+                    task.recalled = True
+            ours.connections.sweep()
 
     async def _close(self, lane: int, seconds: float) -> None:
         connections = self._lanes[lane].connections
@@ -158,6 +176,9 @@ class ChildProtocol(asyncio.Protocol):
 
     def _end(self, tasks: Sequence[ChildTask], is_durable: bool) -> None:
         """The recorder is through with these, of whatever lanes."""
+        # Before their connections go on.
+        if recalled := {task.issue for task in tasks if task.recalled and task.issue is not None}:
+            self._recall(recalled)
         for lane in {task.lane for task in tasks}:
             ended = [task for task in tasks if task.lane == lane]
             if not is_durable:
@@ -166,6 +187,7 @@ class ChildProtocol(asyncio.Protocol):
             ours = self._lanes[lane]
             ours.connections.release([ours.unsettled.pop(task.number) for task in ended])
             ours.recorded += [task.number for task in ended]
+            ours.recalled |= recalled
             if self._telling is None:
                 self._telling = asyncio.get_running_loop().call_later(TELL_AFTER, self._say_recorded)
 
@@ -174,7 +196,9 @@ class ChildProtocol(asyncio.Protocol):
         for lane, ours in self._lanes.items():
             if ours.recorded:
                 numbers, ours.recorded = ours.recorded, []
-                self._say(Recorded(lane, numbers, ours.connections.opened, ours.connections.stopped))
+                recalled, ours.recalled = frozenset(ours.recalled), set()
+                lane_state = ours.connections.opened, ours.connections.stopped
+                self._say(Recorded(lane, numbers, *lane_state, recalled))
 
     def _say_ended(self, tasks: Sequence[ChildTask]) -> None:
         """These ended, of one lane, and the worker is to record it."""

@@ -15,13 +15,12 @@ import psycopg
 from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 
 from delivery.channels.base import Sent
-from delivery.engine.accept_sql import STATEMENTS, AcceptedRow, parameters, remote_id_of
+from delivery.engine.accept_sql import RETURNING_STOPPED, AcceptedRow, parameters, remote_id_of
 from delivery.engine.child_task import ChildTask
 
 log = logging.getLogger(__name__)
 
 VENDOR = "postgresql"
-STATEMENT = STATEMENTS[VENDOR]
 # Seconds until what the database does not answer is left to the worker, and until it is asked again.
 PATIENCE, REST = 8.0, 1.0
 # Seconds. What waits so long for an answer about others goes by another connection. The way to a database
@@ -35,7 +34,8 @@ class Recorder:
     """A statement for all that has gathered, then the next; several at a time while the database is slow.
 
     `on_end` is given the tasks, and whether they are durable now. A task that is not durable may have been
-    recorded all the same: to record it again does no harm.
+    recorded all the same: to record it again does no harm. One of an issue that was paused or cancelled
+    meanwhile is `recalled`.
     """
 
     def __init__(self, place: Mapping[str, Any], on_end: Callable[[Sequence[ChildTask], bool], None]) -> None:
@@ -105,8 +105,9 @@ class Recorder:
                 else:
                     connection = await psycopg.AsyncConnection.connect(**self._place)
                 asked_at = clock()
-                cursor = await connection.execute(STATEMENT, parameters(VENDOR, rows))
+                cursor = await connection.execute(RETURNING_STOPPED, parameters(VENDOR, rows))
                 self._trip = min(self._trip or inf, clock() - asked_at)
+                returned = await cursor.fetchall()
         except Exception as error:  # noqa: BLE001 - the worker tries, and says what is wrong
             log.info("acceptances are left to the worker: %s", error)
             if isinstance(error, (DuplicatePreparedStatement, InvalidSqlStatementName)):
@@ -117,4 +118,7 @@ class Recorder:
             await self.close()
             return False
         self._idle.append(connection)
-        return cursor.rowcount == len(tasks)
+        if stopped := {issue for (issue,) in returned if issue is not None}:
+            for task in tasks:
+                task.recalled = task.issue in stopped
+        return len(returned) == len(tasks)

@@ -26,6 +26,8 @@ class ChildTask:
     outcome: Outcome | None = None
     at: datetime = NOT_YET
     begun: bool = False
+    issue: int | None = None
+    recalled: bool = False
     released: Any = None
 
     def message(self) -> MailMessage:

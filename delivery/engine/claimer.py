@@ -54,6 +54,10 @@ class Claimer:
         # By lane: how many connections are ours, and when that was asked for.
         self._shares: dict[int, tuple[int, float]] = {}
 
+    def forget_letters(self) -> None:
+        """Make each letter anew: what it is made of may have changed."""
+        self._letters = LetterCache()
+
     def look(self) -> datetime | None:
         """Tops up every lane that runs low. Returns when to ask again, if a lane said so."""
         now = self._clock()
@@ -150,7 +154,7 @@ class Claimer:
                 ready: list[SendTask] = []
                 unmade: list[SendTask] = []
                 for task in left[:HANDED_OVER_TOGETHER]:
-                    if not (self._permit.is_finishing or stopping.is_set()):
+                    if not (self._permit.is_finishing or stopping.is_set() or task.recalled):
                         self._prepare(task)
                     (ready if task.prepared else unmade).append(task)
                 # Before the sender has them: from then on it says itself what became of each.

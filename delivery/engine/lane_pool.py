@@ -11,7 +11,7 @@ from delivery.accounts.credentials import facts_of
 from delivery.channels import channel
 from delivery.engine.async_senders import LoopSender, ProcessSender
 from delivery.engine.child_client import ChildProcess, keep_child_process, take_child_process
-from delivery.engine.child_protocol import Narrowed, Permit
+from delivery.engine.child_protocol import Narrowed, Permit, Recall
 from delivery.engine.claim import MOST_AT_ONCE, has_much
 from delivery.engine.event_loop import LoopThread
 from delivery.engine.send_task import Done, LaneSender
@@ -90,9 +90,23 @@ class LanePool:
         return made
 
     def tell(self) -> None:
-        """The child is told of the permit, which has changed."""
+        """Have every sender hand back what it may not begin: the permit has changed."""
+        self._tell(self._permit)
+
+    def recall(self, issues: frozenset[int]) -> None:
+        """Have every sender hand back what has not begun of these issues."""
+        self._tell(Recall(issues))
+
+    def _tell(self, message: Permit | Recall) -> None:
         if self._process is not None:
-            self._process.say(self._permit)
+            self._process.say(message)
+        for lane in list(self.lanes.values()):
+            lane.sender.sweep()
+
+    def cut_off(self) -> None:
+        """End what is on its way, where nobody can wait for the server any more."""
+        for lane in list(self.lanes.values()):
+            lane.sender.cut_off()
 
     def close(self) -> None:
         """Closes every session; nothing may be outstanding. Waits a little for those who say goodbye."""

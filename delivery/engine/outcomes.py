@@ -30,6 +30,7 @@ from delivery.rules.meaning import Concern
 from delivery.rules.outcomes import (
     GIVE_UP,
     LONGEST_RETRY,
+    UNKNOWN_END_RETRIES,
     Next,
     after_ambiguous,
     after_temporary,
@@ -42,6 +43,7 @@ log = logging.getLogger(__name__)
 
 # Of what a server said, so much is kept.
 LONGEST_OUTCOME_TEXT = 2000
+MAY_HAVE_ARRIVED = "Held: it may have arrived, and is not sent again by itself."
 
 
 @transaction.atomic
@@ -198,11 +200,13 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
     well = well_lanes(suspects)
     rows = Delivery.objects.only("attempts", "created_at", "due_at", "begun_at", "last_error")
     known = rows.in_bulk([task.pk for task in tasks])
+    unknown_ends = _unknown_ends(tasks)
     ours, lost, attempts = [], [], []
     for task in tasks:
         row = known.get(task.pk)
+        ends = unknown_ends[task.pk]
         # None: its newsletter was dropped meanwhile.
-        becomes, counts = _after(task, row, task.delivery.lane.pk in well) if row else (None, False)
+        becomes, counts = _after(task, row, task.delivery.lane.pk in well, ends) if row else (None, False)
         is_lanes_alone = _is_lanes_alone(task)
         is_ours = 0
         if row and becomes:
@@ -215,7 +219,7 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
                 state=becomes.state,
                 due_at=becomes.due_at or row.due_at,
                 attempts=F("attempts") + int(counts),
-                last_error=row.last_error if is_lanes_alone else _text(task),
+                last_error=row.last_error if is_lanes_alone else _last_error(task, becomes, ends),
                 begun_at=unknown if was_dealt_with else task.delivery.begun_before,
                 **RELEASED,
             )
@@ -234,6 +238,20 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
     Attempt.objects.bulk_create(attempts)
     transaction.on_commit(partial(_tell, attempts, lost))
     return ours
+
+
+def _unknown_ends(tasks: Sequence[SendTask]) -> Counter[int]:
+    """How many attempts of each delivery had an unknown end, with those of these tasks."""
+    unknown = [task.pk for task in tasks if isinstance(task.outcome, Ambiguous)]
+    if not unknown:
+        return Counter()
+    earlier = Attempt.objects.filter(delivery__in=unknown, outcome=Ambiguous.__name__.lower())
+    return Counter(unknown) + Counter(earlier.values_list("delivery_id", flat=True))
+
+
+def _last_error(task: SendTask, becomes: Next, unknown_ends: int) -> str:
+    is_over = becomes.state == Delivery.State.HELD and unknown_ends > len(UNKNOWN_END_RETRIES)
+    return _cleaned(f"{_text(task)} {MAY_HAVE_ARRIVED}") if is_over else _text(task)
 
 
 def _tell(attempts: Sequence[Attempt], lost: Sequence[SendTask]) -> None:
@@ -260,7 +278,7 @@ def _is_lanes_alone(task: SendTask) -> bool:
     )
 
 
-def _after(task: SendTask, row: Delivery, is_lane_well: bool) -> tuple[Next, bool]:
+def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int) -> tuple[Next, bool]:
     """What becomes of it, and whether the attempt counts."""
     outcome, at = task.outcome, task.at
     attempts, created_at = row.attempts + 1, row.created_at
@@ -269,8 +287,12 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool) -> tuple[Next, boo
         policy = "hold" if outcome.holds else channel(task.delivery.lane.kind).crash_policy.value
         policy = when_unsure(policy, options.get("when_unsure", ""))
         if task.delivery.kind in Delivery.CHANGES:
-            policy = CrashPolicy.RESEND.value
-        return after_ambiguous(policy, attempts=attempts, created_at=created_at, now=at), True
+            # To do it again does no harm.
+            policy = CrashPolicy.LOOK_UP.value
+        after = after_ambiguous(
+            policy, attempts=attempts, created_at=created_at, now=at, unknown_ends=unknown_ends
+        )
+        return after, True
     if isinstance(outcome, Permanent) and outcome.needless:
         return Next("cancelled"), False
     if not isinstance(outcome, Temporary):

@@ -4,7 +4,7 @@ its report.
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from django.db import connections
 
 from common.clock import utcnow
 from common.db.outage import note_outage, retry_until_stored
-from common.passes import TimeBudget
+from common.passes import TimeBudget, note_progress
 from common.shutdown import graceful_shutdown, stopping
 from common.transactions import forbid_open_transaction
 from delivery.bridges.corrections import take_corrections
@@ -36,6 +36,10 @@ RENEW_EVERY = 15.0
 # Seconds between two looks for what is due: at most, and at least.
 LOOK_EVERY = 0.25
 LOOK_REST = 0.01
+# Seconds that a pass whose budget is spent waits for its messages before it goes on with another budget, and
+# that one waits that was told to stop: a server may take ten minutes for a message.
+DRAIN_SECONDS = 5.0
+STOP_SECONDS = 20.0
 
 
 @dataclass
@@ -65,7 +69,7 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
     """Sends until nothing may be claimed, or the budget is spent; then finishes what is in flight.
 
     Begins by reaping, so that it needs no beat. What was claimed and not begun is given back; so it is on
-    TERM and Ctrl-C.
+    TERM and Ctrl-C. While a server takes its time over a message, the pass goes on with the others.
     """
     forbid_open_transaction()
     with graceful_shutdown():
@@ -82,7 +86,7 @@ class SendPass:
 
     def __init__(self, clock: Callable[[], datetime], budget: timedelta | None) -> None:
         self.clock = clock
-        self.budget = TimeBudget(budget)
+        self.length, self.budget = budget, TimeBudget(budget)
         self.report = SendReport()
         self.done: Done = SimpleQueue()
         self.in_flight: set[SendTask] = set()
@@ -98,9 +102,12 @@ class SendPass:
     def run(self) -> SendReport:
         try:
             with note_outage():
-                reap_expired(now=self.clock())
-                take_corrections(now=self.clock())
-                while not (stopping.is_set() or self.pool.is_broken or self.budget.is_spent):
+                self._begin()
+                while not (stopping.is_set() or self.pool.is_broken):
+                    if self.budget.is_spent:
+                        if self._drained(DRAIN_SECONDS):
+                            break
+                        self._begin()
                     self._renew()
                     again_at = self._look()
                     if self.in_flight or self.looking is not None:
@@ -117,6 +124,34 @@ class SendPass:
         finally:
             self._finish()
         return self.report
+
+    def _begin(self) -> None:
+        """Begin, or go on with another budget."""
+        note_progress()
+        self.budget = TimeBudget(self.length)
+        self.claimer.forget_letters()
+        reap_expired(now=self.clock())
+        take_corrections(now=self.clock())
+
+    def _drained(self, seconds: float) -> bool:
+        """Begin nothing for so many seconds. Returns whether everything has ended by then."""
+        self._permit_finishing(True)
+        end = time.monotonic() + seconds
+        while self._is_busy and time.monotonic() < end and not stopping.is_set():
+            self._renew()
+            self._settle(wait=0.2)
+        if self._is_busy and not stopping.is_set():
+            self._permit_finishing(False)
+        return not self._is_busy
+
+    def _permit_finishing(self, is_finishing: bool) -> None:
+        self.permit.is_finishing = is_finishing
+        self.pool.tell()
+
+    @property
+    def _is_busy(self) -> bool:
+        # Asked in this order: what a look has claimed is in flight before the look is done.
+        return (self.looking is not None and not self.looking.done()) or bool(self.in_flight)
 
     def _look(self) -> datetime | None:
         """Has lanes topped up that run low. Returns when to ask again, if a lane said so.
@@ -168,6 +203,8 @@ class SendPass:
         if not tasks:
             return
         settle([task for task in tasks if not task.is_recorded])
+        # Before the connections go on.
+        self._recall({task.issue for task in tasks if task.recalled and isinstance(task.outcome, Sent)})
         by_lane: dict[int, list[SendTask]] = {}
         for task in tasks:
             if task.outcome is not None:
@@ -179,14 +216,24 @@ class SendPass:
             lane.ended += len(ended)
             lane.sender.settle([task for task in ended if task.is_carried])
 
+    def _recall(self, issues: Set[int | None]) -> None:
+        """Begin no more of issues that were paused or cancelled."""
+        if stopped := frozenset(issue for issue in issues if issue is not None):
+            for task in list(self.in_flight):
+                task.recalled |= task.issue in stopped
+            self.pool.recall(stopped)
+
     def _finish(self) -> None:
         """Ends the pass: messages in flight are finished, the rest goes back."""
-        self.permit.is_finishing = True
-        self.pool.tell()
-        # Asked in this order: what a look has claimed is in flight before the look is done.
-        while (self.looking is not None and not self.looking.done()) or self.in_flight:
+        self._permit_finishing(True)
+        cut_off_at = None
+        while self._is_busy:
             self._renew()
             self._settle(wait=1.0)
+            if stopping.is_set() and self._is_busy:
+                cut_off_at = cut_off_at or time.monotonic() + STOP_SECONDS
+                if time.monotonic() >= cut_off_at:
+                    self.pool.cut_off()
         self.claimer.narrow()
         self.pool.close()
         if self.beside is not None:

@@ -140,6 +140,8 @@ class SendTask:
     number: int = 0
     # Whether a sender has it, and must be told when its outcome is durable.
     is_carried: bool = False
+    # Whether its issue was paused or cancelled meanwhile.
+    recalled: bool = False
     # Whether its outcome is durable already.
     is_recorded: bool = False
     # What an earlier attempt has done of it already, and what its session wants kept for the lane.
@@ -157,6 +159,10 @@ class SendTask:
     @property
     def priority(self) -> int:
         return self.delivery.priority
+
+    @property
+    def issue(self) -> int | None:
+        return self.delivery.issue_id
 
     def message(self) -> Any:
         """Raises whatever composing raises."""
@@ -194,6 +200,14 @@ class LaneSender(Protocol):
 
     def put(self, tasks: Sequence[SendTask]) -> None:
         """Hands tasks over; the end of each arrives in the pass's queue."""
+        ...
+
+    def sweep(self) -> None:
+        """Hand back what may not be begun any more; each of them ends at once."""
+        ...
+
+    def cut_off(self) -> None:
+        """Close the connections at once. What a server may have by then has an unknown end."""
         ...
 
     def settle(self, tasks: Sequence[SendTask]) -> None:

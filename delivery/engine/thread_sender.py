@@ -94,6 +94,27 @@ class ThreadSender:
             if task.released is not None:
                 task.released.set()
 
+    def sweep(self) -> None:
+        entries: list[_Entry] = []
+        with suppress(Empty):
+            while True:
+                entries.append(self._todo.get_nowait())
+        may_not: list[SendTask] = []
+        for entry in entries:
+            task = entry[2]
+            if task is None or self._may(task):
+                self._todo.put(entry)
+            else:
+                may_not.append(task)
+        if may_not:
+            self._done.put(may_not)
+
+    def cut_off(self) -> None:
+        """Nothing: sessions that block have short time-outs themselves."""
+
+    def _may(self, task: SendTask) -> bool:
+        return not (self.stopped or task.recalled) and self._permit.allows(task.pk)
+
     def leave(self) -> None:
         for _ in self._threads:
             self._todo.put((_LAST, next(self._numbers), None))
@@ -116,7 +137,7 @@ class ThreadSender:
             tasks = [task]
             try:
                 tasks += self._like(task, getattr(session, "batch", 1) - 1)
-                wanted = [one for one in tasks if not self.stopped and self._permit.allows(one.pk)]
+                wanted = [one for one in tasks if self._may(one)]
                 session = self._send(session, wanted)
             finally:
                 waits = [threading.Event() for _ in tasks]

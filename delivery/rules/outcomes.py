@@ -12,6 +12,9 @@ LONGEST_RETRY = timedelta(hours=4)
 GIVE_UP = timedelta(days=4)
 # With that back-off, so many tries take most of a day: time in which nothing was tried is not counted.
 LEAST_TRIES = 12
+# Waits after a message whose end is unknown: a server that is still at it must not get the next copy yet.
+# After one more unknown end a person decides.
+UNKNOWN_END_RETRIES = (timedelta(minutes=15), timedelta(hours=1))
 LANE_RETRY = timedelta(seconds=15)
 LANE_LONGEST = timedelta(minutes=15)
 # A server that names a later time is not believed.
@@ -80,12 +83,29 @@ def after_crash(
 
 
 def after_ambiguous(
-    policy: str, *, attempts: int, created_at: datetime, now: datetime, chance: float | None = None
+    policy: str,
+    *,
+    attempts: int,
+    created_at: datetime,
+    now: datetime,
+    unknown_ends: int = 1,
+    chance: float | None = None,
 ) -> Next:
-    """It may have arrived: tried again with the same back-off, or not, as the crash policy says."""
+    """It may have arrived: tried again or held, as the crash policy says.
+
+    `unknown_ends` counts the attempts of this delivery that ended so, with this one. A channel that resends
+    waits long between them and then gives up, or a slow server would get a copy at every try.
+    """
     if policy in UNREPEATED:
         return UNREPEATED[policy]
-    return after_temporary(attempts=attempts, created_at=created_at, retry_at=None, now=now, chance=chance)
+    if policy != "resend":
+        return after_temporary(
+            attempts=attempts, created_at=created_at, retry_at=None, now=now, chance=chance
+        )
+    if unknown_ends > len(UNKNOWN_END_RETRIES):
+        return Next("held")
+    wait = UNKNOWN_END_RETRIES[unknown_ends - 1]
+    return Next("deferred", now + wait + delay(1, first=wait / 10, limit=wait / 10, chance=chance))
 
 
 def lane_pause(

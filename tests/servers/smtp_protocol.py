@@ -60,6 +60,8 @@ class State:
     # So many connections are taken at a time; what more hear before they are closed (DROP: nothing).
     takes: int | None = None
     full: str = ""
+    # By stage: how many seconds pass before its answer.
+    slow: dict[str, float] = field(default_factory=dict)
     answers: list[Answer] = field(default_factory=list)
     messages: list[Received] = field(default_factory=list)
     commands: list[str] = field(default_factory=list)
@@ -132,6 +134,8 @@ class _Protocol(SMTP):
 
     async def scripted(self, stage: str, recipient: str = "") -> str | None:
         """The scripted reply, if there is one; never returns where the connection is dropped or stalls."""
+        if (seconds := self.state.slow.get(stage)) is not None:
+            await asyncio.sleep(seconds)
         reply = self.state.next_answer(stage, recipient)
         if reply == DROP:
             cast(asyncio.Transport, self.transport).close()

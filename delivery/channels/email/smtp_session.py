@@ -14,6 +14,7 @@ from delivery.channels.email.smtp_connection import Connection, Timeouts, connec
 from delivery.channels.email.smtp_replies import CannotConnect, Lost, Reply, Stage, outcome_of_reply
 from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.rules.meaning import Meaning
+from delivery.rules.trials import Cause
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +26,7 @@ _ENVELOPE = (Stage.MAIL, Stage.RCPT, Stage.DATA)
 _GO_ON = (250, 250, 354)
 _WANTED = {Stage.MAIL: 250, Stage.RCPT: 250, Stage.DATA: 354, Stage.MESSAGE: 250}
 _SERVER_GOES = 421
+CUT_OFF = "it did not answer before this worker had to stop"
 # RFC 5321 §4.2.3: bad sequence of commands.
 _OUT_OF_TURN = 503
 # Servers that offer PIPELINING and cannot bear a command behind a message: they get none there any more.
@@ -59,6 +61,7 @@ class SmtpSession:
         self.messages_per_connection = messages_per_connection
         self.connection: Connection | None = None
         self._announced: _Announced | None = None
+        self._is_cut_off = False
 
     @property
     def is_ready(self) -> bool:
@@ -150,8 +153,16 @@ class SmtpSession:
             return
         connection.wire.abort("done")
 
+    def cut_off(self) -> None:
+        """Close at once, for good."""
+        self._is_cut_off = True
+        if self.connection is not None:
+            self.connection.wire.abort(CUT_OFF)
+
     async def ready(self) -> Connection:
         """The connection for the next message, which may be a new one. Raises CannotConnect."""
+        if self._is_cut_off:
+            raise CannotConnect(CUT_OFF, Cause.CLOSED)
         if self.connection is not None and not self.is_ready:
             await self.close()
         if self.connection is None:

@@ -10,7 +10,8 @@ from django.test.utils import CaptureQueriesContext
 from delivery.channels.base import Sent
 from delivery.engine.accept import record_accepted
 from delivery.engine.send_task import ClaimedDelivery, SendTask
-from delivery.models import Attempt, Delivery
+from delivery.models import Attempt, Delivery, Issue
+from subscriptions.models import Subscribable
 from tests.delivery.ledger import a_lane, attempts, claimed, queued, states
 from tests.factories import NOW
 from tests.races import beside
@@ -60,12 +61,12 @@ def taken_by_another(job: ClaimedDelivery) -> None:
     Delivery.objects.filter(pk=job.pk).update(lease_token=uuid4())
 
 
-def test_many_are_recorded_in_one_statement() -> None:
+def test_many_are_recorded_in_one_statement_and_one_look_at_their_issue() -> None:
     given = accepted(jobs(120))
     Delivery.objects.update(last_error="once", attempts=2)
     with CaptureQueriesContext(connection) as asked:
         record_accepted(given)
-    assert len(asked) == 1, [query["sql"][:80] for query in asked]
+    assert len(asked) == 2, [query["sql"][:80] for query in asked]
     assert ledger() == [(one.pk, "sent", AT, f"as {one.pk}", 3, None, None, "") for one in given]
     assert not Attempt.objects.exists()
 
@@ -85,6 +86,18 @@ def test_each_has_a_moment_a_name_and_a_state_of_its_own() -> None:
         ("two", "stored", AT),
         ("three", "sent", AT + timedelta(days=1)),
     ]
+
+
+@pytest.mark.parametrize("stop", ["paused_at", "cancelled_at", "newsletter", ""])
+def test_tasks_of_an_issue_that_was_stopped_meanwhile_are_recalled(stop: str) -> None:
+    given = accepted(jobs(2))
+    issues = Issue.objects.filter(pk=given[0].delivery.issue_id)
+    if stop == "newsletter":
+        Subscribable.objects.filter(issues__in=issues).update(sending_paused_at=NOW)
+    elif stop:
+        issues.update(**{stop: NOW})
+    record_accepted(given)
+    assert {one.recalled for one in given} == {bool(stop)}
 
 
 def test_none_at_all_asks_nothing() -> None:

@@ -91,6 +91,9 @@ class Asynchronous:
         await asyncio.sleep(0)
         return self.service.take(message)
 
+    def cut_off(self) -> None:
+        """Nothing is on its way for long."""
+
     async def close(self) -> None:
         await asyncio.sleep(self.service.slow_goodbye)
         self.service.closed += 1

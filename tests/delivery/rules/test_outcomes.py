@@ -75,15 +75,33 @@ def test_a_message_whose_workers_die_again_and_again_waits_longer_each_time() ->
     assert crash("resend", 40, age=GIVE_UP) == Next("failed")
 
 
-def ambiguous(policy: str, attempts: int, age: timedelta = timedelta(0)) -> Next:
-    return after_ambiguous(policy, attempts=attempts, created_at=NOW - age, now=NOW, chance=MIDDLE)
+def ambiguous(policy: str, attempts: int, age: timedelta = timedelta(0), ends: int = 1) -> Next:
+    return after_ambiguous(
+        policy, attempts=attempts, created_at=NOW - age, now=NOW, unknown_ends=ends, chance=MIDDLE
+    )
 
 
-def test_what_may_have_arrived_is_not_repeated_every_minute_for_ever() -> None:
-    assert ambiguous("resend", 1) == Next("deferred", NOW + timedelta(minutes=1))
+def test_what_may_have_arrived_is_looked_up_or_held_as_the_channel_can() -> None:
     assert ambiguous("look up", 5) == Next("deferred", NOW + timedelta(minutes=16))
-    assert ambiguous("resend", 30, age=GIVE_UP) == Next("failed")
+    assert ambiguous("look up", 30, age=GIVE_UP) == Next("failed")
     assert ambiguous("hold", 1) == Next("held")
+
+
+@given(
+    st.integers(1, 50), st.integers(1, 5), st.timedeltas(timedelta(0), timedelta(days=30)), st.floats(0, 1)
+)
+def test_what_may_have_arrived_is_sent_three_times_at_most_with_long_waits(
+    attempts: int, ends: int, age: timedelta, chance: float
+) -> None:
+    after = after_ambiguous(
+        "resend", attempts=attempts, created_at=NOW - age, now=NOW, unknown_ends=ends, chance=chance
+    )
+    if ends > 2:
+        assert after == Next("held")
+    else:
+        assert after.state == "deferred"
+        assert after.due_at is not None
+        assert timedelta(minutes=15 if ends == 1 else 60) <= after.due_at - NOW <= timedelta(minutes=75)
 
 
 def pause(failures: int, retry_at: datetime | None = None) -> timedelta:
