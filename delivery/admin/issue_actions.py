@@ -21,7 +21,7 @@ from common.text import counted
 from delivery.admin.issue_panels import count_recipients
 from delivery.issues import progress
 from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue, stop_release
-from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue
+from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue, still_going
 from delivery.issues.publish import late_subscribers, send_late
 from delivery.issues.retry import failed_domains, failed_of, retry_failed
 from delivery.letters.send_test import send_test_of_issue
@@ -171,10 +171,17 @@ def send_test_issues(request: HttpRequest, keys: list[int]) -> str:
 # --- what is being sent
 
 
+def what_still_goes(pk: int) -> str:
+    count = still_going(issues=Issue.objects.filter(pk=pk))
+    if not count:
+        return "Nothing more goes out."
+    return f"Up to {counted(count, 'letter')} had been handed over already: these may still go out."
+
+
 @for_each_issue
 def pause_issues(pk: int) -> str:
     pause_issue(issue_id=pk, now=utcnow())
-    return "Paused. What a server is being told at this moment finishes."
+    return f"Paused. {what_still_goes(pk)}"
 
 
 @for_each_issue
@@ -196,7 +203,8 @@ def asked_to_cancel(keys: list[int]) -> list[str]:
 @for_each_issue
 def cancel(pk: int) -> str:
     stopped = cancel_issue(issue_id=pk, now=utcnow(), budget=CLICK_BUDGET)
-    return f"{counted(stopped, 'letter')} cancelled so far.{REST_FOLLOWS if stopped > 10_000 else ''}"
+    rest = REST_FOLLOWS if stopped > 10_000 else ""
+    return f"{counted(stopped, 'letter')} cancelled so far.{rest} {what_still_goes(pk)}"
 
 
 class RetryForm(forms.Form):

@@ -43,7 +43,7 @@ class PauseForm(forms.Form):
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.intro = (
-            "Its letters wait, those on their way included, until you resume it. "
+            "Its letters wait until you resume it. Those that a server is being given finish. "
             "It goes on collecting posts. Confirmations still go out."
         )
 

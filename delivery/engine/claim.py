@@ -69,6 +69,8 @@ class _Due(NamedTuple):
     pk: int
     domain: str
     priority: int
+    issue: int | None = None
+    destination: int = 0
 
 
 @transaction.atomic
@@ -104,8 +106,7 @@ def claim_due(
         due = Delivery.objects.due(now).filter(lane=lane).order_by("priority", "due_at", "pk")
         if urgent:
             due = due.filter(priority__lt=Delivery.Priority.ISSUE)
-        values = due.values_list("pk", "domain", "priority")
-        seen = [_Due._make(row) for row in values[: min(room.count, MOST_AT_ONCE)]]
+        seen = _first_of_each(lane, due, min(room.count, MOST_AT_ONCE))
     if not seen:
         return Claim()
     if (restore := restore_hold.is_open()) is not None:
@@ -123,6 +124,28 @@ def claim_due(
     rows = _lease_wanted(lane, take, now) if take else []
     limits.use(lane, Counter(row.domain for row in rows), now)
     return Claim(tuple(rows)) if rows else Claim(again_at=now)
+
+
+def _first_of_each(lane: Lane, due: "QuerySet[Delivery]", most: int) -> list[_Due]:
+    """Return the first of what is due, one issue for each recipient: several connections keep no order."""
+    values = due.values_list("pk", "domain", "priority", "issue_id", "destination_id")
+    seen = [_Due._make(row) for row in values[:most]]
+    issues = {row.issue for row in seen if row.issue is not None}
+    if not issues:
+        return seen
+    under_way = Delivery.objects.filter(lane=lane, state=Delivery.State.SENDING, issue__isnull=False)
+    if len(issues) == 1:
+        # Nearly always: an issue goes once to each recipient.
+        under_way = under_way.exclude(issue__in=issues)
+    waits_for = set(under_way.values_list("destination_id", flat=True))
+    if not waits_for.isdisjoint(row.destination for row in seen):
+        values = values.exclude(issue__isnull=False, destination__in=waits_for)
+        seen = [_Due._make(row) for row in values[:most]]
+    earliest: dict[int, int] = {}
+    for row in seen:
+        if row.issue is not None:
+            earliest[row.destination] = min(row.pk, earliest.get(row.destination, row.pk))
+    return [row for row in seen if row.issue is None or row.pk == earliest[row.destination]]
 
 
 def _head_of(lane: Lane, now: datetime) -> list[_Due]:

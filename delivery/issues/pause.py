@@ -1,11 +1,13 @@
 """Pausing, resuming and cancelling an issue, and pausing a whole newsletter.
 
-Each sets a flag at once, however large the issue is: the claim sends nothing of what is paused. The ledger
-follows in batches, each a transaction: here as far as the budget goes, and the rest in the engine's own time
+Each sets a flag at once, however large the issue is: the claim takes nothing of what is paused, and what was
+claimed before and has not begun is handed back as soon as one letter more was accepted. The ledger follows in
+batches, each a transaction: here as far as the budget goes, and the rest in the engine's own time
 (`finish_pauses`). A batch looks first, under the issue's lock, whether the issue still wants it. So pausing,
 resuming and cancelling at the same time end as the last of them said, however far each had come.
 """
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,6 +29,8 @@ PAUSED_BY_HAND = "Paused by hand."
 CANCELLED = "The rest of its issue was cancelled."
 PAUSED = "Its issue or newsletter is paused."
 CLICK_BUDGET = timedelta(seconds=2)
+# Seconds that a person waits for workers to hand back what they have not begun, and between two looks.
+RECALL_WAIT, RECALL_LOOK = 1.0, 0.1
 LONGEST_PAUSE_REASON = 2000
 
 
@@ -136,6 +140,15 @@ def resume_newsletter(*, subscribable_id: int, now: datetime, budget: timedelta 
         paused.update(sending_paused_at=None, sending_paused_reason="")
     held = _issues_with(QUEUE.rows, Issue.objects.filter(subscribable=subscribable_id))
     return move(issue_ids=held, move=QUEUE, now=now, budget=TimeBudget(budget))
+
+
+def still_going(*, issues: "QuerySet[Issue]") -> int:
+    """Wait a moment for the workers. Returns how many letters of stopped issues may still go out."""
+    rows = Delivery.objects.filter(issue__in=issues, state=Delivery.State.SENDING)
+    end = time.monotonic() + RECALL_WAIT
+    while (count := rows.count()) and time.monotonic() < end:
+        time.sleep(RECALL_LOOK)
+    return count
 
 
 def finish_pauses(*, now: datetime, budget: timedelta | None = None) -> int:

@@ -53,10 +53,10 @@ def test_a_pass_that_goes_on_for_a_slow_server_does_not_hang(
     monkeypatch.setattr(send_pass, "DRAIN_SECONDS", 0.1)
     seen: list[float] = []
     monkeypatch.setattr(send_pass, "note_progress", lambda: seen.append(time.monotonic()))
-    smtp.state.slow["message"] = 1.5
+    smtp.state.slow["message"] = 6
     queued(1)
-    assert send_due(budget=timedelta(seconds=0.2)).sent == 1
-    assert len(seen) > 2
+    assert send_due(budget=timedelta(seconds=2)).sent == 1
+    assert len(seen) > 1
 
 
 def test_progress_is_noted_for_the_pass_of_this_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,16 @@ from tests.load.installation import Installation, sqlite_installation
 from tests.servers.smtp_server import SmtpServer
 
 LETTERS = 40
+
+
+@pytest.fixture(autouse=True)
+def _usual_handlers() -> Iterator[None]:
+    """As in a terminal, for this process and those that it starts: a job in the background ignores Ctrl-C."""
+    usual: dict[int, Any] = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -67,6 +78,14 @@ def test_who_handles_signals_already_keeps_them() -> None:
         assert not stopping.is_set()
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_a_command_that_was_started_to_ignore_ctrl_c_goes_on_doing_so() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with graceful_shutdown():
+        signal.raise_signal(signal.SIGINT)
+        assert not stopping.is_set()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 
 
 def test_beside_the_main_thread_signals_are_left_alone() -> None:
