@@ -8,6 +8,7 @@ from django.views.generic import RedirectView
 
 from chat.admin.set_up import discord_set_up
 from common.ports import panels
+from common.token_paths import token_paths
 from delivery.admin.bridges import (
     add_application,
     add_bridge,
@@ -48,10 +49,8 @@ urlpatterns = [
     path("admin/password-reset/", password_reset.Asked.as_view(), name="admin_password_reset"),
     path("admin/password-reset/sent/", password_reset.Told.as_view(), name="admin_password_reset_done"),
     path("admin/password-reset/done/", password_reset.Done.as_view(), name="admin_password_reset_complete"),
-    path(
-        "admin/password-reset/<uidb64>/<token>/",
-        password_reset.NewPassword.as_view(),
-        name="admin_password_reset_link",
+    *token_paths(
+        "admin/password-reset/<uidb64>/", password_reset.NewPassword.as_view(), "admin_password_reset_link"
     ),
     path("admin/discord/", admin.site.admin_view(discord_set_up), name="discord_set_up"),
     path("admin/first-steps/", admin.site.admin_view(first_steps), name="first_steps"),
@@ -68,12 +67,10 @@ urlpatterns = [
     path("reader/join/", readers.join, name="reader_join"),
     path("reader/password-reset/", readers.ReaderReset.as_view(), name="reader_password_reset"),
     path("reader/password-reset/sent/", readers.ReaderResetTold.as_view(), name="reader_password_reset_done"),
-    path(
-        "reader/password-reset/<uidb64>/<token>/",
-        readers.ReaderNewPassword.as_view(),
-        name="reader_password_reset_link",
+    *token_paths(
+        "reader/password-reset/<uidb64>/", readers.ReaderNewPassword.as_view(), "reader_password_reset_link"
     ),
-    path("setup/<str:token>/", setup, name="setup"),
+    *token_paths("setup/", setup, "setup"),
     path("", include("feeds.urls")),
     path("", include("subscriptions.urls")),
     path("", include("delivery.urls")),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path, re_path
 
+from common.token_paths import token_paths
 from reader.greader.view import greader
 from reader.indieauth import endpoints
 from reader.indieauth.document import client_document
@@ -41,7 +42,7 @@ def both(route: str, view: Callable[..., HttpResponseBase], name: str) -> tuple[
 urlpatterns = [
     path("reader/", timelines.timeline, name="all"),
     path("reader/begin/", people.begin_reading, name="begin"),
-    path("reader/invitation/<str:key>/", people.invitation, name="invitation"),
+    *token_paths("reader/invitation/", people.invitation, "invitation", parameter="key"),
     path("reader/account/", account.account, name="account"),
     path("reader/account/password/", account.password, name="password"),
     path("reader/account/data/", account.data, name="data"),

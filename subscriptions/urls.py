@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from common.token_paths import token_paths
 from subscriptions.views import upstream_links
 from subscriptions.views.address import change_address, confirm_address, undo_address
 from subscriptions.views.confirm import confirm_sign_up
@@ -26,23 +27,23 @@ urlpatterns = [
     path("check-your-mail/", asked, name="asked"),
     path("code/", enter_code, name="code"),
     path("challenge/", challenge, name="challenge"),
-    path("confirm/<str:token>/", confirm_sign_up, name="confirm"),
-    path("unsubscribe/<str:token>/", leave_newsletter, name="unsubscribe"),
-    path("manage/<str:token>/", manage, name="manage"),
+    *token_paths("confirm/", confirm_sign_up, "confirm"),
+    *token_paths("unsubscribe/", leave_newsletter, "unsubscribe"),
+    *token_paths("manage/", manage, "manage"),
     path("s/<str:name>/embed/", embed, name="embed"),
     path("s/<str:name>/subscribe/", subscribe_from_site, name="subscribe"),
     path("v0/subscription/create", create_upstream, name="v0_create"),
     path("v0/subscription/confirm", upstream_links.confirm_upstream, name="v0_confirm"),
     path("v0/subscription/remove", upstream_links.remove_upstream, name="v0_remove"),
     path("sign-in/", sign_in, name="sign_in"),
-    path("sign-in/<str:token>/", sign_in_link, name="sign_in_link"),
+    *token_paths("sign-in/", sign_in_link, "sign_in_link"),
     path("mine/", mine, name="mine"),
     path("mine/data/", data, name="mine_data"),
     path("mine/data.json", data_file, name="mine_data_file"),
     path("mine/leave/", leave_everything, name="mine_leave"),
     path("mine/erase/", erase_me, name="mine_erase"),
     path("mine/address/", change_address, name="mine_address"),
-    path("new-address/<str:token>/", confirm_address, name="new_address"),
-    path("old-address/<str:token>/", undo_address, name="old_address"),
+    *token_paths("new-address/", confirm_address, "new_address"),
+    *token_paths("old-address/", undo_address, "old_address"),
     path("mine/sign-out/", sign_out, name="sign_out"),
 ]

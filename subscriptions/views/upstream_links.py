@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
 from common.signing import BROKEN, TokenError
+from common.token_paths import without_tail
 from subscriptions import links
 from subscriptions.models import Subscription
 from subscriptions.rules.invitations import Suffix
@@ -96,7 +97,7 @@ def _found(request: HttpRequest, invitation: str, suffix: Suffix) -> Subscriptio
 
 def _one(request: HttpRequest, name: str) -> str:
     """A field, trimmed as upstream does. The form counts before the address."""
-    return (request.POST.get(name) or request.GET.get(name, "")).strip()
+    return without_tail(request.POST.get(name) or request.GET.get(name, ""))
 
 
 def _token(url: str) -> str:

@@ -39,7 +39,7 @@ _VERDICTS: Mapping[Any, Verdict] = {
     ),
     NEEDS_THREAD: Verdict.MESSAGE,
     **dict.fromkeys((20016, 20028, 20029, 40062, 40004), Verdict.STOPS),
-    **dict.fromkeys((30046, 40006, 50083), Verdict.TRY_AGAIN),
+    **dict.fromkeys((30046, 40006, 40333, 50083), Verdict.TRY_AGAIN),
 }
 
 

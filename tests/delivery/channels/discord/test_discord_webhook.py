@@ -128,7 +128,7 @@ class TestPosting:
         assert not outcome.disables
         assert len(discord.requests) == 2
 
-    @pytest.mark.parametrize("code", [20016, 20028, 20029, 30046, 40062, 40004, 40006, 50083])
+    @pytest.mark.parametrize("code", [20016, 20028, 20029, 30046, 40062, 40004, 40006, 40333, 50083])
     def test_some_refusals_pass(self, discord: Discord, code: int) -> None:
         discord.says = Reply(403, {"message": "later", "code": code})
         assert isinstance(post(discord), Temporary)
