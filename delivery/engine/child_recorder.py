@@ -15,7 +15,7 @@ import psycopg
 from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 
 from delivery.channels.base import Sent
-from delivery.engine.accept_sql import RETURNING_STOPPED, AcceptedRow, parameters, remote_id_of
+from delivery.engine.accept_sql import ACCEPT_AND_LOOK, AcceptedRow, parameters, remote_id_of
 from delivery.engine.child_task import ChildTask
 
 log = logging.getLogger(__name__)
@@ -105,9 +105,9 @@ class Recorder:
                 else:
                     connection = await psycopg.AsyncConnection.connect(**self._place)
                 asked_at = clock()
-                cursor = await connection.execute(RETURNING_STOPPED, parameters(VENDOR, rows))
+                cursor = await connection.execute(ACCEPT_AND_LOOK, parameters(VENDOR, rows))
                 self._trip = min(self._trip or inf, clock() - asked_at)
-                returned = await cursor.fetchall()
+                ours, stopped = await cursor.fetchone() or (0, ())
         except Exception as error:  # noqa: BLE001 - the worker tries, and says what is wrong
             log.info("acceptances are left to the worker: %s", error)
             if isinstance(error, (DuplicatePreparedStatement, InvalidSqlStatementName)):
@@ -118,7 +118,7 @@ class Recorder:
             await self.close()
             return False
         self._idle.append(connection)
-        if stopped := {issue for (issue,) in returned if issue is not None}:
+        if stopped:
             for task in tasks:
                 task.recalled = task.issue in stopped
-        return len(returned) == len(tasks)
+        return bool(ours == len(tasks))

@@ -91,11 +91,11 @@ def test_each_has_a_moment_a_name_and_a_state_of_its_own() -> None:
 @pytest.mark.parametrize("stop", ["paused_at", "cancelled_at", "newsletter", ""])
 def test_tasks_of_an_issue_that_was_stopped_meanwhile_are_recalled(stop: str) -> None:
     given = accepted(jobs(2))
-    issues = Issue.objects.filter(pk=given[0].delivery.issue_id)
+    issues = Issue.objects.filter(deliveries=given[0].pk)
     if stop == "newsletter":
         Subscribable.objects.filter(issues__in=issues).update(sending_paused_at=NOW)
     elif stop:
-        issues.update(**{stop: NOW})
+        Issue.objects.filter(pk__in=issues.values("pk")).update(**{stop: NOW})
     record_accepted(given)
     assert {one.recalled for one in given} == {bool(stop)}
 
