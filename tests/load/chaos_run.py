@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -125,7 +125,16 @@ class Run:
             time.sleep(LOOK_EVERY)
 
     def _is_over(self) -> bool:
+        self._hasten()
         return not set(self.ledger()) - {"sent"}
+
+    def _hasten(self) -> None:
+        """Spare the run the quarter of an hour for which a letter waits that may have arrived."""
+        with (
+            suppress(psycopg.OperationalError),
+            psycopg.connect(self.cluster.url, connect_timeout=5) as there,
+        ):
+            there.execute("UPDATE delivery_delivery SET due_at = now() WHERE state = 'deferred'")
 
     def _replace_the_dead(self) -> None:
         """As compose would: a process that ended by itself is started anew (and told of)."""
