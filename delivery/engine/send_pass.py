@@ -135,16 +135,16 @@ class SendPass:
 
     def _drained(self, seconds: float) -> bool:
         """Begin nothing for so many seconds. Returns whether everything has ended by then."""
-        self._permit_finishing(True)
+        self._set_finishing(True)
         end = time.monotonic() + seconds
         while self._is_busy and time.monotonic() < end and not stopping.is_set():
             self._renew()
             self._settle(wait=0.2)
         if self._is_busy and not stopping.is_set():
-            self._permit_finishing(False)
+            self._set_finishing(False)
         return not self._is_busy
 
-    def _permit_finishing(self, is_finishing: bool) -> None:
+    def _set_finishing(self, is_finishing: bool) -> None:
         self.permit.is_finishing = is_finishing
         self.pool.tell()
 
@@ -225,9 +225,10 @@ class SendPass:
 
     def _finish(self) -> None:
         """Ends the pass: messages in flight are finished, the rest goes back."""
-        self._permit_finishing(True)
+        self._set_finishing(True)
         cut_off_at = None
         while self._is_busy:
+            note_progress()
             self._renew()
             self._settle(wait=1.0)
             if stopping.is_set() and self._is_busy:
