@@ -20,7 +20,7 @@ MAX_ATTRIBUTES = 100
 FORMATTING = words("a b big code em font i nobr s small strike strong tt u")
 INLINE = FORMATTING | words("abbr cite del dfn ins kbd mark q samp span sub sup time var")
 VOID = words("area base br col embed hr img input link meta param source track wbr")
-RAW = words("iframe noembed noframes script style svg template textarea title xmp")
+RAW = words("iframe noembed noframes script style template title xmp")
 _BLOCKS = words(
     "address article aside blockquote center details div dl fieldset figcaption figure footer form"
     " h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section table ul dd dt td th tr"
@@ -36,9 +36,10 @@ _ENDED_BY = {
     "th": _CELLS,
     "tr": _CELLS - {"td", "th"},
 }
+_ENDING = frozenset().union(*_ENDED_BY.values())
 # No part of this pattern may match a "<", so that all matching together stays linear.
 _TAG = re.compile(
-    r"""<(/?)([a-zA-Z][a-zA-Z0-9]*)(?=[\s/>])([^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)>"""
+    r"""<(/?)([a-zA-Z][^\s<>/"'=]*)(?=[\s/>])([^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)>"""
 )
 
 
@@ -52,7 +53,8 @@ class _Balancer:
     def start(self, name: str, attributes: str) -> None:
         self.tags += 1
         # The innermost block ends where an element begins that cannot stand within it.
-        while block := next((open_ for open_ in reversed(self.stack) if open_ not in INLINE), None):
+        while name in _ENDING:
+            block = next((open_ for open_ in reversed(self.stack) if open_ not in INLINE), "")
             if name not in _ENDED_BY.get(block, ()):
                 break
             self._close_through(block)
@@ -65,6 +67,9 @@ class _Balancer:
         else:
             self.out.append(f"<{name}{attributes.rstrip('/')}>")
             self.stack.append(name)
+            if attributes.endswith("/") and "math" in self.stack:
+                # In MathML, as in XML, such an element ends at once.
+                self._close_through(name)
 
     def frame(self, attributes: str) -> None:
         self.tags += 1

@@ -2,14 +2,19 @@
 
 import html as entities
 import re
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import nh3
 
-from common.html import embeds, images
+from common.html import embeds, foreign, images, visible
 from common.html.balance import MAX_HTML, balance
-from common.html.hidden import without_hidden
-from common.html.tags import scheme
+from common.html.headings import without_anchors
+from common.html.hidden import hides, without_hidden
+from common.html.numbering import with_starts
+from common.html.tags import mended, scheme
 from common.text import one_line, without_controls, words
 
 MAX_LINE = 10_000
@@ -27,41 +32,81 @@ ALLOWED_ATTRIBUTES = {
     "*": {"lang", "dir", "title"},
     "a": {"href"},
     "img": {"src", "alt", "width", "height", "style", *images.LATE, *images.LATE_SETS},
-    "ol": {"start", "reversed"},
+    "ol": {"start", "reversed", "type"},
+    "li": {"value", "type"},
     "td": {"colspan", "rowspan", "align"},
     "th": {"colspan", "rowspan", "align"},
 }
-DROPPED_WITH_CONTENT = {"script", "style", "svg", "template", "textarea", "title", "noembed", "noframes"}
+DROPPED_WITH_CONTENT = words("script style svg template textarea title noembed noframes")
+# The ones by which `images` judges a picture.
+_STYLES = words("width height max-width display visibility opacity")
+SCHEMES = {"http", "https", "mailto", "tel", "sms"}
 
+# Elements that are replaced between two cleanings: in html as it came, and as the cleaner writes it.
+_RARE = re.compile(
+    "<(?:math|MATH|svg|SVG|canvas|CANVAS|input|INPUT|select|SELECT|textarea|TEXTAREA|applet|APPLET|dialog"
+    "|datalist|meter|progress|mjx-|amp-|lite-|model-viewer|m:math|mml:math|script [^<>]*math/)"
+)
+_REPLACED = re.compile("<(?:picture|iframe|video|audio|source|embed|object)")
 _WRITTEN_OUT = re.compile(r"data:[\w./+-]{1,80};base64,[\w+/=\s%]{100,}", re.ASCII)
 _NOSCRIPT = re.compile(r"</?noscript\b[^<>]*>", re.IGNORECASE)
+_BROKEN_LINK, _BROKEN_SOURCE = (re.compile(rf'{name}="[^"\s\\]*[\s\\]') for name in ("href", "src"))
+_ADDRESS = re.compile(r'(?<= )((?:href|src)=)"([^"]*)"')
 _NOTHING = re.compile(r"<p>\s*</p>")
-_BREAK = re.compile(r"<(?:br|/p|/div|/li|/h[1-6])\b[^<>]*>", re.IGNORECASE)
+_BREAK = re.compile(
+    r"</?(?:address|article|aside|blockquote|br|caption|center|dd|details|div|dl|dt|figcaption|figure|footer|form"
+    r"|h[1-6]|header|hr|li|main|nav|ol|option|p|pre|section|summary|table|tbody|td|tfoot|th|thead|tr|ul)\b[^<>]*>",
+    re.IGNORECASE,
+)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 def clean(html: str, *, base: str) -> str:
     """The html with nothing in it that could run, track or lead astray; all addresses absolute.
 
-    What plays or frames becomes a link to it. `base` is the address of the page that the html stands on.
-    Html beyond 1,000,000 characters is cut off.
+    What plays or frames becomes a link to it, and what a browser hides is left out (`common.html.visible`).
+    `base` is the address of the page that the html stands on. Html beyond 1,000,000 characters is cut off.
     """
     html = without_controls(html[:MAX_HTML])
     if "<" not in html and "&" not in html:
         return html
+    is_rich = _RARE.search(html) is not None
+    if is_rich:
+        html = foreign.rewritten(html)
+    is_rich = is_rich or hides(html)
     if len(html) > SHORT or html.count("<") > FEW_TAGS:
         html = balance(html)
     root = base if scheme(base) in ("http", "https") else ""
     if "<noscript" in html or "<NOSCRIPT" in html:
         # It holds what is seen here, where no script runs.
         html = _NOSCRIPT.sub("", html)
-    cleaned = _cleaner(root, with_embeds=True).clean(html)
-    if "<picture" in cleaned or embeds.are_in(cleaned):
-        replaced = images.tidied(embeds.as_links(images.without_pictures(cleaned), root), root)
-        cleaned = _NOTHING.sub("", _cleaner(root, with_embeds=False).clean(replaced))
+    cleaned, is_late = _cleaned(html, root, is_rich=is_rich)
+    if is_late and not is_rich and "data-" in html:
+        # The address of a picture is in an attribute that only the other cleaner keeps.
+        cleaned, _ = _cleaned(html, root, is_rich=True)
+    if "#" in cleaned:
+        cleaned = without_anchors(cleaned, root)
+    if _BROKEN_LINK.search(cleaned) or ("<img" in cleaned and _BROKEN_SOURCE.search(cleaned)):
+        cleaned = _ADDRESS.sub(
+            lambda tag: f'{tag[1]}"{entities.escape(mended(entities.unescape(tag[2])))}"', cleaned
+        )
+    cleaned = with_starts(cleaned)
+    # A reference such as &#7; stands for a control character.
+    return without_controls(cleaned) if "&#" in html else cleaned
+
+
+def _cleaned(html: str, root: str, *, is_rich: bool) -> tuple[str, bool]:
+    """The clean html; and whether it has a picture whose address was not found."""
+    cleaned = _cleaner(root, _RICH if is_rich else _WITH_EMBEDS).clean(html)
+    if is_rich:
+        cleaned = visible.visible(cleaned, root)
+    is_late = False
+    if is_rich or _REPLACED.search(cleaned):
+        replaced, is_late = images.tidied(embeds.as_links(images.without_pictures(cleaned), root), root)
+        cleaned = _NOTHING.sub("", _cleaner(root, _PLAIN).clean(replaced))
     elif "<img" in cleaned:
-        cleaned = images.tidied(cleaned, root)
-    return without_controls(cleaned)
+        cleaned, is_late = images.tidied(cleaned, root)
+    return cleaned, is_late
 
 
 def bounded(html: str, limit: int) -> str:
@@ -79,20 +124,46 @@ def plain(text: str) -> str:
     return one_line(entities.unescape(text) if "&" in text else text)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """What a cleaning leaves in. Without `drops` nothing loses its content but scripts and styles."""
+
+    tags: frozenset[str] = ALLOWED_TAGS
+    attributes: Mapping[str, AbstractSet[str]] = field(default_factory=lambda: ALLOWED_ATTRIBUTES)
+    prefixes: frozenset[str] = frozenset()
+    dropped: frozenset[str] = DROPPED_WITH_CONTENT
+
+
+_PLAIN = _Kept()
+_WITH_EMBEDS = _Kept(
+    ALLOWED_TAGS | embeds.EMBED_TAGS | {"picture"}, ALLOWED_ATTRIBUTES | embeds.EMBED_ATTRIBUTES
+)
+_RICH = _Kept(
+    _WITH_EMBEDS.tags | visible.RICH_TAGS,
+    {
+        tag: frozenset().union(
+            *(one.get(tag, ()) for one in (_WITH_EMBEDS.attributes, visible.RICH_ATTRIBUTES))
+        )
+        for tag in _WITH_EMBEDS.attributes.keys() | visible.RICH_ATTRIBUTES.keys()
+    },
+    frozenset({"data-"}),
+    DROPPED_WITH_CONTENT - visible.RICH_TAGS,
+)
+
+
 @lru_cache(maxsize=256)
-def _cleaner(base: str, *, with_embeds: bool) -> nh3.Cleaner:
+def _cleaner(base: str, kept: _Kept) -> nh3.Cleaner:
     try:
         return nh3.Cleaner(
-            tags=ALLOWED_TAGS | (embeds.EMBED_TAGS | {"picture"} if with_embeds else set()),
-            attributes={**ALLOWED_ATTRIBUTES, **embeds.EMBED_ATTRIBUTES}
-            if with_embeds
-            else ALLOWED_ATTRIBUTES,
-            clean_content_tags=DROPPED_WITH_CONTENT,
+            tags=set(kept.tags),
+            attributes={tag: set(names) for tag, names in kept.attributes.items()},
+            generic_attribute_prefixes=set(kept.prefixes),
+            clean_content_tags=set(kept.dropped),
             link_rel="noopener",
-            url_schemes={"http", "https", "mailto"},
+            url_schemes=SCHEMES,
             url_relative=("rewrite_with_base", base) if base else "deny",
-            filter_style_properties={"width", "height", "display", "visibility", "opacity"},
+            filter_style_properties=set(_STYLES) if kept is not _RICH else None,
         )
     except ValueError:
         # nh3 refuses more addresses (https://256.1.1.1/) than we do.
-        return _cleaner("", with_embeds=with_embeds)
+        return _cleaner("", kept)

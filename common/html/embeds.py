@@ -14,8 +14,20 @@ from common.html.tags import VALUES, attributes, resolved
 
 # Left in by a first cleaning, to be replaced before the second.
 EMBED_TAGS = frozenset({"iframe", "video", "audio", "source", "embed", "object"})
+# Attributes that scripts take a frame's address from, some of them after a consent.
+LATE_SOURCES = (
+    *(
+        "data-src",
+        "data-lazy-src",
+        "data-src-cmplz",
+        "data-cmp-src",
+        "data-cookieblock-src",
+        "data-iframe-src",
+    ),
+    *("data-litespeed-src", "data-original-src", "data-consent-src", "data-borlabs-cookie-iframe-src"),
+)
 EMBED_ATTRIBUTES = {
-    "iframe": {"src", "data-src", "data-lazy-src", "width", "height", "style"},
+    "iframe": {"src", *LATE_SOURCES, "width", "height", "style", "title", "aria-label"},
     "video": {"src", "data-src", "poster"},
     "audio": {"src", "data-src"},
     "source": {"src", "data-src", "srcset", "data-srcset", "type"},
@@ -54,11 +66,6 @@ _SAYS_NOTHING = re.compile(
 _SAID_BEFORE = re.compile(r"\A(?:spotify embed|youtube video|vimeo video)\s*:\s*", re.IGNORECASE)
 
 
-def are_in(html: str) -> bool:
-    """Whether the cleaned html has something to be replaced."""
-    return any(f"<{tag}" in html for tag in EMBED_TAGS)
-
-
 def as_links(html: str, base: str) -> str:
     """The html with links for what plays or frames; `base` is the page that it stands on."""
     for pattern, replaced in ((_MEDIUM, _medium), (_OBJECT, _object), (_EMBED, _frame), (_FRAME, _frame)):
@@ -93,8 +100,15 @@ def _object(match: re.Match[str], base: str) -> str:
 
 def _frame(match: re.Match[str], base: str) -> str:
     values = attributes(match["values"])
-    address = next((values[name] for name in ("src", "data-src", "data-lazy-src") if values.get(name)), "")
-    return "" if is_pixel(values, values.get("style", "").lower()) else _framed(address, values, base)
+    if is_pixel(values, values.get("style", "").lower()):
+        return ""
+    addresses = [values[name] for name in ("src", *LATE_SOURCES) if values.get(name)]
+    address = next((one for one in addresses if resolved(one, base)), "")
+    if not address and not addresses:
+        # Its content is in the page itself, or comes by a script.
+        name = " ".join((values.get("title") or values.get("aria-label") or "").split())
+        return _link(base, name) if name else ""
+    return _framed(address, values, base)
 
 
 def _framed(address: str, values: dict[str, str], base: str) -> str:

@@ -5,10 +5,11 @@ do nothing else.
 """
 
 import re
+from collections.abc import Iterator, Mapping
 from functools import partial
 from html import escape
 
-from common.html.tags import VALUES, attributes, resolved, written
+from common.html.tags import VALUES, attributes, resolved, scheme, written
 
 # Host (and those below it) and the beginning of the path.
 BEACONS = (
@@ -41,11 +42,18 @@ _PATHS = re.compile(r"/(?:matomo|piwik)\.php|/track/open\.php|/__utm\.gif|/mf\.g
 _EXACT = {("facebook.com", "/tr"), ("facebook.com", "/tr/")}
 _ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)(?::\d+)?(/[^?#]*)?", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0?(?:\.0+)?\s*(?:;|\Z)")
-_SIZE = re.compile(r"(width|height)\s*:\s*([\d.]+)")
+_SIZE = re.compile(r"(?<![\w-])((?:max-)?width|height)\s*:\s*([\d.]{1,10})\s*(px|%|em|rem|ex|pt|vw)?")
+# Pixels of a unit; of % and vw none.
+_UNITS = {"px": 1.0, "": 1.0, "em": 16.0, "rem": 16.0, "ex": 8.0, "pt": 4 / 3}
 _NOTHING = re.compile(r"0*[01]?(\.0*)?(px)?")
 # Attributes from which scripts that load images late take the address.
 LATE = ("data-src", "data-lazy-src", "data-original")
 LATE_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
+# Any other attribute of theirs, where its value is the address of a picture.
+_LATE_NAME = re.compile(
+    r"src|orig|lazy|echo|image|img|photo|picture|url|large|full|file|load|set", re.IGNORECASE
+)
+_PICTURE_FILE = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|svg|bmp)(?![\w-])", re.IGNORECASE)
 # The attributes that an image keeps beside its address.
 KEPT = ("alt", "width", "height", "title", "lang", "dir")
 WIDEST = 1_200
@@ -54,7 +62,8 @@ _PICTURE = re.compile(r"<picture[^>]*>(.*?)</picture>", re.DOTALL)
 _SOURCE = re.compile(f"<source({VALUES})>")
 _CANDIDATE = re.compile(r"([^\s,]\S*[^\s,])(?:\s+([\d.]+)([wx]))?\s*(?:,|\Z)")
 _STAND_IN = re.compile(
-    r"(?:^data:|/[^/]*(?:placeholder|blank|spacer|pixel|1x1|transparent|lazy)[^/]*\.\w+)", re.I
+    r"(?:^data:|/[^/]*(?:placeholder|blank|spacer|pixel|1x1|transparent|lazy|loading|loader|dummy)[^/]*\.\w+)",
+    re.I,
 )
 _EMOJI = re.compile(
     r"//(?:s\.w\.org/images/core/emoji|abs\.twimg\.com/emoji|twemoji\.)|fbcdn\.net/images/emoji"
@@ -77,20 +86,22 @@ def is_pixel(values: dict[str, str], style: str) -> bool:
     """Whether an element of these attributes and this style is too small to be seen, or hidden."""
     if _HIDDEN.search(style):
         return True
-    sizes = {**values, **dict(_SIZE.findall(style))}
+    sizes = {**values, **{name: number for name, number, _ in _SIZE.findall(style)}}
     return all(_NOTHING.fullmatch(sizes.get(side, "2").strip()) for side in ("width", "height"))
 
 
-def tidied(html: str, base: str) -> str:
-    """The images with addresses that show something, without style; beacons are gone.
+def tidied(html: str, base: str) -> tuple[str, bool]:
+    """The images with addresses that show something, with sizes for style; beacons are gone.
 
-    `base` is the page's address. An image that cannot be shown is replaced by its alternative text.
+    `base` is the page's address. An image that cannot be shown is replaced by its alternative text. The
+    second value says whether one has no address, or that of a picture that a script is to replace.
     """
-    seen = _IMG.sub(partial(_image, base=base), html)
+    unresolved: list[str] = []
+    seen = _IMG.sub(partial(_image, base=base, unresolved=unresolved), html)
     if seen.count("<img") < html.count("<img"):
         # An element that held nothing but a beacon; and the link around that element.
         seen = _EMPTY.sub("", _EMPTY.sub("", seen))
-    return _TWICE.sub(r"\1", seen)
+    return _TWICE.sub(r"\1", seen), bool(unresolved)
 
 
 def without_pictures(html: str) -> str:
@@ -108,19 +119,67 @@ def best_of(srcset: str) -> str:
     return max(fitting)[1] if fitting else min(sizes, default=(0, ""))[1]
 
 
-def _image(match: re.Match[str], base: str) -> str:
+def _image(match: re.Match[str], base: str, unresolved: list[str]) -> str:
     values = attributes(match.group(1))
     source, alt = values.get("src", ""), values.get("alt", "").strip()
     if not source or _STAND_IN.search(source):
-        late = [values[name] for name in LATE if values.get(name)]
-        late += [best_of(values[name]) for name in LATE_SETS if values.get(name)]
-        source = next((address for one in late if (address := resolved(one, base))), source)
-    if is_pixel(values, values.get("style", "").lower()) or is_beacon(source):
+        late = next((address for one in _late(values) if (address := resolved(one, base))), "")
+        if not late:
+            unresolved.append(source)
+        source = late or source
+    style = values.get("style", "").lower()
+    if is_pixel(values, style) or is_beacon(source):
         return ""
     if not source or _EMOJI.search(source):
         return escape(alt)
-    others = {name: values[name] for name in KEPT if name in values}
+    if style:
+        values |= _sizes(values, style)
+    others = {
+        name: values[name]
+        for name in KEPT
+        if values.get(name) is not None and (values[name] or name == "alt")
+    }
     return f"<img{written({'src': source} | others)}>"
+
+
+def _late(values: Mapping[str, str]) -> Iterator[str]:
+    """The addresses that a script would take for the image, the best known attributes first."""
+    yield from (values[name] for name in LATE if values.get(name))
+    yield from (best_of(values[name]) for name in LATE_SETS if values.get(name))
+    for name, value in values.items():
+        if name.startswith("data-") and _LATE_NAME.search(name) and "://" in value:
+            address = best_of(value) if ", " in value or name.endswith("set") else value
+            if scheme(address.strip()) in ("http", "https") and _PICTURE_FILE.search(address):
+                yield address
+    for name, value in values.items():
+        # Addresses of services need not say that they show a picture.
+        if name.startswith("data-") and name.endswith(("src", "original")) and "://" in value:
+            yield value
+
+
+def _sizes(values: Mapping[str, str], style: str) -> dict[str, str]:
+    """The attributes `width` and `height` as the style has it; a side that it leaves open is empty."""
+    styled = {name: _pixels(number, unit) for name, number, unit in _SIZE.findall(style)}
+    width, most = styled.get("width", ""), styled.get("max-width", "")
+    if not width and most != "100%" and (not values.get("width") or _is_less(most, values["width"])):
+        width = most
+    if not width:
+        return {"height": styled["height"]} if styled.get("height") else {}
+    return {"width": width, "height": styled.get("height", "")}
+
+
+def _pixels(number: str, unit: str) -> str:
+    try:
+        value = float(number)
+    except ValueError:
+        return ""
+    if unit in ("%", "vw"):
+        return f"{min(value, 100):.0f}%"
+    return f"{value * _UNITS[unit]:.0f}"
+
+
+def _is_less(most: str, width: str) -> bool:
+    return most.isdecimal() and width.isdecimal() and int(most) < int(width)
 
 
 def _of_picture(match: re.Match[str]) -> str:

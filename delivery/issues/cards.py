@@ -33,7 +33,7 @@ def card_of(issue: Issue, entries: Sequence[Entry]) -> IssueCard:
     """The card of an issue with these posts."""
     with translation.override(spoken(issue.subscribable.language)):
         titles = [post_title(entry, longest=LONGEST_TITLE) for entry in entries[:MOST_CARD_TITLES]]
-    texts = (plain(entry.html[:_LONGEST_POST].replace("><", "> <")) for entry in entries)
+    texts = (plain(entry.html[:_LONGEST_POST]) for entry in entries)
     words = searchable(
         chain([issue.title], (entry.title for entry in entries), texts), most=LONGEST_CARD_TEXT
     )

@@ -57,8 +57,7 @@ def post_title(entry: Entry, *, longest: int = LONGEST_SUBJECT) -> str:
 
 def beginning(entry: Entry) -> str:
     """Its content warning, or the first words of its text, to stand for a title."""
-    words = entry.warning or plain(entry.html[:5_000].replace("><", "> <"))
-    return cut_to(one_line(words), _LONGEST_BEGINNING)
+    return cut_to(one_line(entry.warning or plain(entry.html[:5_000])), _LONGEST_BEGINNING)
 
 
 def subject_line(facts: IssueFacts) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from django.utils.text import Truncator
 
 from common.html.clean import clean
+from common.html.headings import without_title
 from common.net.client import REQUEST_SECONDS, SafeClient, client
 from common.refused import Refused
 from common.transactions import forbid_open_transaction
@@ -193,5 +194,5 @@ class _Choices:
 def excerpt(entry: Entry, url: str) -> str:
     """The beginning of the post as safe html; pictures load late and tell their server nothing of us."""
     cleaned = clean(entry.html[:MAX_HTML], base=entry.base or entry.link or url)
-    short = Truncator(cleaned).words(WORDS, html=True, truncate=" …")
+    short = Truncator(without_title(cleaned, entry.title)).words(WORDS, html=True, truncate=" …")
     return _IMG.sub('<img loading="lazy" referrerpolicy="no-referrer" ', short)

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any
 
 from common.html.clean import clean
+from common.html.headings import without_title
 from common.net.client import Fetched, FetchError, SafeClient, Unreached
 from common.text import one_line, without_controls
 from feeds.parsing.document import parse
@@ -200,7 +201,12 @@ class Reading:
 
 def clean_entry(entry: Entry, url: str) -> Entry:
     base = entry.base or entry.link or url
-    return replace(entry, content=clean(entry.content, base=base), summary=clean(entry.summary, base=base))
+    content, summary = clean(entry.content, base=base), clean(entry.summary, base=base)
+    return replace(
+        entry,
+        content=without_title(content, entry.title),
+        summary=without_title(summary, entry.title),
+    )
 
 
 def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> FetchResult:

@@ -9,8 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from common.html.clean import bounded, clean, plain
+from common.html.headings import without_title
+from common.html.plain_text import to_text
 from common.text import words
-from tests.examples import examples
+from tests.examples import examples, some_now
 
 BASE = "https://blog.example.org/posts/one"
 
@@ -70,7 +72,7 @@ def test_addresses_become_absolute(address: str, absolute: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["javascript:alert(1)", "JAVA\tscript:x", "data:text/html,x", "tel:1", "file:///x"]
+    "address", ["javascript:alert(1)", "JAVA\tscript:x", "data:text/html,x", "ftp://x.example/", "file:///x"]
 )
 def test_other_schemes_lead_nowhere(address: str) -> None:
     assert "href" not in cleaned(f'<a href="{address}">x</a>')
@@ -222,3 +224,70 @@ def test_what_follows_an_image_that_is_written_out_is_not_cut_off() -> None:
     assert bounded(f"<p>a</p>{image}<p>b</p>", 5_000) == '<p>a</p><img src=""><p>b</p>'
     assert bounded("x" * 6_000, 5_000) == "x" * 5_000
     assert bounded(image, 50_000) == image
+
+
+@pytest.mark.parametrize(
+    ("address", "mended"),
+    [
+        ("https://x.example/Annual Report (1).pdf", "https://x.example/Annual%20Report%20(1).pdf"),
+        (" https://x.example/trim ", "https://x.example/trim"),
+        ("\thttps://x.exa\nmple/a\r\nb\t", "https://x.example/ab"),
+        ("https:\\\\x.example\\a?b=c\\d", "https://x.example/a?b=c\\d"),
+        ("https://x.example/a\u3000b", "https://x.example/a%E3%80%80b"),
+        ("/a b", "https://blog.example.org/a%20b"),
+        ("mailto:a@x.example?subject=x y", "mailto:a@x.example?subject=x%20y"),
+        ("tel:+49 30 1234", "tel:+49%2030%201234"),
+        ("sms:+49301234", "sms:+49301234"),
+        ("https://x.example/日本", "https://x.example/日本"),
+    ],
+)
+def test_addresses_are_read_as_browsers_read_them(address: str, mended: str) -> None:
+    assert cleaned(f'<a href="{address}">x</a>') == f'<a href="{mended}" rel="noopener">x</a>'
+    if mended.startswith("https:"):
+        assert cleaned(f'<img src="{address}">') == f'<img src="{mended}">'
+
+
+def test_in_a_line_the_words_of_two_blocks_are_apart() -> None:
+    html = (
+        "We open<ul><li>Monday</li><li>T<b>ue</b><i>s</i>day</li></ul>Bring<h3>Where</h3>At"
+        "<blockquote>x</blockquote>or"
+    )
+    assert plain(html) == "We open Monday Tuesday Bring Where At x or"
+    assert plain("<table><tr><td>1<td>2</table>3<hr>4") == "1 2 3 4"
+
+
+HOSTILE = (
+    *("<math>", "<math><mi>x</mi>", "<mfrac><mi>x</mi>", "<svg>", "<svg a='", "<svg><title>x", "<p hidden>x"),
+    *("<span style='display:none'>x</span>", "<a href=x><i class='sr-only'>x</i>", "<select><option>x"),
+    *(
+        "<script type='math/tex'>x",
+        "<span class=katex><math>x</math><i class=katex-html>",
+        "<lite-youtube videoid=a ",
+    ),
+    *(
+        "<m:math><m:mi>",
+        "<h2><a href='#x'>",
+        "<h1>",
+        "<img src='data:x' data-echo='https://x.example/a.png'>",
+    ),
+    *(
+        "<ol reversed><li>",
+        "<canvas>",
+        "<textarea>",
+        "<input type=checkbox>",
+        "<mjx-container>",
+        "<a href=' x'>",
+    ),
+    *(
+        "<table><tr><td rowspan=0 colspan=99>x",
+        "<tr><td rowspan=0>x</td><td rowspan=0>y</td></tr>",
+        "<del>x<p>",
+    ),
+)
+
+
+@pytest.mark.parametrize("piece", some_now(HOSTILE, every=4))
+def test_a_megabyte_of_anything_is_worked_off(piece: str) -> None:
+    """The time is bounded by that of the suite: what is not linear takes minutes here."""
+    html = "<p hidden></p>" + piece * (1_000_000 // len(piece))
+    to_text(without_title(clean(html, base=BASE), "x"))

@@ -130,3 +130,16 @@ def test_a_lazy_frame_is_a_frame() -> None:
 def test_a_frame_in_a_long_post_is_not_lost() -> None:
     long = "<p>x</p>" * 600 + '<iframe src="https://player.vimeo.com/video/1">old</iframe><p>end</p>'
     assert cleaned(long).endswith(link("https://vimeo.com/1", "▶ Vimeo") + "<p>end</p>")
+
+
+@pytest.mark.parametrize("name", ["data-src-cmplz", "data-cookieblock-src", "data-litespeed-src"])
+def test_a_frame_that_waits_for_a_consent_is_a_link_as_well(name: str) -> None:
+    html = f'<iframe src="about:blank" {name}="https://www.youtube.com/embed/abcdefghijk"></iframe>'
+    assert "watch?v=abcdefghijk" in clean(html, base="https://blog.example/one")
+
+
+def test_a_frame_without_an_address_leaves_its_name() -> None:
+    html = '<iframe srcdoc="x" title="Rain per day"></iframe>'
+    assert '<a href="https://blog.example/one" rel="noopener">Rain per day</a>' in clean(
+        html, base="https://blog.example/one"
+    )

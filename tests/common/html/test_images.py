@@ -84,3 +84,51 @@ def test_without_a_base_a_late_address_must_be_whole() -> None:
     assert clean('<img data-src="/a.jpg"><img data-src="https://e.org/a.jpg">', base="") == (
         '<img src="https://e.org/a.jpg">'
     )
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        'src="data:image/gif;base64,R0lGOD" data-actualsrc="/a.jpg"',
+        'src="/loading.gif" data-echo="https://blog.example.org/a.jpg"',
+        'data-some-lazy-image="https://blog.example.org/a.jpg" data-permalink="https://blog.example.org/"',
+        (
+            'src="data:image/gif;base64,R0" data-permalink="https://blog.example.org/x.png-page"'
+            ' data-orig-file="https://blog.example.org/a.jpg"'
+        ),
+        (
+            'data-set="https://blog.example.org/s.jpg 300w, https://blog.example.org/a.jpg 900w"'
+            ' src="/blank.png"'
+        ),
+    ],
+)
+def test_a_script_of_any_name_may_load_it(attributes: str) -> None:
+    attributes = attributes.replace('actualsrc="/', 'actualsrc="https://blog.example.org/')
+    assert cleaned(f"<img {attributes}>") == f'<img src="{HOST}/a.jpg">'
+
+
+def test_an_address_that_shows_something_is_not_replaced() -> None:
+    assert (
+        cleaned('<img src="/a.jpg" data-echo="https://blog.example.org/b.jpg">')
+        == f'<img src="{HOST}/a.jpg">'
+    )
+    assert cleaned('<img src="/blank.png" data-link="https://x.example/"><p hidden>').count("/blank.png") == 1
+
+
+@pytest.mark.parametrize(
+    ("attributes", "sizes"),
+    [
+        ('style="width:32px;height:32px"', ' width="32" height="32"'),
+        ('style="max-width:32px"', ' width="32"'),
+        ('style="width:50%"', ' width="50%"'),
+        ('style="width:2.5em"', ' width="40"'),
+        ('style="width:100px" width="512" height="512"', ' width="100"'),
+        ('style="max-width:100%;height:auto" width="640" height="480"', ' width="640" height="480"'),
+        ('style="max-width:300px" width="640" height="480"', ' width="300"'),
+        ('style="max-width:900px" width="640" height="480"', ' width="640" height="480"'),
+        ('style="border-width:3px;min-width:9px"', ""),
+        ('style="width:auto" width="64"', ' width="64"'),
+    ],
+)
+def test_sizes_in_a_style_count_as_attributes_do(attributes: str, sizes: str) -> None:
+    assert cleaned(f'<img src="/a.jpg" {attributes}>') == f'<img src="{HOST}/a.jpg"{sizes}>'

@@ -51,6 +51,15 @@ def test_only_new_and_changed_html_is_cleaned_and_before_the_transaction(
     assert not cleaning.inside
 
 
+def test_html_is_stored_without_a_first_heading_that_is_the_title(blog: Blog) -> None:
+    blog.show(post("a", title="Said twice", content="<h1>Said twice</h1><p>Body</p>"))
+    blog.watch(start="all")
+    blog.read(0)
+    entry = blog.item("a").entry
+    assert entry is not None
+    assert entry["content"] == "<p>Body</p>"
+
+
 def test_html_is_stored_safe_and_absolute(blog: Blog) -> None:
     blog.show(post("a", content='<script>1</script><a href="/x">x</a>'))
     blog.watch(start="all")

@@ -1,0 +1,107 @@
+"""Rewrites, in html as it came, elements that the cleaner would drop without a trace.
+
+The result is still unsafe: it goes through the cleaner, and then through `common.html.visible`.
+"""
+
+import re
+from html import escape
+
+from common.html.hidden import without_hidden
+
+# No part of a pattern for tags matches a "<", so that all matching together stays linear.
+_VALUES = r"""(?P<values>[^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)"""
+_DRAWING = re.compile(rf"<(?P<end>/?)svg\b{_VALUES}>", re.IGNORECASE)
+_DRAWING_NAMES = (
+    re.compile(r"<title\b[^<>]*>([^<]*[^<\s][^<]*)</title", re.IGNORECASE),
+    re.compile(r"<desc\b[^<>]*>([^<]*[^<\s][^<]*)</desc", re.IGNORECASE),
+)
+_DRAWS = re.compile("<(?:path|rect|circle|ellipse|line|poly|text|image|foreignobject)", re.IGNORECASE)
+_ANY_TAG = re.compile(r"<[^<>]*>")
+_TEX = re.compile(rf"<script\b{_VALUES}>", re.IGNORECASE)
+_TEX_KIND = re.compile(r"\bmath/(tex|mml|asciimath)\b", re.IGNORECASE)
+_SCRIPT_END = re.compile(r"</script", re.IGNORECASE)
+_PREFIX = re.compile(r"<(\w{1,20}):math\b", re.IGNORECASE)
+_AMP = re.compile(r"<(/?)amp-(img|anim|video|audio|iframe)\b", re.IGNORECASE)
+_FILM = re.compile(r"<(?:amp|lite)-youtube\b([^<>]*)>", re.IGNORECASE)
+_FILM_KEY = re.compile(r"""\bvideo-?id\s*=\s*["']?([\w-]{11})(?![\w-])""", re.IGNORECASE)
+MAX_NAME = 300
+
+
+def rewritten(html: str) -> str:
+    """Return the html with MathML for TeX in scripts, plain elements for AMP's, and named, empty svgs."""
+    lowered = html.lower()
+    if "math/" in lowered:
+        html = _with_scripted_formulas(html)
+    if ":math" in lowered:
+        for prefix in sorted(set(_PREFIX.findall(html)))[:3]:
+            html = re.sub(rf"<(/?){prefix}:(?=[a-z])", r"<\1", html, flags=re.IGNORECASE)
+    if "<amp-" in lowered or "<lite-" in lowered:
+        html = _FILM.sub(_film, html)
+        html = _AMP.sub(lambda tag: f"<{tag[1]}{'img' if tag[2].lower() == 'anim' else tag[2]}", html)
+    return _with_named_drawings(html) if "<svg" in lowered else html
+
+
+def _with_scripted_formulas(html: str) -> str:
+    """MathJax 2 keeps its source in scripts: `<script type="math/tex; mode=display">`."""
+    parts, position = [], 0
+    for tag in _TEX.finditer(html):
+        kind = _TEX_KIND.search(tag["values"])
+        if kind is None or tag.start() < position:
+            continue
+        end = _SCRIPT_END.search(html, tag.end())
+        if end is None:
+            break
+        source = html[tag.end() : end.start()]
+        if kind[1].lower() != "mml":
+            encoding = "application/x-tex" if kind[1].lower() == "tex" else "text/x-asciimath"
+            display = "block" if "display" in tag["values"] else "inline"
+            source = (
+                f'<math display="{display}"><annotation encoding="{encoding}">'
+                f"{escape(source)}</annotation></math>"
+            )
+        parts += [html[position : tag.start()], source]
+        close = html.find(">", end.end())
+        position = close + 1 if close >= 0 else len(html)
+    return "".join([*parts, html[position:]])
+
+
+def _film(tag: re.Match[str]) -> str:
+    key = _FILM_KEY.search(tag[1])
+    return f'<iframe src="https://www.youtube.com/embed/{key[1]}"></iframe>' if key else tag[0]
+
+
+def _with_named_drawings(html: str) -> str:
+    """Empty each svg; its name goes into `data-name`. One that never ends stays as it is."""
+    parts: list[str] = []
+    position = depth = 0
+    start: re.Match[str] | None = None
+    for tag in _DRAWING.finditer(html):
+        is_empty = tag["values"].endswith("/") and not tag["end"]
+        if start is None:
+            if tag["end"]:
+                continue
+            parts.append(html[position : tag.start()])
+            position = tag.start()
+            if is_empty:
+                parts.append(_named(tag["values"].rstrip("/"), ""))
+                position = tag.end()
+            else:
+                start, depth = tag, 1
+        elif not is_empty:
+            depth += -1 if tag["end"] else 1
+            if depth == 0:
+                parts.append(_named(start["values"], html[start.end() : tag.start()]))
+                start, position = None, tag.end()
+    return "".join([*parts, html[position:]])
+
+
+def _named(values: str, inside: str) -> str:
+    name = next((match[1] for one in _DRAWING_NAMES if (match := one.search(inside))), "")
+    lowered = inside.lower()
+    if not name and ("<text" in lowered or "<foreignobject" in lowered):
+        # Labels of a chart are words that are seen; a long list of them says nothing without the chart.
+        words = " ".join(_ANY_TAG.sub(" ", without_hidden(inside)).split())
+        name = words if len(words) <= MAX_NAME else ""
+    is_icon = not name and ("<use" in lowered or not _DRAWS.search(inside))
+    shown = name[:MAX_NAME].replace('"', "&quot;").replace("<", "&lt;")
+    return f'<svg {"role=none " if is_icon else ""}{values} data-name="{shown}"></svg>'

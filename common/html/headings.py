@@ -1,0 +1,66 @@
+"""Headings of cleaned html: without the anchors that blogs put beside them, and without the post's title."""
+
+import re
+from functools import partial
+from html import unescape
+from urllib.parse import urldefrag, urlsplit
+
+from common.html.tags import VALUES, attributes
+
+_HEADING = re.compile(rf"<h([1-6]){VALUES}>.*?</h\1>", re.DOTALL)
+_LINK = re.compile(rf"\s*<a({VALUES})>((?:(?!</?a[ >]).)*)</a>", re.DOTALL)
+# A heading that only tags come before: elements around it, and pictures.
+_FIRST = re.compile(
+    rf"(?P<before>(?:\s*<(?!h[1-6][ >])/?[a-z][a-z0-9]*{VALUES}>)*\s*)"
+    rf"<h(?P<level>[12]){VALUES}>(?P<words>.*?)</h(?P=level)>",
+    re.DOTALL,
+)
+_TAG = re.compile(r"<[^<>]*>")
+
+
+def without_anchors(html: str, page: str) -> str:
+    """Return the html without in-page links that have no letter or digit in its headings: ¶, #, 🔗."""
+    if "#" not in html or "<h" not in html:
+        return html
+    return _HEADING.sub(partial(_without_anchors, page=page), html)
+
+
+def without_title(html: str, title: str) -> str:
+    """Return the html without a first h1 or h2 that repeats the post's title, if something else is left."""
+    if not title or ("<h1" not in html and "<h2" not in html):
+        return html
+    first = _FIRST.match(html)
+    if first is None or _key(_words(first["words"])) != _key(title) or not _key(title):
+        return html
+    rest = first["before"] + html[first.end() :]
+    return rest if "<img" in rest or _TAG.sub("", rest).strip() else html
+
+
+def _without_anchors(heading: re.Match[str], page: str) -> str:
+    return _LINK.sub(partial(_anchor, page=page), heading[0]) if "#" in heading[0] else heading[0]
+
+
+def _anchor(link: re.Match[str], page: str) -> str:
+    place, fragment = urldefrag(attributes(link[1]).get("href", ""))
+    has_words = any(map(str.isalnum, _words(link[2])))
+    if not fragment or has_words or "<img" in link[2] or not _is_here(place, page):
+        return link[0]
+    return ""
+
+
+def _is_here(place: str, page: str) -> bool:
+    """Whether an address without its fragment is the page's, as far as its site says."""
+    try:
+        return not place or urlsplit(place).hostname == urlsplit(page).hostname
+    except ValueError:
+        return False
+
+
+def _words(html: str) -> str:
+    return unescape(_TAG.sub("", html))
+
+
+def _key(text: str) -> str:
+    """What is the same in two spellings of a title: its letters and digits, else its signs."""
+    text = text.casefold()
+    return "".join(filter(str.isalnum, text)) or "".join(text.split())

@@ -1,0 +1,372 @@
+"""Shows in html what a browser would show: formulas, drawings and form controls as text, nothing hidden.
+
+It reads html that the cleaner wrote with `RICH_TAGS` and `RICH_ATTRIBUTES` left in, and its result is cleaned
+again. Hidden text that names something visible stays: the name of an icon that is a link.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from html import escape, unescape
+from typing import Literal
+
+from common.html.balance import VOID
+from common.html.formulas import Formula
+from common.html.hidden import CLOSED, is_hidden
+from common.html.tags import VALUES, attributes
+from common.text import shortened, words
+
+_MATHML = words(
+    "math annotation annotation-xml maction menclose merror mfenced mfrac mi mmultiscripts mn mo mover"
+    " mpadded mphantom mprescripts mroot mrow ms mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr"
+    " mlabeledtr munder munderover none semantics"
+)
+_EMPTY_NAMED = words("canvas applet mjx-container mjx-math meter progress model-viewer")
+RICH_TAGS = (
+    _MATHML | _EMPTY_NAMED | words("svg input select option textarea dialog datalist mjx-assistive-mml")
+)
+RICH_ATTRIBUTES = {
+    "*": words("lang dir title class style hidden role popover aria-label aria-hidden aria-checked"),
+    "math": {"alttext", "display"},
+    "annotation": {"encoding"},
+    "mfenced": words("open close separators"),
+    "menclose": {"notation"},
+    "svg": words("width height viewbox viewBox"),
+    "input": words("type value checked alt"),
+    "option": {"selected"},
+    "select": words("multiple size"),
+    "dialog": {"open"},
+    "applet": {"alt"},
+    "model-viewer": {"alt"},
+    "meter": words("value min max"),
+    "progress": words("value max"),
+}
+# What draws a formula that is also there as MathML.
+_GLYPHS = re.compile(
+    r"(?:\A|\s)(?:katex-html|MathJax(?:_(?:Preview|Display|SVG|SVG_Display|CHTML))?|mwe-math-fallback\S*)(?!\S)"
+)
+_CONTAINER = re.compile(
+    r"(?:\A|\s)(?:katex|katex-display|MathJax(?:_(?:Display|SVG|SVG_Display|CHTML))?|mwe-math-element)(?!\S)"
+)
+_TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-zA-Z][^\s<>/]*)(?P<values>{VALUES})>")
+_ANY_TAG = re.compile(r"<[^<>]*>")
+_SHOWN_TAG = re.compile(r"<(?:img|iframe|video|audio|embed|object|hr)\b")
+_LENGTH = re.compile(r"\s*([\d.]{1,10})\s*(px|em|rem|ex|pt|%)?\s*")
+_TOKEN_NUMBER = re.compile(r"-?[\d.]{1,20}")
+_ICON = 64
+_PIXELS = {"": 1, "px": 1, "em": 16, "rem": 16, "ex": 8, "pt": 4 / 3, "%": 1_000}
+FORMULA, PICTURE = "[formula]", "[picture]"
+MAX_NAME = 300
+_TICKS = {"checkbox": "☐☑", "radio": "○◉"}
+
+
+def visible(html: str, page: str) -> str:
+    """Return the html without hidden elements, and with text for what the cleaner would drop.
+
+    `page` is the address of the post, for links to a formula or drawing that has no name. A post of which
+    nothing would be left is shown whole.
+    """
+    walk = _Walk(html, page, hides=True)
+    shown = walk.run()
+    if walk.has_hidden and not _has_content(shown):
+        return _Walk(html, page, hides=False).run()
+    return shown
+
+
+@dataclass(slots=True)
+class _Rendition:
+    """One of several forms of a formula: `out[start:end]`, or `pieces` that are held back as hidden.
+
+    `is_drawn`: its source may follow, as MathJax 2 has it.
+    """
+
+    kind: Literal["formula", "glyphs"]
+    start: int
+    end: int
+    pieces: tuple[str, ...] = ()
+    is_drawn: bool = False
+
+
+@dataclass(slots=True)
+class _Open:
+    """An open element. `start` is where its tag is in the output, `name` what it is called if it is empty."""
+
+    tag: str
+    start: int
+    is_hidden: bool = False
+    is_glyphs: bool = False
+    name: str = ""
+    rendition: _Rendition | None = None
+    options: list[tuple[bool, str]] | None = None
+    is_chosen: bool = False
+    takes_name: bool = False
+    is_container: bool = False
+
+
+class _Walk:
+    def __init__(self, html: str, page: str, *, hides: bool) -> None:
+        self.html, self.page, self.hides = html, page, hides
+        self.out: list[str] = []
+        self.open = [_Open("", 0)]
+        self.formula: Formula | None = None
+        self.is_formula_hidden = self.has_hidden = False
+
+    def run(self) -> str:
+        position = 0
+        for tag in _TAG.finditer(self.html):
+            if position < tag.start():
+                self._text(self.html[position : tag.start()])
+            position = tag.end()
+            if self.formula is not None:
+                self._in_formula(tag)
+            elif tag["end"]:
+                self._end(tag)
+            else:
+                self._start(tag)
+        self._text(self.html[position:])
+        return "".join(self.out)
+
+    def _text(self, text: str) -> None:
+        if self.formula is not None:
+            self.formula.text(text)
+        else:
+            self.out.append(text)
+
+    def _in_formula(self, tag: re.Match[str]) -> None:
+        formula = self.formula
+        if formula is None or tag["name"] in VOID:
+            return
+        if not tag["end"]:
+            formula.start(tag["name"], attributes(tag["values"]))
+        elif formula.depth > 1:
+            formula.end()
+        else:
+            self.formula = None
+            text, start = formula.html() or self._linked(FORMULA), len(self.out)
+            if self.is_formula_hidden:
+                self._rendered("formula", start, (text,))
+                return
+            if formula.display and start and not self.out[-1].endswith(">") and self.out[-1].strip():
+                text = f"<br>{text}<br>"
+            self.out.append(text)
+            self._rendered("formula", start)
+
+    def _start(self, tag: re.Match[str]) -> None:
+        name, start = tag["name"], len(self.out)
+        values = attributes(tag["values"]) if tag["values"] else {}
+        if name == "math":
+            # Its element is open in `formula` alone.
+            self.formula, self.is_formula_hidden = Formula(values), self.hides and is_hidden(name, values)
+            return
+        hidden = self.hides and (bool(values) or name in CLOSED) and is_hidden(name, values)
+        is_glyphs = name == "mjx-math" or (bool(values) and _is_glyphs(name, values))
+        if name in VOID:
+            if hidden:
+                self.has_hidden = self.has_hidden or name == "img"
+            else:
+                self.out.append(self._control(values) if name == "input" else tag[0])
+                if name == "img" and is_glyphs:
+                    self._rendered("glyphs", start)
+            return
+        element = _Open(name, start, hidden, is_glyphs, self._name(name, values))
+        if name == "svg":
+            element.name = self._drawing(values)
+            element.is_glyphs = not element.name or PICTURE in element.name
+        elif name == "select":
+            element.options, element.is_chosen = [], "multiple" in values
+        elif name == "option":
+            element.is_chosen = "selected" in values
+        elif name == "textarea":
+            self.out.append("<pre>")
+        else:
+            # A link into its own page is a mark beside a heading, or a way back.
+            element.is_container = (
+                name == "mjx-container" or _CONTAINER.search(values.get("class", "")) is not None
+            )
+            element.takes_name = name == "a" and "#" not in values.get("href", "#")
+            self.out.append(tag[0] + _box(values))
+        self.open.append(element)
+
+    def _end(self, tag: re.Match[str]) -> None:
+        if len(self.open) == 1 or self.open[-1].tag != tag["name"]:
+            # The cleaner closes every element.
+            return
+        element = self.open.pop()
+        parent, start = self.open[-1], element.start
+        if element.tag == "svg":
+            self.out[start:] = [element.name] if not element.is_hidden else []
+        elif element.options is not None:
+            chosen = [text for is_chosen, text in element.options if is_chosen or element.is_chosen]
+            self.out[start:] = [", ".join(chosen or [text for _, text in element.options[:1]])]
+        elif element.tag == "option":
+            text = "".join(self.out[start:])
+            if parent.options is not None:
+                parent.options.append((element.is_chosen, text))
+                del self.out[start:]
+        else:
+            if element.name and not element.is_hidden and not _has_content("".join(self.out[start:])):
+                self.out.append(element.name)
+            self.out.append("</pre>" if element.tag == "textarea" else tag[0])
+        if element.is_container:
+            self._keep_formula(element)
+        alone = element.rendition if self._is_alone(element) else None
+        if element.is_hidden:
+            self._hide(element, parent, alone)
+        elif alone is not None and alone.kind == "formula":
+            self._rendered("formula", start, alone.pieces)
+            if element.is_glyphs and parent.rendition is not None:
+                parent.rendition.is_drawn = True
+        elif element.is_glyphs:
+            self._rendered("glyphs", start)
+
+    def _keep_formula(self, element: _Open) -> None:
+        """Of an element that is known to hold one formula and its glyphs keep the formula."""
+        rendition = element.rendition
+        if rendition is not None and rendition.kind == "formula":
+            self.out[element.start :] = rendition.pieces or self.out[rendition.start : rendition.end]
+            element.rendition = _Rendition("formula", element.start, len(self.out))
+
+    def _hide(self, element: _Open, parent: _Open, alone: _Rendition | None) -> None:
+        """Take the element out; its words may name a link, and its formula replace the glyphs beside it."""
+        pieces = self.out[element.start :]
+        del self.out[element.start :]
+        if alone is not None and alone.kind == "formula":
+            self._rendered("formula", element.start, tuple(pieces))
+            return
+        said = " ".join(_ANY_TAG.sub(" ", "".join(pieces)).split())
+        self.has_hidden = self.has_hidden or bool(said)
+        link = next((one for one in reversed(self.open) if one.takes_name), None)
+        if link is not None and said and not link.name:
+            link.name = shortened(said, MAX_NAME)
+
+    def _is_alone(self, element: _Open) -> bool:
+        """Whether an element holds nothing but its formula."""
+        rendition = element.rendition
+        if rendition is None:
+            return False
+        around = self.out[element.start : rendition.start] + self.out[rendition.end :]
+        return not _ANY_TAG.sub("", "".join(around)).strip()
+
+    def _rendered(self, kind: Literal["formula", "glyphs"], start: int, held: tuple[str, ...] = ()) -> None:
+        """Note a form of a formula that ends here; of a formula and the glyphs beside it the first stays."""
+        parent = self.open[-1]
+        before = parent.rendition
+        if before is not None and "".join(self.out[before.end : start]).strip():
+            before = None
+        if before is not None and before.kind == "formula" and kind == "glyphs":
+            if before.pieces:
+                self.out[before.start :] = before.pieces
+                before.pieces = ()
+            else:
+                del self.out[before.end :]
+            before.end = len(self.out)
+            return
+        if before is not None and (before.kind == "glyphs" or before.is_drawn):
+            if kind == "formula":
+                self.out[before.start :] = held or tuple(self.out[start:])
+                held = ()
+            start = before.start
+        parent.rendition = _Rendition(kind, start, len(self.out), held)
+
+    def _name(self, tag: str, values: dict[str, str]) -> str:
+        """The html that stands for the element where it shows nothing."""
+        if not values and tag not in _EMPTY_NAMED:
+            return ""
+        label = " ".join((values.get("aria-label") or values.get("alt") or values.get("title") or "").split())
+        if tag in ("meter", "progress"):
+            return escape(_share(values) or label)
+        if tag in _EMPTY_NAMED:
+            is_formula = tag.startswith("mjx-")
+            if tag == "mjx-math" or values.get("aria-hidden") == "true":
+                return ""
+            return escape(shortened(label, MAX_NAME)) or self._linked(FORMULA if is_formula else PICTURE)
+        if source := _tex(values):
+            return f"<code>{escape(source, quote=False)}</code>"
+        is_link = tag == "a" and "#" not in values.get("href", "#")
+        is_named = is_link or values.get("role") in ("img", "math")
+        return escape(shortened(label, MAX_NAME)) if is_named else ""
+
+    def _drawing(self, values: dict[str, str]) -> str:
+        if values.get("aria-hidden") == "true":
+            return ""
+        label = " ".join((values.get("aria-label") or values.get("data-name") or "").split())
+        if label:
+            return escape(shortened(label, MAX_NAME), quote=False)
+        is_icon = values.get("role") in ("none", "presentation") or _is_icon(values)
+        return "" if is_icon else self._linked(PICTURE)
+
+    def _control(self, values: dict[str, str]) -> str:
+        kind = values.get("type", "text").lower()
+        if kind in _TICKS:
+            return _TICKS[kind]["checked" in values]
+        words = " ".join((values.get("value") or values.get("alt") or "").split())
+        if kind in ("submit", "button", "reset", "image"):
+            return self._linked(words)
+        return (
+            escape(words, quote=False) if kind not in ("hidden", "password", "file", "color", "range") else ""
+        )
+
+    def _linked(self, words: str) -> str:
+        shown = escape(shortened(words, MAX_NAME), quote=False)
+        is_in_link = any(one.tag == "a" for one in self.open)
+        return (
+            f'<a href="{escape(self.page)}">{shown}</a>' if self.page and shown and not is_in_link else shown
+        )
+
+
+def _is_glyphs(name: str, values: dict[str, str]) -> bool:
+    """Whether it draws a formula that may stand beside it as MathML."""
+    if _GLYPHS.search(values.get("class", "")):
+        return True
+    return values.get("aria-hidden") == "true" and (
+        name == "span" or (name == "img" and bool(values.get("alt")))
+    )
+
+
+def _has_content(html: str) -> bool:
+    if _SHOWN_TAG.search(html):
+        return True
+    return bool(unescape(_ANY_TAG.sub("", html)).replace("\u200b", "").strip())
+
+
+def _box(values: dict[str, str]) -> str:
+    if values.get("role") not in ("checkbox", "radio"):
+        return ""
+    return _TICKS[values["role"]][values.get("aria-checked") == "true"]
+
+
+def _tex(values: dict[str, str]) -> str:
+    """The source of a formula that a script is to draw in an empty element."""
+    source = values.get("data-tex") or values.get("data-latex") or ""
+    if not source and "latex-rendered" in values.get("class", ""):
+        try:
+            source = str(json.loads(values.get("data-attrs", ""))["persistentExpression"])
+        except (ValueError, KeyError, TypeError):
+            return ""
+    return " ".join(source.split())[:MAX_NAME]
+
+
+def _share(values: dict[str, str]) -> str:
+    try:
+        low, high = float(values.get("min", "0")), float(values.get("max", "1"))
+        return f"{100 * (float(values['value']) - low) / (high - low):.0f} %"
+    except (KeyError, ValueError, ZeroDivisionError):
+        return ""
+
+
+def _is_icon(values: dict[str, str]) -> bool:
+    """Whether a drawing without a name is as small as a letter, or drawn by a class that says so."""
+    lengths = [_LENGTH.fullmatch(values.get(side, "")) for side in ("width", "height")]
+    sizes = [
+        float(one[1]) * _PIXELS[one[2] or ""]
+        for one in lengths
+        if one and one[1].count(".") < 2 and one[1] != "."
+    ]
+    if not sizes:
+        box = values.get("viewbox") or values.get("viewBox") or ""
+        sizes = [
+            float(one)
+            for one in _TOKEN_NUMBER.findall(box)[2:4]
+            if one.strip("-.").replace(".", "", 1).isdecimal()
+        ]
+    return "icon" in values.get("class", "").lower() or (bool(sizes) and min(sizes) <= _ICON)
