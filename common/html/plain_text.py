@@ -2,16 +2,21 @@
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 
 from common.html.balance import MAX_HTML, balance
+from common.html.numbering import Numbers, integer, with_starts
 from common.text import padded, text_width, without_controls, words
 
 CELL_GAP = "  "
 MOST_COLUMNS = 8
+MOST_ROWS = 65_534
 MAX_INDENTS = 8
 WIDTH = 72
+STRUCK = "~"
+_STRUCK = frozenset(("del", "s", "strike"))
+_NO_PAGE = re.compile("\\A(?:mailto|tel|sms):")
 _SKIPPED = frozenset({"script", "style", "head", "title", "template", "svg", "iframe"})
 _PARAGRAPHS = words(
     "p div section article header footer figure figcaption blockquote ul ol dl table caption details summary"
@@ -21,19 +26,39 @@ _HEADINGS = {"h1": "=", "h2": "-", "h3": "", "h4": "", "h5": "", "h6": ""}
 _LINES = frozenset({"li", "dt", "dd", "tr"})
 
 
-def columns(rows: Sequence[Sequence[str]], *, has_head: bool, width: int) -> list[str] | None:
-    """The rows with their columns aligned, a line under the head; None when they need more than `width`."""
+def columns(rows: Sequence[Sequence[str | None]], *, has_head: bool, width: int) -> list[str] | None:
+    """The rows with their columns aligned, a line under the head; None when they need more than `width`.
+
+    A cell is None where the one to its left goes on.
+    """
     count = max(map(len, rows), default=0)
     if not 1 < count <= MOST_COLUMNS:
         return None
-    full = [[*row, *[""] * (count - len(row))] for row in rows]
-    widths = [max(text_width(row[at]) for row in full) for at in range(count)]
+    widths = [0] * count
+    cells = [list(_cells(row)) for row in rows]
+    # Those of several columns come last, and widen the last of theirs.
+    for at, span, text in sorted((cell for row in cells for cell in row), key=lambda cell: cell[1]):
+        others = sum(widths[at : at + span - 1]) + len(CELL_GAP) * (span - 1)
+        widths[at + span - 1] = max(widths[at + span - 1], text_width(text) - others)
     if sum(widths) + len(CELL_GAP) * (count - 1) > width:
         return None
-    lines = [CELL_GAP.join(map(padded, row, widths)).rstrip() for row in full]
+    lines = [
+        CELL_GAP.join(
+            padded(text, sum(widths[at : at + span]) + len(CELL_GAP) * (span - 1)) for at, span, text in row
+        ).rstrip()
+        for row in cells
+    ]
     if has_head:
         lines.insert(1, CELL_GAP.join("-" * max(1, each) for each in widths))
     return lines
+
+
+def _cells(row: Sequence[str | None]) -> Iterator[tuple[int, int, str]]:
+    """The cells of a row: column, number of columns, text."""
+    for at, text in enumerate(row):
+        if text is not None:
+            after = next((end for end in range(at + 1, len(row)) if row[end] is not None), len(row))
+            yield at, after - at, text
 
 
 class _Writer(HTMLParser):
@@ -46,14 +71,19 @@ class _Writer(HTMLParser):
         self.notes: dict[str, int] = {}
         self._inline: list[str] = []
         self._indents: list[tuple[str, str]] = []
-        self._lists: list[int | None] = []
+        self._lists: list[Numbers | None] = []
         self._bullet = ""
         self._sup = 0
         self._link: tuple[str, int] | None = None
         self._skipping = self._preformatted = 0
+        # Whether the mark of struck-out text comes before the next word.
+        self._is_struck = False
         # The rows of a table with nothing but words in its cells (class "grid"); whether it has a head.
-        self._rows: list[list[str]] | None = None
+        self._rows: list[list[str | None]] | None = None
         self._has_head = False
+        # Rows that each column is still held for by a cell above; the column of the open cell.
+        self._held: list[int] = []
+        self._column = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
@@ -64,18 +94,17 @@ class _Writer(HTMLParser):
             if tag not in ("ul", "ol") or not self._lists:
                 self._blank()
             if tag in ("ul", "ol"):
-                start = values.get("start", "1")
-                self._lists.append((int(start) if start.isdigit() else 1) if tag == "ol" else None)
+                self._lists.append(Numbers(values) if tag == "ol" else None)
             elif tag == "blockquote":
                 self._indents.append(("> ", "> "))
             elif tag == "pre":
                 self._preformatted += 1
             elif tag == "table" and values.get("class") == "grid":
-                self._rows, self._has_head = [], False
+                self._rows, self._has_head, self._held = [], False, []
         elif tag in _LINES:
-            self._line(tag)
+            self._line(tag, values)
         elif tag in ("td", "th"):
-            self._cell(tag)
+            self._cell(tag, values)
         else:
             self._inline_tag(tag, values)
 
@@ -112,10 +141,12 @@ class _Writer(HTMLParser):
             self._end_link()
         elif tag == "q":
             self._inline.append("”")
+        elif tag in _STRUCK:
+            self._end_struck()
 
     def handle_data(self, data: str) -> None:
         if not self._skipping:
-            self._inline.append(data if self._preformatted else re.sub(r"\s+", " ", data))
+            self._add(data if self._preformatted else re.sub(r"\s+", " ", data))
 
     def text(self) -> str:
         self._paragraph()
@@ -130,7 +161,7 @@ class _Writer(HTMLParser):
             self._inline.append("* * *")
             self._paragraph()
         elif tag == "img" and values.get("alt", "").strip():
-            self._inline.append(f"[{' '.join(values['alt'].split())}]")
+            self._add(f"[{' '.join(values['alt'].split())}]")
         elif tag == "a":
             self._end_link()
             self._link = (values.get("href", ""), len(self._inline))
@@ -138,8 +169,29 @@ class _Writer(HTMLParser):
             self._inline.append("“")
         elif tag == "sup":
             self._sup = len(self._inline)
+        elif tag in _STRUCK:
+            self._is_struck = True
 
-    def _cell(self, tag: str) -> None:
+    def _add(self, text: str) -> None:
+        if self._is_struck and text.strip():
+            rest = text.lstrip()
+            text, self._is_struck = f"{text[: -len(rest)]}{STRUCK}{rest}", False
+        self._inline.append(text)
+
+    def _end_struck(self) -> None:
+        """Put the second mark behind the last word; where nothing is struck out there was no first."""
+        if self._is_struck:
+            self._is_struck = False
+            return
+        at = next((at for at in range(len(self._inline) - 1, -1, -1) if self._inline[at].strip()), None)
+        if at is not None:
+            word = self._inline[at].rstrip()
+            self._inline[at] = f"{word}{STRUCK}{self._inline[at][len(word) :]}"
+        elif self.lines:
+            last = next((at for at in range(len(self.lines) - 1, -1, -1) if self.lines[at].strip("> ")), 0)
+            self.lines[last] += STRUCK
+
+    def _cell(self, tag: str, values: dict[str, str]) -> None:
         if self._rows is None:
             if "".join(self._inline).strip():
                 self._inline.append(" | ")
@@ -147,13 +199,37 @@ class _Writer(HTMLParser):
         self._end_cell()
         self._has_head = self._has_head or (tag == "th" and not self._rows[:-1])
         self._rows = self._rows or [[]]
-        self._rows[-1].append("")
+        row = self._rows[-1]
+        self._skip_held(row)
+        self._column = len(row)
+        # Of more columns than are ever aligned it does not matter how many there are.
+        span = min(max(integer(values.get("colspan", ""), otherwise=1), 1), MOST_COLUMNS + 1)
+        rows = integer(values.get("rowspan", ""), otherwise=1)
+        row += ["", *[None] * (span - 1)][: MOST_COLUMNS + 1]
+        end = min(len(row), MOST_COLUMNS + 1)
+        self._held += [0] * (end - len(self._held))
+        # rowspan=0 reaches to the end.
+        self._held[self._column : end] = [rows - 1 if rows else MOST_ROWS] * max(0, end - self._column)
+
+    def _skip_held(self, row: list[str | None]) -> None:
+        """Leave the columns empty that a cell of a row above holds (WHATWG HTML §4.9.12)."""
+        while len(row) < len(self._held) and self._held[len(row)] > 0:
+            self._held[len(row)] -= 1
+            row.append("")
+
+    def _end_row(self) -> None:
+        self._end_cell()
+        if self._rows:
+            row = self._rows[-1]
+            self._skip_held(row)
+            self._held[len(row) :] = [max(0, rows - 1) for rows in self._held[len(row) :]]
 
     def _end_cell(self) -> None:
         self._end_link()
         text, self._inline = " ".join("".join(self._inline).split()), []
         if text and self._rows and self._rows[-1]:
-            self._rows[-1][-1] = text
+            before = self._rows[-1][self._column]
+            self._rows[-1][self._column] = f"{before} {text}" if before else text
 
     def _end_table(self) -> None:
         """Writes the table in columns where there is room, else cell after cell."""
@@ -163,22 +239,20 @@ class _Writer(HTMLParser):
         lines = columns(rows, has_head=self._has_head, width=self.width - len(indent))
         if lines is None:
             for row in rows:
-                self._inline = [" | ".join(filter(None, row))]
+                self._inline = [" | ".join(cell for cell in row if cell)]
                 self._flush()
             return
         self.lines += [(indent + line).rstrip() for line in lines]
 
-    def _line(self, tag: str) -> None:
+    def _line(self, tag: str, values: dict[str, str]) -> None:
         if tag == "tr" and self._rows is not None:
-            self._end_cell()
+            self._end_row()
             self._rows.append([])
             return
         self._flush()
         if tag == "li":
-            number = self._lists[-1] if self._lists else None
-            if number is not None:
-                self._lists[-1] = number + 1
-            self._bullet = "* " if number is None else f"{number}. "
+            numbers = self._lists[-1] if self._lists else None
+            self._bullet = "* " if numbers is None else f"{numbers.marker(values)} "
             self._indents.append((self._bullet, " " * len(self._bullet)))
         elif tag == "dd":
             self._indents.append(("    ", "    "))
@@ -193,7 +267,7 @@ class _Writer(HTMLParser):
             return
         (url, start), self._link = self._link, None
         label = "".join(self._inline[start:]).strip()
-        bare = url.removeprefix("mailto:")
+        bare = _NO_PAGE.sub("", url)
         if not label or not url or label in (url, bare) or url.startswith("#"):
             return
         self._inline.append(f" [{self.notes.setdefault(url, len(self.notes) + 1)}]")
@@ -255,6 +329,6 @@ def to_text(html: str, *, width: int = WIDTH) -> str:
     Html beyond 1,000,000 characters is cut off. The last line has no line end.
     """
     writer = _Writer(width)
-    writer.feed(balance(without_controls(html[:MAX_HTML])))
+    writer.feed(with_starts(balance(without_controls(html[:MAX_HTML]))))
     writer.close()
     return writer.text()

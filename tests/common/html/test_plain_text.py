@@ -45,7 +45,10 @@ def test_shapes(html: str, text: str) -> None:
 
 
 def test_links_are_footnotes_and_each_address_has_one() -> None:
-    html = '<p><a href="https://e.org/1">one</a>, <a href="https://e.org/2">two</a>, <a href="https://e.org/1">one</a></p>'
+    html = (
+        '<p><a href="https://e.org/1">one</a>, <a href="https://e.org/2">two</a>, '
+        '<a href="https://e.org/1">one</a></p>'
+    )
     assert to_text(html) == "one [1], two [2], one [1]\n\n[1] https://e.org/1\n[2] https://e.org/2"
 
 
@@ -82,3 +85,48 @@ def test_any_html_is_text(html: str) -> None:
     text = to_text(html)
     assert not text.startswith("\n")
     assert not text.endswith("\n")
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (
+            "<tr><th>Day<th>AM<th>PM<tr><td rowspan=2>Mon<td>1.1<td>1.2<tr><td>2.1<td>2.2<tr>"
+            "<td>Tue<td>3.1<td>3.2",
+            "Day  AM   PM\n---  ---  ---\nMon  1.1  1.2\n     2.1  2.2\nTue  3.1  3.2",
+        ),
+        ("<tr><td>a<td>b<td>c<tr><td colspan=2>both of these<td>z", "a  b           c\nboth of these  z"),
+        ("<tr><td>a<td rowspan=0>b<td>c<tr><td>d<td>e<tr><td>f<td>g", "a  b  c\nd     e\nf     g"),
+        ("<tr><td colspan=2 rowspan=2>a<td>b<tr><td>c<tr><td>1<td>2<td>3", "a     b\n      c\n1  2  3"),
+        ("<tr><td>a<td rowspan=3>b<tr><td>c<tr><td>d<tr><td>e<td>f", "a  b\nc\nd\ne  f"),
+        ("<tr><td colspan=x rowspan=-1>a<td>b<tr><td>c<td>d", "a  b\nc  d"),
+    ],
+)
+def test_cells_stand_in_the_columns_that_a_browser_gives_them(rows: str, text: str) -> None:
+    assert to_text(f'<table class="grid">{rows}</table>') == text
+
+
+def test_a_wide_span_makes_no_table_of_endless_columns() -> None:
+    rows = "<tr><td colspan=1000000 rowspan=1000000>a<td>b" + "<tr><td>c" * 5000
+    assert to_text(f'<table class="grid">{rows}</table>').startswith("a | b\nc\n")
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<p>It costs <del>10</del> 8</p>", "It costs ~10~ 8"),
+        ("<p><s> 10 </s><strike>9</strike> 8</p>", "~10~ ~9~ 8"),
+        ("<p>a <del></del><del> </del>b</p>", "a b"),
+        ("<del><p>one</p><p>two</p></del><p>three</p>", "~one\n\ntwo~\n\nthree"),
+        ('<p><del><a href="https://e.org/">a</a></del></p>', "~a [1]~\n\n[1] https://e.org/"),
+        ('<p><del><img src="a" alt="A chart"></del></p>', "~[A chart]~"),
+        ("<p><ins>new</ins></p>", "new"),
+    ],
+)
+def test_words_that_are_struck_out_are_marked(html: str, text: str) -> None:
+    assert to_text(html) == text
+
+
+def test_a_number_to_call_is_named_once() -> None:
+    html = '<p><a href="tel:+49301234">+49301234</a>, <a href="sms:+1">write</a></p>'
+    assert to_text(html) == "+49301234, write [1]\n\n[1] sms:+1"
