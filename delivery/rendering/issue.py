@@ -22,6 +22,9 @@ __all__ = ["IssueFacts", "Rendered", "render_issue"]
 
 # Gmail hides what comes after 102 KB. Posts that can be read elsewhere are cut until a letter fits.
 MAX_LETTER_HTML = 100_000
+# A letter this full is not rendered again for the rest.
+_FULL = 0.95
+_MOST_TRIES = 3
 MAX_OUTPUT = 5_000_000
 _UNCUT_BUDGET = 1_000_000  # for posts that stand nowhere else
 MOST_MENTIONED = 200
@@ -40,10 +43,7 @@ def render_issue(facts: IssueFacts) -> Rendered:
     with translation.override(spoken(facts.language)), timezone.override(facts.zone):
         elsewhere = facts.archive_url or all(web_address(entry.link) for entry in facts.entries)
         wholes = [letter_html(entry) for entry in facts.entries[: _in_full(facts, ROOMS[0])]]
-        for room in ROOMS if elsewhere else UNCUT_ROOMS:
-            rendered = _rendered(facts, template, room, wholes)
-            if len(rendered.html.encode()) <= MAX_LETTER_HTML:
-                break
+        rendered = _fitted(facts, template, ROOMS if elsewhere else UNCUT_ROOMS, wholes)
     if len(rendered.html) > MAX_OUTPUT or len(rendered.text) > MAX_OUTPUT:
         raise LetterError(f"The letter is larger than {MAX_OUTPUT:,} characters.")
     return rendered
@@ -65,6 +65,37 @@ def usual_template(facts: IssueFacts) -> str:
         return "digest"
     (entry,) = facts.entries
     return "post" if entry.html.strip() or entry.media or not web_address(entry.link) else "announcement"
+
+
+def _fitted(facts: IssueFacts, template: str, rooms: Sequence[LetterRoom], wholes: Sequence[str]) -> Rendered:
+    """Render the letter with the first room in which it fits, or else in the last one.
+
+    Between that room and the one before, which was too large, as much of the posts is shown as fits.
+    """
+    before: tuple[LetterRoom, int] | None = None
+    for room in rooms:
+        rendered = _rendered(facts, template, room, wholes)
+        size = len(rendered.html.encode())
+        if size <= MAX_LETTER_HTML:
+            break
+        before = room, size
+    if before is None or size > MAX_LETTER_HTML:
+        return rendered
+    # Of the sizes with less and with more of the posts, the one that is wanted lies nearly on a line.
+    less, larger = room.html, before[1]
+    more = min(max(before[0].html, 2 * less), sum(map(len, wholes[: _in_full(facts, room)])))
+    for _ in range(_MOST_TRIES):
+        if size >= _FULL * MAX_LETTER_HTML or larger <= size or more <= less:
+            break
+        wanted = (_FULL + 1) / 2 * MAX_LETTER_HTML
+        html = int(less + (more - less) * (wanted - size) / (larger - size))
+        attempt = _rendered(facts, template, replace(room, html=html), wholes)
+        tried = len(attempt.html.encode())
+        if tried <= MAX_LETTER_HTML:
+            rendered, less, size = attempt, html, tried
+        else:
+            more, larger = html, tried
+    return rendered
 
 
 def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequence[str]) -> Rendered:

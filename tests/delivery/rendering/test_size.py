@@ -64,3 +64,30 @@ def test_images_that_are_written_out_in_a_post_are_left_out() -> None:
     assert "A chart" in html
     assert "After." in html
     assert CUT not in html
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("<p>" + "Rain on the river. " * 20 + "</p>", id="whole"),
+        pytest.param("<p>Дождь на реке. " * 20 + "</p>", id="two bytes a letter"),
+        pytest.param("<ul><li>x</li></ul>", id="styled again and again"),
+    ],
+)
+def test_a_letter_that_has_to_be_cut_is_nearly_full(content: str) -> None:
+    many = 100_000 // len(content) * 3
+    html = html_of(render_issue(one(entry(content=clean(content * many, base=BASE)))))
+    assert CUT in html
+    assert 93_000 < len(html.encode()) <= 100_000
+
+
+def test_a_letter_of_many_long_posts_is_nearly_full() -> None:
+    posts = (entry(n, title="Rain " * 60, content="<p>x</p>" * 500) for n in range(60))
+    assert 93_000 < len(html_of(render_issue(facts(*posts))).encode()) <= 100_000
+
+
+def test_a_post_just_above_the_budget_loses_only_its_end() -> None:
+    paragraph = "<p>" + "Rain on the river. " * 20 + "</p>"
+    content = paragraph * (105_000 // len(paragraph))
+    html = html_of(render_issue(one(entry(content=content))))
+    assert html.count("Rain on the river. Rain") > 0.8 * content.count("Rain on the river. Rain")
