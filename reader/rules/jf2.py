@@ -21,7 +21,10 @@ MAX_NAME = 1_000
 MAX_TEXT = 500_000
 MAX_SEARCHED = 20_000
 # Of html that was cleaned: where a line ends, and any tag (its values may hold a ">").
-_BREAK = re.compile(r"<(?:br|hr|/(?:p|div|li|h[1-6]|blockquote|pre|tr|dt|dd|figcaption))\b[^<>]*>")
+_BREAK = re.compile(
+    r"(?:</?(?:address|article|aside|blockquote|caption|center|dd|details|div|dl|dt|figcaption|figure|footer"
+    r"|h[1-6]|header|hr|li|main|nav|ol|p|pre|section|summary|table|tbody|tfoot|thead|tr|ul)\b[^<>]*>)+|<br>"
+)
 _TAG = re.compile(rf"</?[a-zA-Z][a-zA-Z0-9]*(?:{VALUES})>")
 _LINES = re.compile(r"\s*\n\s*\n\s*")
 Jf2 = dict[str, Any]

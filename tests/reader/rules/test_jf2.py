@@ -214,3 +214,10 @@ def test_a_sound_without_a_type_is_one_by_its_ending_and_a_thumbnail_no_second_p
     post = shown(media=(Media("https://i.example/a.mp3"), Media(photo, "image")), image=thumbnail)
     assert (post["audio"], post["photo"]) == (["https://i.example/a.mp3"], [photo])
     assert "featured" not in post
+
+
+def test_in_the_text_of_a_post_the_words_of_two_blocks_are_apart() -> None:
+    html = "We open<ul><li>Monday</li><li>Tu<b>es</b>day</li></ul>Bring<h3>Where</h3>At"
+    assert shown(content=html)["content"]["text"].split("\n") == [
+        *("We open", "Monday", "Tuesday", "Bring", "Where", "At")
+    ]
