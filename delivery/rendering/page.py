@@ -8,10 +8,11 @@ from zoneinfo import ZoneInfo
 from django.utils import timezone, translation
 from django.utils.safestring import mark_safe
 
+from common.directions import direction
 from delivery.rendering import engine
 from delivery.rendering.branding import look
 from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts
-from delivery.rendering.languages import DEFAULT_LANGUAGE, direction, spoken
+from delivery.rendering.languages import DEFAULT_LANGUAGE, spoken
 from delivery.rendering.page_posts import PagePost
 from delivery.rendering.placeholders import Placeholders
 from subscriptions.rules.site import USUAL_SITE, SiteFacts

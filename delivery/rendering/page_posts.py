@@ -13,10 +13,10 @@ from urllib.parse import unquote, urlsplit
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
+from common.directions import language_tag, text_direction, title_direction
 from common.html.clean import plain
 from common.text import one_line, shortened
 from delivery.rendering.addresses import web_address
-from delivery.rendering.languages import direction, direction_of, language_tag
 from delivery.rendering.shortening import shorten
 from delivery.rendering.subjects import beginning
 from feeds.parsing.entry import Entry
@@ -65,7 +65,7 @@ class File:
 class PagePost:
     """All addresses are of the web; `link` may be empty. `html` is safe; `is_cut`: whether there is more.
 
-    `language` is empty where the feed names none; `direction` is that of the post's words.
+    `language` is empty where the feed names none; `direction` is that of the post's text.
     """
 
     title: str
@@ -77,6 +77,7 @@ class PagePost:
     files: tuple[File, ...]
     language: str = ""
     direction: str = "ltr"
+    title_direction: str = "ltr"
     is_cut: bool = False
 
     @property
@@ -133,8 +134,7 @@ def part_of(stood: Entry, *, newsletter_language: str = "") -> PagePost:
 
 def description_of(stood: Entry) -> str:
     """What the post is about, for a preview of its page, as one line of text."""
-    words = stood.warning or plain(stood.html[:5_000].replace("><", "> <"))
-    return shortened(words, LONGEST_PAGE_DESCRIPTION)
+    return shortened(stood.warning or plain(stood.html[:5_000]), LONGEST_PAGE_DESCRIPTION)
 
 
 def picture_of(stood: Entry) -> str:
@@ -155,6 +155,7 @@ def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> Page
             files.append(File(medium.url, unquote(parts.path.rpartition("/")[2])[:100] or parts.netloc))
     title = stood.title or beginning(stood) or stood.link or gettext("Untitled")
     language = language_tag(stood.language)
+    runs = text_direction(plain(stood.html[:5_000]) or title, language or newsletter_language)
     return PagePost(
         title=title,
         link=web_address(stood.link),
@@ -165,6 +166,7 @@ def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> Page
         images=tuple(File(one.url, one.alt) for one in pictures_beside(stood)[:MOST_PAGE_MEDIA]),
         files=tuple(files[:MOST_PAGE_MEDIA]),
         language=language,
-        direction=direction_of(title, direction(language or newsletter_language)),
+        direction=runs,
+        title_direction=title_direction(title, runs),
         is_cut=html != stood.html,
     )

@@ -16,6 +16,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils import translation
 from django.utils.safestring import SafeString, mark_safe
 
+from common.directions import language_tag, text_direction, title_direction
 from common.formats.dates import day_words
 from common.html.balance import balance
 from common.html.clean import plain
@@ -24,7 +25,7 @@ from common.html.tags import VALUES, attributes, written
 from common.text import one_line, shortened, words
 from delivery.rendering.addresses import web_address
 from delivery.rendering.facts import LETTER_WIDTH
-from delivery.rendering.languages import dated_in, direction, direction_of, language_tag
+from delivery.rendering.languages import dated_in
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import files_of, pictures_beside
@@ -198,6 +199,7 @@ class LetterPost:
     attachments: tuple[Attachment, ...]
     language: str
     direction: str
+    title_direction: str = "ltr"
     is_cut: bool = False
     more: str = ""
     shows_date: bool = True
@@ -235,9 +237,9 @@ def letter_post(
         detail = ", ".join(filter(None, (one_line(medium.type), size)))
         attachments.append(Attachment(medium.url, shortened(name, 100), shortened(detail, 100)))
     title = shortened(one_line(entry.title), LONGEST_POST_TITLE)
-    # A space between two elements, so that the end of a paragraph and the beginning of the next stay apart.
-    excerpt = shortened(entry.warning or plain(content[:5000].replace("><", "> <")), 180)
+    words = plain(content[:5000])
     language = language_tag(entry.language)
+    runs = text_direction(words or title, language or newsletter_language)
     with translation.override(dated_in(newsletter_language)):
         day = day_words(entry.published.astimezone(zone)) if entry.published else ""
     return LetterPost(
@@ -247,12 +249,13 @@ def letter_post(
         date=day,
         html=mark_safe(content),  # noqa: S308 (cleaned before it is stored)
         text=to_text(content),
-        excerpt=excerpt,
+        excerpt=shortened(entry.warning or words, 180),
         top_image=top,
         images=others[:most_media],
         attachments=tuple(attachments),
         language=language,
-        direction=direction_of(f"{title} {excerpt}", direction(language or newsletter_language)),
+        direction=runs,
+        title_direction=title_direction(title, runs),
         is_cut=content != whole or max(len(others), len(files)) > most_media,
         more=web_address(entry.link) or archive_url,
     )

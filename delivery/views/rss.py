@@ -17,10 +17,10 @@ from django.utils.xmlutils import SimplerXMLGenerator
 from django.views.decorators.cache import cache_control
 from django.views.decorators.http import require_safe
 
+from common.directions import language_tag
 from common.text import one_line, without_controls
 from delivery.links import issue_url
 from delivery.models import Issue
-from delivery.rendering.languages import language_tag
 from delivery.rendering.page_posts import PagePost, Shown
 from delivery.views.issues import newsletter_or_404, published
 from delivery.views.posts import shown_of

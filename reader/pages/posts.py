@@ -10,6 +10,7 @@ from typing import Any
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy
 
+from common.directions import text_direction, title_direction
 from common.html.tags import attributes, scheme
 from common.text import one_line, shortened
 from common.truncation import cut_to
@@ -105,6 +106,8 @@ class ShownPost:
     categories: tuple[str, ...]
     is_unread: bool
     is_starred: bool
+    direction: str
+    title_direction: str
     reactions: tuple[Reaction, ...] = ()
 
     @property
@@ -160,6 +163,7 @@ def shown_post(
     html = str(content.get("html", "")) or escape(text or summary)
     pictures = _pictures(jf2, html)
     in_text = IMG.search(html)
+    runs = text_direction(summary or str(jf2.get("name", "")), "")
     first = picture_by_proxy(attributes(in_text[1]).get("src")) if in_text else ""
     return ShownPost(
         entry=entry.pk,
@@ -184,6 +188,8 @@ def shown_post(
         categories=tuple(map(str, jf2.get("category", ())))[:10],
         is_unread=is_unread,
         is_starred=is_starred,
+        direction=runs,
+        title_direction=title_direction(str(jf2.get("name", "")), runs),
         reactions=tuple(map(_reaction, reactions)),
     )
 

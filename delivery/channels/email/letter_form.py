@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from common.directions import language_tag
 from common.signing import mac
 from delivery.channels.email import headers
 from delivery.channels.email.address import EmailAddress, parse_sender
@@ -11,7 +12,7 @@ from delivery.channels.email.body import body
 from delivery.channels.email.mail_message import MailMessage
 from delivery.letter import Letter, Recipient
 from delivery.rendering.fill import fill_header, fill_html, fill_text, written_html, written_text
-from delivery.rendering.languages import DEFAULT_LANGUAGE, language_tag
+from delivery.rendering.languages import DEFAULT_LANGUAGE
 from delivery.rendering.placeholders import PERSONAL, values_for
 
 # A test shows the letter as subscribers get it.

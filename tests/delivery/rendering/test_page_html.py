@@ -51,9 +51,9 @@ def test_the_beginning_of_a_long_post_is_whole_html_and_says_that_it_is_cut() ->
 
 
 def test_a_post_runs_the_way_its_words_do() -> None:
-    hebrew = an_entry(title="שלום", language="he")
+    hebrew = an_entry(title="iPhone: שלום", content="<p>iPhone, iPad: שלום</p>", language="he")
     (post,) = shown_posts([hebrew]).posts
-    assert (post.language, post.direction) == ("he", "rtl")
+    assert (post.language, post.direction, post.title_direction) == ("he", "rtl", "rtl")
     assert shown_posts([an_entry()], newsletter_language="he").posts[0].direction == "ltr"
 
 

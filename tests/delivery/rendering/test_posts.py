@@ -71,10 +71,19 @@ def test_what_is_no_web_address_is_no_link(url: str) -> None:
     assert web_address(url) == ""
 
 
-def test_a_posts_direction_is_that_of_its_first_letter() -> None:
-    assert shown(entry(title="123 مرحبا")).direction == "rtl"
-    assert shown(entry(title="Hello", language="ar")).direction == "ltr"
-    assert shown(entry(title="", content="", language="ar")).direction == "rtl"
+def test_a_posts_text_and_its_title_each_have_a_direction() -> None:
+    hebrew = "<p>שלום עולם</p>"
+    for given, directions in (
+        (entry(title="iPhone 17: שלום", content=hebrew), ("rtl", "rtl")),
+        (entry(title="iPhone 17", content=hebrew), ("rtl", "ltr")),
+        (entry(title="שלום means hello"), ("ltr", "ltr")),
+        (entry(title="שלום"), ("ltr", "rtl")),
+        (entry(title="Hello", language="ar"), ("ltr", "ltr")),
+        (entry(title="", content="", language="ar"), ("rtl", "rtl")),
+        (entry(title="שלום", content=""), ("rtl", "rtl")),
+    ):
+        post = shown(given)
+        assert (post.direction, post.title_direction) == directions
 
 
 @pytest.mark.parametrize(

@@ -258,7 +258,7 @@ def test_a_link_to_an_issue_shows_what_is_in_it(client: Client, settings: Any) -
 
 
 def test_an_issue_is_in_its_language_and_the_page_in_its_readers(client: Client) -> None:
-    issue = issue_with(title="שלום", language="he")
+    issue = issue_with(title="iPhone: שלום", content="<p>שלום</p>", language="he")
     issue.subscribable.language = "he"
     issue.subscribable.save()
     page = page_of(client, issue)

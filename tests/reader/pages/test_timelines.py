@@ -261,3 +261,14 @@ def test_an_author_has_a_face_by_our_own_address(browser: Client, home: Channel)
     page = text(browser, "/reader/")
     assert 'class="face" src="/reader/media/' in page
     assert "x.test" not in page
+
+
+def test_a_posts_text_and_title_each_have_their_direction(browser: Client, home: Channel) -> None:
+    arabic = "Apple: هذا الهاتف الجديد من آبل"
+    entry = an_entry(
+        jf2={"type": "entry", "name": "iPhone: هاتف", "content": {"text": arabic, "html": arabic}}
+    )
+    put(home, at=minutes(0), entry=entry)
+    page = text(browser, f"/reader/post/{entry.pk}/")
+    assert '<h1 dir="rtl">' in page
+    assert '<div class="text" dir="rtl">' in page
