@@ -32,7 +32,7 @@ EMBED_ATTRIBUTES = {
     "audio": {"src", "data-src"},
     "source": {"src", "data-src", "srcset", "data-srcset", "type"},
     "embed": {"src"},
-    "object": {"data"},
+    "object": {"data", "aria-label"},
 }
 NAMES = {
     "youtube.com": "YouTube",
@@ -106,16 +106,20 @@ def _frame(match: re.Match[str], base: str) -> str:
     address = next((one for one in addresses if resolved(one, base)), "")
     if not address and not addresses:
         # Its content is in the page itself, or comes by a script.
-        name = " ".join((values.get("title") or values.get("aria-label") or "").split())
+        name = _name(values)
         return _link(base, name) if name else ""
     return _framed(address, values, base)
+
+
+def _name(values: dict[str, str]) -> str:
+    return " ".join((values.get("title") or values.get("aria-label") or "").split())
 
 
 def _framed(address: str, values: dict[str, str], base: str) -> str:
     address = resolved(address, base) if address else ""
     if not address or is_beacon(address):
         return ""
-    said = _SAID_BEFORE.sub("", " ".join(values.get("title", "").split()))
+    said = _SAID_BEFORE.sub("", _name(values))
     said = "" if _SAYS_NOTHING.fullmatch(said) else said
     address, picture = own_page(address)
     provider = next((NAMES[name] for name in NAMES if _is_of(name, _host(address))), "")

@@ -61,6 +61,6 @@ def _words(html: str) -> str:
 
 
 def _key(text: str) -> str:
-    """What is the same in two spellings of a title: its letters and digits, else its signs."""
+    """Return what two spellings of a title have in common: the letters and digits, else the signs."""
     text = text.casefold()
     return "".join(filter(str.isalnum, text)) or "".join(text.split())

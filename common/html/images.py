@@ -53,6 +53,7 @@ LATE_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
 _LATE_NAME = re.compile(
     r"src|orig|lazy|echo|image|img|photo|picture|url|large|full|file|load|set", re.IGNORECASE
 )
+_SAYS_PICTURE = ("src", "original", "url", "image", "img")
 _PICTURE_FILE = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|svg|bmp)(?![\w-])", re.IGNORECASE)
 # The attributes that an image keeps beside its address.
 KEPT = ("alt", "width", "height", "title", "lang", "dir")
@@ -62,7 +63,8 @@ _PICTURE = re.compile(r"<picture[^>]*>(.*?)</picture>", re.DOTALL)
 _SOURCE = re.compile(f"<source({VALUES})>")
 _CANDIDATE = re.compile(r"([^\s,]\S*[^\s,])(?:\s+([\d.]+)([wx]))?\s*(?:,|\Z)")
 _STAND_IN = re.compile(
-    r"(?:^data:|/[^/]*(?:placeholder|blank|spacer|pixel|1x1|transparent|lazy|loading|loader|dummy)[^/]*\.\w+)",
+    r"^data:|/[^/]*(?:placeholder|blank|spacer|pixel|1x1|1px|transparent|lazy|loading|loader|preload|dummy"
+    r"|gr[ae]y|empty)[^/]*\.\w+|/(?:t|x|s|p|clear|dot|trans|null|none)\.(?:gif|png|svg)\b",
     re.I,
 )
 _EMOJI = re.compile(
@@ -153,7 +155,7 @@ def _late(values: Mapping[str, str]) -> Iterator[str]:
                 yield address
     for name, value in values.items():
         # Addresses of services need not say that they show a picture.
-        if name.startswith("data-") and name.endswith(("src", "original")) and "://" in value:
+        if name.startswith("data-") and name.endswith(_SAYS_PICTURE) and "://" in value:
             yield value
 
 

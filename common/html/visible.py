@@ -41,7 +41,7 @@ RICH_ATTRIBUTES = {
     "meter": words("value min max"),
     "progress": words("value max"),
 }
-# What draws a formula that is also there as MathML.
+# Classes of the glyphs of a formula, which may be there as MathML as well.
 _GLYPHS = re.compile(
     r"(?:\A|\s)(?:katex-html|MathJax(?:_(?:Preview|Display|SVG|SVG_Display|CHTML))?|mwe-math-fallback\S*)(?!\S)"
 )
@@ -269,7 +269,7 @@ class _Walk:
         parent.rendition = _Rendition(kind, start, len(self.out), held)
 
     def _name(self, tag: str, values: dict[str, str]) -> str:
-        """The html that stands for the element where it shows nothing."""
+        """The html to show in place of the element where it is empty."""
         if not values and tag not in _EMPTY_NAMED:
             return ""
         label = " ".join((values.get("aria-label") or values.get("alt") or values.get("title") or "").split())

@@ -138,6 +138,11 @@ def test_a_frame_that_waits_for_a_consent_is_a_link_as_well(name: str) -> None:
     assert "watch?v=abcdefghijk" in clean(html, base="https://blog.example/one")
 
 
+def test_the_label_of_an_object_is_its_name() -> None:
+    html = '<object data="/chart.svg" type="image/svg+xml" aria-label="Rain per day"></object>'
+    assert "Rain per day – blog.example</a>" in clean(html, base="https://blog.example/one")
+
+
 def test_a_frame_without_an_address_leaves_its_name() -> None:
     html = '<iframe srcdoc="x" title="Rain per day"></iframe>'
     assert '<a href="https://blog.example/one" rel="noopener">Rain per day</a>' in clean(
