@@ -86,12 +86,16 @@ def stamp(purpose: str, text: str) -> str:
     return _stamp(settings.SECRET_KEY, purpose, text)
 
 
+def stamps(purpose: str, text: str) -> list[str]:
+    """The stamps of that text by SECRET_KEY and by its fallbacks."""
+    return [_stamp(key, purpose, text) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
+
+
 def is_stamp(purpose: str, text: str, given: str) -> bool:
     """Whether `given` is the stamp of that text, by SECRET_KEY or one of its fallbacks; in any case."""
     if not given.isascii():
         return False
-    keys = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
-    return any(hmac.compare_digest(_stamp(key, purpose, text), given.lower()) for key in keys)
+    return any(hmac.compare_digest(each, given.lower()) for each in stamps(purpose, text))
 
 
 def _stamp(key: str, purpose: str, text: str) -> str:

@@ -4,7 +4,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 
 from django.core.exceptions import ValidationError
 
@@ -13,7 +13,14 @@ from subscriptions.rules.lists.headings import HEADER
 # The line a record begins on (the header is 1), and its cells or what is wrong with it.
 Record = tuple[int, list[str] | str]
 SEPARATORS = ",;\t"
+# Excel reads the separator from such a first line.
+_SEPARATOR_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?[,;\t]*\s*', re.IGNORECASE)
 _ADDRESS = re.compile(r"[^\s@<>]@[^\s@<>]+\.[^\s@<>]")
+
+
+def is_address(text: str) -> bool:
+    """Whether a cell has an address in it, and no more than a name besides."""
+    return bool(_ADDRESS.search(text)) and text.count("@") == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +39,11 @@ class Head:
 def split_head(lines: Iterable[str]) -> tuple[Head, Iterator[str]]:
     """The header of a list, and the lines after it. Raises ValidationError where no header can be read."""
     remaining = iter(lines)
-    first = next(remaining, "")
-    head = read_head(chain([first], remaining))
-    return head, chain([first.removeprefix("\ufeff")], remaining) if head.is_missing else remaining
+    # A list without a header has its first subscriber in one of the first two lines.
+    begin = list(islice(remaining, 2))
+    unread = iter(begin)
+    head = read_head(chain(unread, remaining))
+    return head, chain(begin if head.is_missing else unread, remaining)
 
 
 def read_head(lines: Iterator[str]) -> Head:
@@ -43,7 +52,10 @@ def read_head(lines: Iterator[str]) -> Head:
     A list that begins with an address, such as Mailman's, has no header: its columns get names.
     """
     first = next(lines, "").removeprefix("\ufeff")
-    separator = max(SEPARATORS, key=first.count)
+    skipped = 0
+    if named := _SEPARATOR_LINE.fullmatch(first):
+        skipped, first = 1, next(lines, "")
+    separator = named[1] if named else max(SEPARATORS, key=first.count)
     reader = csv.reader(chain([first], lines), delimiter=separator)
     try:
         names = tuple(name.strip() for name in next(reader, []))
@@ -55,13 +67,14 @@ def read_head(lines: Iterator[str]) -> Head:
             "email" if place == addresses[0] else f"column {place + 1}" for place in range(len(names))
         )
         return Head(columns, separator, 1, is_missing=True)
-    return Head(names, separator, reader.line_num + 1)
+    return Head(names, separator, skipped + reader.line_num + 1)
 
 
 def records(lines: Iterator[str], head: Head, *, line: int = 0) -> Iterator[Record]:
     """The records that follow, without blank lines. `line` is the next one's number; 0: as the head says.
 
-    A record is handed out before any line after it is taken.
+    Empty cells beyond the columns of the first line are left out: spreadsheets write them. A
+    record is handed out before any line after it is taken.
     """
     reader, width = csv.reader(lines, delimiter=head.separator), len(head.names)
     begin = line or head.next_line
@@ -74,6 +87,14 @@ def records(lines: Iterator[str], head: Head, *, line: int = 0) -> Iterator[Reco
             continue
         if cells is None:
             return
+        if number == 1 and cells:
+            cells[0] = cells[0].removeprefix("\ufeff")
+        # A space begins a cell that is the rest of another one, such as in “Doe, Jane” without quotes.
+        is_whole = not any(cell.startswith(" ") for cell in cells[1:])
+        while len(cells) > width and is_whole and not cells[-1].strip():
+            cells.pop()
+        if number == 1 and _SEPARATOR_LINE.fullmatch(head.separator.join(cells)):
+            continue
         if len(cells) > width:
             yield (
                 number,

@@ -2,15 +2,18 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from datetime import datetime
+from tempfile import SpooledTemporaryFile
+from typing import IO
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from common.prefetch import prefetch
-from subscriptions.lists.csv_lines import records, split_head
+from common.text import counted
+from subscriptions.lists.csv_lines import Head, records, split_head
 from subscriptions.lists.plan import ImportPlan, existing_subscribers, owners_of_upstream_ids, plan_import
 from subscriptions.lists.reading import (
     Batch,
@@ -19,23 +22,58 @@ from subscriptions.lists.reading import (
     Terms,
     Wanted,
     batches,
+    column_of_addresses,
     heading_of,
     kind_of_list,
+    not_used,
+    survey_of,
 )
 from subscriptions.lists.store import store_batch
+from subscriptions.lists.uploads import LONGEST_LINE
 from subscriptions.models import Subscribable
+from subscriptions.rules.lists.headings import BLOCKS, HEADER, IGNORED, WANTS, Heading
+from subscriptions.rules.lists.judging import Judgement
+
+MOST_BYTES_IN_MEMORY = 1024 * 1024
 
 
 class Unclear(ValidationError):
-    """Some columns look as if they named people who must not be mailed, and nobody said what they mean."""
+    """Nobody said what some columns mean, and without that some people might be mailed who must not be.
 
-    def __init__(self, names: Sequence[str]) -> None:
-        quoted = ", ".join(f"“{name[:40]}”" for name in names)
-        super().__init__(
-            f"Some columns may name people who must not be mailed: {quoted}. Say what each means, whoever has"
-            " something in it: suppressed, unsubscribed or ignore."
-        )
-        self.names = tuple(names)
+    `advice` has a meaning for each of `names`.
+    """
+
+    def __init__(self, message: str, advice: Mapping[str, str]) -> None:
+        super().__init__(message)
+        self.names, self.advice = tuple(advice), dict(advice)
+
+
+def unclear_columns(head: Head, columns: Heading) -> Unclear:
+    """Some columns may name people who must not be mailed."""
+    advice = {
+        name: judgement.meaning
+        for place, judgement in columns.unread
+        if (name := head.names[place]) in columns.questions
+    }
+    quoted = ", ".join(f"“{name[:40]}”" for name in columns.questions)
+    concerned = [concerns(head.names[place], each) for place, each in columns.unread if each.rows]
+    return Unclear(
+        f"Some columns may name people who must not be mailed: {quoted}. Say what each means, whoever has"
+        f" something in it: {', '.join(BLOCKS)} or {IGNORED}; or a column’s meaning, such as status, or"
+        f" {WANTS[0]} where a no means that they left. {' '.join(concerned)}".rstrip(),
+        advice,
+    )
+
+
+def concerns(name: str, judgement: Judgement) -> str:
+    """How many lines a column concerns, in a sentence."""
+    example = f" (“{judgement.example}”)" if judgement.example else ""
+    return f"“{name[:40]}” concerns {counted(judgement.rows, 'line')}{example}."
+
+
+def no_email_column(name: str) -> Unclear:
+    """No heading is known as that of the addresses, but one column has them."""
+    return Unclear(f"{HEADER} “{name[:40]}” has nothing but addresses.", {name: "email"})
 
 
 OnRefused = Callable[[ImportReport, Sequence[RefusedRow]], None] | None
@@ -50,14 +88,16 @@ def import_subscribers(
     terms: Terms = USUAL_TERMS,
     on_refused: OnRefused = None,
 ) -> ImportReport:
-    """Takes over a CSV list, batch by batch, each in a transaction.
+    """Takes over a CSV list, batch by batch, each in a transaction, once all of its lines were judged.
 
-    Raises ValidationError when it is no such list, and Unclear.
+    Lines of an iterator are kept in a temporary file meanwhile. Raises ValidationError when it is no such
+    list, and Unclear.
     """
     report = ImportReport(on_refused=on_refused)
     # While the database stores one batch, the next is read.
-    for batch in prefetch(_batches(report, subscribable, lines, terms, now)):
-        add_up(report, batch, import_batch(subscribable, batch, terms=terms, now=now))
+    with _read(report, subscribable, lines, terms, now) as read:
+        for batch in prefetch(read):
+            add_up(report, batch, import_batch(subscribable, batch, terms=terms, now=now))
     return report
 
 
@@ -71,23 +111,62 @@ def try_subscribers(
 ) -> ImportReport:
     """What `import_subscribers` would do; changes nothing."""
     report = ImportReport(on_refused=on_refused)
-    with closing(SeenAddresses()) as seen:
-        for batch in _batches(report, subscribable, lines, terms, now):
+    with closing(SeenAddresses()) as seen, _read(report, subscribable, lines, terms, now) as read:
+        for batch in read:
             report.repeated += seen.drop_repeated(batch)
             add_up(report, batch, try_batch(subscribable, batch))
+    report.outcomes["repeated"] = report.repeated
     return report
 
 
-def _batches(
+@contextmanager
+def _read(
     report: ImportReport, subscribable: Subscribable, lines: Iterable[str], terms: Terms, now: datetime
-) -> Iterator[Batch]:
+) -> Iterator[Iterator[Batch]]:
+    """Gives the batches, once the whole list was judged."""
     kind = kind_of_list(subscribable)
-    head, remaining = split_head(lines)
-    columns = heading_of(head, terms)
-    if columns.questions:
-        raise Unclear(columns.questions)
-    report.names, report.note = head.names, columns.program.note
-    return batches(records(remaining, head), columns=columns, kind=kind, terms=terms, now=now)
+    with readable_twice(lines) as again:
+        head, remaining = split_head(again)
+        try:
+            survey = survey_of(head, terms, records(remaining, head))
+        except ValidationError as error:
+            if HEADER not in error.messages:
+                raise
+            name = column_of_addresses(head, records(remaining, head))
+            if name:
+                raise no_email_column(name) from None
+            raise
+        columns = heading_of(head, terms, survey)
+        if columns.questions:
+            raise unclear_columns(head, columns)
+        head, remaining = split_head(again)
+        report.names, report.note = head.names, columns.program.note
+        report.not_used = not_used(head.names, columns)
+        yield batches(records(remaining, head), columns=columns, kind=kind, terms=terms, now=now)
+
+
+@contextmanager
+def readable_twice(lines: Iterable[str]) -> Iterator[Iterable[str]]:
+    """Gives lines that may be read from their beginning again; those of an iterator by way of a file."""
+    if iter(lines) is not lines:
+        yield lines
+        return
+    with SpooledTemporaryFile(
+        max_size=MOST_BYTES_IN_MEMORY, mode="w+", encoding="utf-8", errors="surrogatepass", newline=""
+    ) as file:
+        file.writelines(lines)
+        yield _FromBeginning(file)
+
+
+class _FromBeginning:
+    """The lines of a text file, each time anew."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def __iter__(self) -> Iterator[str]:
+        self._file.seek(0)
+        return iter(lambda: self._file.readline(LONGEST_LINE), "")
 
 
 @transaction.atomic
@@ -107,6 +186,7 @@ def add_up(report: ImportReport, batch: Batch, done: ImportPlan) -> None:
     report.added += done.added
     report.updated += done.updated
     report.unchanged += done.unchanged
+    report.outcomes += done.outcomes()
     report.refuse(sorted([*batch.refused, *done.refused], key=lambda each: each.line))
 
 

@@ -1,5 +1,6 @@
 """Plans what a batch of lines does to the subscribers there are."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from subscriptions.models import (
     Subscription,
     Suppression,
 )
+from subscriptions.privacy.erase import erased_among
 from subscriptions.rules.lists.rows import (
     NO_PROOF,
     KnownSubscriber,
@@ -83,6 +85,10 @@ class ImportPlan:
         self.updated += done is RowChange.UPDATE
         self.unchanged += done is RowChange.NOTHING
 
+    def outcomes(self) -> Counter[str]:
+        """What becomes of the addresses, in counts."""
+        return Counter(one.then.outcome for one in self.planned.values())
+
     def doing(self, done: RowChange) -> list[Planned]:
         return [one for one in self.planned.values() if one.change is done]
 
@@ -109,7 +115,7 @@ def plan_import(
             if new_tags and len(tags) + len(new_tags) > MOST_TAGS:
                 raise UnusableLine(f"there would be more than {MOST_TAGS:,} tags; is this a column of tags?")
         except UnusableLine as error:
-            made.refused.append(RefusedRow(wanted.line, str(error), tuple(wanted.cells)))
+            made.refused.append(RefusedRow(wanted.line, str(error), tuple(wanted.cells), error.kind))
             continue
         if then.upstream_ids != before.upstream_ids:
             # A number stays with the subscription that has it; a free one goes to the first address with it.
@@ -159,12 +165,13 @@ def existing_subscribers(
     subscriptions = {row[0]: row[1:] for row in found}
     further = further_upstream_ids(row[0] for row in subscriptions.values())
     tags = tags_of(destinations.values()) if any(each.row.tags for each in lines) else {}
+    erased = erased_among(kind, wanted)
     existing: dict[str, ExistingSubscriber] = {}
-    for core in suppressed | destinations.keys():
+    for core in suppressed | destinations.keys() | erased:
         destination, is_suppressed = destinations.get(core), core in suppressed
         own_tags = frozenset(map(tag_key, tags.get(destination or 0, ())))
         if destination is None or destination not in subscriptions:
-            known = KnownSubscriber(suppressed=is_suppressed, tags=own_tags)
+            known = KnownSubscriber(suppressed=is_suppressed, tags=own_tags, is_erased=core in erased)
             existing[core] = ExistingSubscriber(known, destination)
             continue
         pk, status, name, language, upstream_id = subscriptions[destination]

@@ -1,22 +1,26 @@
 """Reads the lines of a list, a batch at a time; and the report on them, which takes a bounded memory."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from django.core.exceptions import ValidationError
 
 from common.ports import channels
 from common.ports.channels import ChannelSpec, InvalidDestination, ParsedDestination
-from subscriptions.lists.csv_lines import Head, Record
+from subscriptions.lists.csv_lines import Head, Record, is_address
 from subscriptions.models import Subscribable
 from subscriptions.rules.lists.formulas import as_text
-from subscriptions.rules.lists.headings import Heading, NoList, heading
-from subscriptions.rules.lists.rows import ListRow, UnusableLine, read_row
+from subscriptions.rules.lists.headings import REPORT, Heading, NoList, heading, places_to_survey
+from subscriptions.rules.lists.rows import UNREADABLE, ListRow, UnusableLine, read_row
+from subscriptions.rules.lists.survey import ColumnSurvey, Survey
 from subscriptions.rules.sign_up import LONGEST_NAME, tidy_name
 
 # Each batch is stored in one transaction.
 LINES_A_BATCH = 2000
+LINES_A_CHUNK = 1000
 # A report keeps the first refused lines in memory; `on_refused` gets all of them.
 REFUSED_ROWS_KEPT = 1000
 
@@ -28,27 +32,35 @@ class RefusedRow:
     line: int
     reason: str
     cells: tuple[str, ...] = ()
+    kind: str = UNREADABLE
 
 
 @dataclass
 class ImportReport:
-    """How many lines did what. `repeated`: whose address the file had before; only a dry run counts these."""
+    """How many lines did what. `repeated`: whose address the file had before; only a dry run counts these.
+
+    `outcomes` counts the addresses by what becomes of them, and the refused lines by kind (rows.OUTCOMES).
+    """
 
     added: int = 0
     updated: int = 0
     unchanged: int = 0
     repeated: int = 0
     refused_count: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
     # The first of them.
     refused: list[RefusedRow] = field(default_factory=list)
     # The file's headings, known before anything is refused.
     names: tuple[str, ...] = ()
     # What a person should know of such a file, and cannot see in it.
     note: str = ""
+    # The headings of columns that mean nothing here, each with how many lines it concerns all the same.
+    not_used: tuple[tuple[str, int], ...] = ()
     on_refused: "Callable[[ImportReport, Sequence[RefusedRow]], None] | None" = None
 
     def refuse(self, lines: Sequence[RefusedRow]) -> None:
         self.refused_count += len(lines)
+        self.outcomes.update(each.kind for each in lines)
         self.refused += lines[: REFUSED_ROWS_KEPT - len(self.refused)]
         if self.on_refused and lines:
             self.on_refused(self, lines)
@@ -56,7 +68,7 @@ class ImportReport:
 
 def refused_head(names: Sequence[str]) -> list[str]:
     """The headings of a report of refused lines, which can be mended there and imported."""
-    return ["line", "reason", *map(as_text, names)]
+    return [*REPORT, *map(as_text, names)]
 
 
 def refused_row(line: int, reason: str, cells: Sequence[str]) -> list[str]:
@@ -109,12 +121,41 @@ def kind_of_list(subscribable: Subscribable) -> ChannelSpec:
     return kind
 
 
-def heading_of(head: Head, terms: Terms) -> Heading:
+def heading_of(head: Head, terms: Terms, survey: Mapping[int, ColumnSurvey] | None = None) -> Heading:
     """What the columns mean. Raises ValidationError when there is no email among them."""
     try:
-        return heading(head.names, terms.meanings)
+        return heading(head.names, terms.meanings, survey)
     except NoList as error:
         raise ValidationError(str(error)) from error
+
+
+def survey_of(head: Head, terms: Terms, read: Iterable[Record]) -> dict[int, ColumnSurvey]:
+    """What the columns hold in the whole list. Raises ValidationError when there is no email among them."""
+    known = heading_of(head, terms)
+    free, texts = places_to_survey(head.names, known)
+    survey = Survey(free, texts, lambda cells: known.row(cells)["status"] or terms.status)
+    rows = (cells for _, cells in read if not isinstance(cells, str))
+    while chunk := list(islice(rows, LINES_A_CHUNK)):
+        survey.add(chunk)
+    return survey.columns
+
+
+def column_of_addresses(head: Head, read: Iterable[Record]) -> str:
+    """The heading of the one column that has only addresses, as far as its first lines tell; else ""."""
+    rows = [cells for _, cells in islice(read, LINES_A_CHUNK) if not isinstance(cells, str)]
+    found = []
+    for place, name in enumerate(head.names):
+        cells = [text for row in rows if place < len(row) and (text := row[place].strip())]
+        if name and cells and all(map(is_address, cells)):
+            found.append(name)
+    return found[0] if len(found) == 1 else ""
+
+
+def not_used(names: Sequence[str], columns: Heading) -> tuple[tuple[str, int], ...]:
+    """The headings of columns that mean nothing here, each with how many lines it concerns all the same."""
+    places = {place for _, place in (*columns.places, *columns.blocks)}
+    rows = {place: judgement.rows for place, judgement in columns.unread}
+    return tuple((name, rows.get(place, 0)) for place, name in enumerate(names) if place not in places)
 
 
 def batches(
@@ -130,7 +171,8 @@ def batches(
                 row = read_row(columns.row(cells), now=now, status=terms.status, dates=dates)
                 parsed = kind.parse_destination({"email": row.email})
             except (UnusableLine, InvalidDestination) as error:
-                batch.refused.append(RefusedRow(line, str(error), tuple(cells)))
+                why = error.kind if isinstance(error, UnusableLine) else UNREADABLE
+                batch.refused.append(RefusedRow(line, str(error), tuple(cells), why))
             else:
                 name = _tidy(row.name) or _tidy(parsed.display_name)
                 row = row if name == row.name else replace(row, name=name)

@@ -16,12 +16,14 @@ from common.text import one_line, shortened
 from subscriptions.lists.csv_lines import Head, read_head, records
 from subscriptions.lists.reading import Terms, heading_of, kind_of_list
 from subscriptions.models import ListImport, ListPart, RefusedLine, Subscribable
+from subscriptions.rules.lists.survey import ColumnSurvey
 
 PIECE_SIZE = 1024 * 1024
 LONGEST_LINE = 64 * 1024
-# The fastest: a list is read three times, and kept for minutes.
-COMPRESSION_LEVEL = 1
+OLD_ENCODING = "windows-1252"
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+# The fastest: a list is read four times, and kept for minutes.
+COMPRESSION_LEVEL = 1
 # A list that nobody begins to import is deleted after the first, an import that is over after the second.
 WAITS_FOR, KEPT_FOR = timedelta(days=7), timedelta(days=30)
 FROM_THE_START = {
@@ -47,11 +49,11 @@ def keep_pieces(row: ListImport, pieces: Iterable[bytes]) -> int:
 
 
 def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The file as UTF-8 with line feeds. Spreadsheets also write UTF-16, and carriage returns on a Mac."""
+    """The file with line feeds, as UTF-8 if it is UTF-16. Old programs of Macs write carriage returns."""
     remaining = iter(pieces)
     first = next(remaining, b"")
     everything = (piece for piece in chain([first], remaining) if piece)
-    if name := _UTF16.get(first[:2]):
+    if name := _utf16(first):
         decode = codecs.getincrementaldecoder(name)(errors="replace").decode
         everything = (decode(piece).encode() for piece in everything)
         first = next(everything, b"")
@@ -61,16 +63,27 @@ def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
     return (piece for piece in everything if piece)
 
 
-class StoredLines(Iterator[str]):
-    """The lines from a position on. `position` is where the next one begins, `handed_out` how many came.
+def _utf16(first: bytes) -> str:
+    """The name of the encoding if the file is UTF-16, by its mark or by the zeros in its first letters."""
+    if name := _UTF16.get(first[:2]):
+        return name
+    letters = first[:4]
+    if len(letters) == 4 and letters.count(0) == 2:
+        return "utf-16-be" if not letters[0] and not letters[2] else "utf-16-le" if not letters[1] else ""
+    return ""
 
-    Bytes that are not UTF-8 become U+FFFD; a line of more than LONGEST_LINE comes in pieces.
+
+class FileLines(Iterator[str]):
+    """The lines of a file of pieces. `position` is where the next one begins, `handed_out` how many came.
+
+    A line that is not UTF-8 is read as windows-1252; `in_old_encoding` counts these. A line of more than
+    LONGEST_LINE comes in pieces.
     """
 
-    def __init__(self, list_import_id: int, position: int = 0) -> None:
+    def __init__(self, pieces: Iterator[bytes], position: int = 0) -> None:
         self.position = position
-        self.handed_out = 0
-        self._pieces = _pieces(list_import_id, position)
+        self.handed_out = self.in_old_encoding = 0
+        self._pieces = pieces
         self._text = b""
         self._at = 0
 
@@ -82,7 +95,11 @@ class StoredLines(Iterator[str]):
         self._at = end
         self.position += len(line)
         self.handed_out += 1
-        return line.decode(errors="replace")
+        try:
+            return line.decode()
+        except UnicodeDecodeError:
+            self.in_old_encoding += 1
+            return line.decode(OLD_ENCODING, errors="replace")
 
     def _end_of_line(self) -> int:
         """Where the line at `_at` ends, in as much text as that takes."""
@@ -94,6 +111,13 @@ class StoredLines(Iterator[str]):
                 return len(self._text)
             self._text, self._at = self._text[self._at :] + piece, 0
         return end + 1
+
+
+class StoredLines(FileLines):
+    """The lines of a kept file, from a position on."""
+
+    def __init__(self, list_import_id: int, position: int = 0) -> None:
+        super().__init__(_pieces(list_import_id, position), position)
 
 
 def _pieces(list_import_id: int, position: int) -> Iterator[bytes]:
@@ -165,7 +189,7 @@ def explain(*, list_import: ListImport, meanings: Mapping[str, str], dates: str,
     row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
     if row.state not in (State.ASKING, State.CHECKED):
         raise NotPossible(f"“{row.file_name}” is {row.get_state_display()}.")
-    row.meanings, row.dates = dict(meanings), dates
+    row.meanings, row.dates, row.findings = dict(meanings), dates, None
     heading_of(Head(tuple(row.names), ""), terms_of(row))
     for field, value in {**FROM_THE_START, **handed_on(now), "state": State.CHECKING}.items():
         setattr(row, field, value)
@@ -183,6 +207,12 @@ def first_lines(list_import: ListImport, count: int) -> list[list[str]]:
 def terms_of(row: ListImport) -> Terms:
     """What its uploader said of the whole list."""
     return Terms(row.status, row.words, row.meanings or {}, row.dates)
+
+
+def survey_kept(row: ListImport) -> dict[int, ColumnSurvey] | None:
+    """What its columns hold; None before they were counted."""
+    columns = (row.findings or {}).get("columns")
+    return columns and {int(place): ColumnSurvey.of_json(each) for place, each in columns.items()}
 
 
 @transaction.atomic

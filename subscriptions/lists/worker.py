@@ -5,6 +5,7 @@ goes on from there.
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -20,15 +21,35 @@ from common.db.filled_tables import tend
 from common.db.leases import handed_on, held, held_by, lease, unleased
 from common.passes import TimeBudget
 from common.text import one_line, shortened
-from subscriptions.lists.csv_lines import read_head, records
+from subscriptions.lists.csv_lines import Head, Record, read_head, records
 from subscriptions.lists.importer import SeenAddresses, import_batch, try_batch
 from subscriptions.lists.plan import ImportPlan
-from subscriptions.lists.reading import Batch, Terms, batches, heading_of, kind_of_list
-from subscriptions.lists.uploads import FROM_THE_START, OPEN, State, StoredLines, end_import, terms_of
+from subscriptions.lists.reading import (
+    Batch,
+    Terms,
+    batches,
+    column_of_addresses,
+    heading_of,
+    kind_of_list,
+    survey_of,
+)
+from subscriptions.lists.uploads import (
+    FROM_THE_START,
+    OPEN,
+    State,
+    StoredLines,
+    end_import,
+    survey_kept,
+    terms_of,
+)
 from subscriptions.models import Destination, ListImport, RefusedLine, Subscription
+from subscriptions.rules.lists.headings import HEADER
+from subscriptions.rules.lists.programs import LIST_STATUSES
 
 LEASE = timedelta(seconds=60)
-SAMPLE_ROWS = 10
+# As examples, of each status in the list.
+SAMPLES_OF_A_STATUS = 3
+LINES_A_RENEWAL = 20_000
 
 logger = logging.getLogger(__name__)
 
@@ -68,6 +89,7 @@ def claim_import(*, now: datetime) -> ListImport | None:
         RefusedLine.objects.filter(list_import=row).delete()
         for field, value in FROM_THE_START.items():
             setattr(row, field, value)
+        row.findings = None
     if not row.position:
         row.reading_since = now
     row.save()
@@ -75,12 +97,14 @@ def claim_import(*, now: datetime) -> ListImport | None:
 
 
 def _work(row: ListImport, left: TimeBudget) -> None:
-    lines = StoredLines(row.pk)
     try:
-        head = read_head(lines)
+        head = read_head(StoredLines(row.pk))
         terms = terms_of(row)
-        columns = heading_of(head, terms)
         kind = kind_of_list(row.subscribable)
+        # A list that the release before looked at was not judged.
+        if row.findings is None and not _judge(row, head, terms):
+            return
+        columns = heading_of(head, terms, survey_kept(row))
     except ValidationError as error:
         row.trouble = " ".join(error.messages)
         _finish(row, State.UNUSABLE)
@@ -90,14 +114,59 @@ def _work(row: ListImport, left: TimeBudget) -> None:
         _finish(row, State.ASKING)
         return
     first, now = row.line or head.next_line, utcnow()
-    if row.position or head.is_missing:
-        lines = StoredLines(row.pk, row.position)
+    lines = _lines(row, head, row.position)
+    if not row.position:
+        row.findings = {**(row.findings or {}), "outcomes": {}}
     read = batches(records(lines, head, line=first), columns=columns, kind=kind, terms=terms, now=now)
     if row.state == State.CHECKING:
         row.names, row.program = list(head.names), columns.program.name
         _check(row, read, _Place(lines, first))
     else:
         _import(row, read, _Place(lines, first), terms, left)
+
+
+def _lines(row: ListImport, head: Head, position: int = 0) -> StoredLines:
+    """The lines from a position on, or from the first one after the header."""
+    lines = StoredLines(row.pk, position)
+    if not position and not head.is_missing:
+        read_head(lines)
+    return lines
+
+
+def _judge(row: ListImport, head: Head, terms: Terms) -> bool:
+    """Counts what the columns of the whole file hold, before a line is imported.
+
+    Returns whether it can go on. Raises ValidationError for a file without addresses.
+    """
+    lines = _lines(row, head)
+    try:
+        columns = survey_of(head, terms, _renewing(row, records(lines, head)))
+    except ValidationError as error:
+        name = column_of_addresses(head, records(_lines(row, head), head))
+        if not name or HEADER not in error.messages:
+            raise
+        row.names, row.findings = list(head.names), {"addresses": name}
+        _finish(row, State.ASKING)
+        return False
+    except _LostError:
+        return False
+    row.findings = {
+        "columns": {place: column.as_json() for place, column in columns.items()},
+        "in_old_encoding": lines.in_old_encoding,
+    }
+    return True
+
+
+class _LostError(Exception):
+    """Another worker has the import, or somebody stopped it."""
+
+
+def _renewing(row: ListImport, read: Iterator[Record]) -> Iterator[Record]:
+    """The records. The lease is renewed now and then, since nothing is stored meanwhile."""
+    for number, record in enumerate(read, 1):
+        if not number % LINES_A_RENEWAL and not held_by(row).update(lease_until=utcnow() + LEASE):
+            raise _LostError
+        yield record
 
 
 class _Place:
@@ -122,15 +191,24 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
                     return
                 done = try_batch(row.subscribable, batch)
                 if not row.lines:
-                    # The first few: address, name, status, what would happen.
-                    row.sample = [
-                        [one.wanted.parsed.label, one.then.name, one.wanted.row.status, one.change.value]
-                        for one in list(done.planned.values())[:SAMPLE_ROWS]
-                    ]
+                    row.sample = []
+                _add_samples(row, done)
                 row.repeated += repeated
                 row.lines += repeated
                 _record(row, batch, done, place)
     _finish(row, State.CHECKED)
+
+
+def _add_samples(row: ListImport, done: ImportPlan) -> None:
+    """Keeps the first lines of each status: address, name, status in the list, and what would happen."""
+    kept = Counter(status for _, _, status, _ in row.sample)
+    if len(kept) == len(LIST_STATUSES) and min(kept.values()) >= SAMPLES_OF_A_STATUS:
+        return
+    for one in done.planned.values():
+        status = one.wanted.row.status
+        if kept[status] < SAMPLES_OF_A_STATUS:
+            row.sample.append([one.wanted.parsed.label, one.then.name, status, one.change.value])
+            kept[status] += 1
 
 
 def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms, left: TimeBudget) -> None:
@@ -158,6 +236,10 @@ def _record(row: ListImport, batch: Batch, done: ImportPlan, place: _Place) -> N
             "cells": [[cell.replace("\0", "") for cell in each.cells] for each in refused],
         }
         insert_rows(RefusedLine, columns)
+    findings = row.findings or {}
+    outcomes = Counter(findings["outcomes"]) + done.outcomes()
+    outcomes.update(each.kind for each in refused)
+    row.findings = {**findings, "outcomes": outcomes}
     place.tell(row)
     row.lines += len(batch)
     row.added += done.added

@@ -2,7 +2,7 @@ from subscriptions.models.address_change import AddressChange
 from subscriptions.models.assignable import KEPT, Assignable, Assignment
 from subscriptions.models.carried import Carried
 from subscriptions.models.consent import Consent
-from subscriptions.models.destination import Destination, Suppression
+from subscriptions.models.destination import Destination, ErasedMark, Suppression
 from subscriptions.models.list_import import ListImport, ListPart, RefusedLine
 from subscriptions.models.notice import Notice
 from subscriptions.models.picture import Picture
@@ -24,6 +24,7 @@ __all__ = [
     "Carried",
     "Consent",
     "Destination",
+    "ErasedMark",
     "LeftOut",
     "ListImport",
     "ListPart",

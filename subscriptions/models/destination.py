@@ -42,6 +42,18 @@ class Destination(models.Model):
         return self.label
 
 
+class ErasedMark(models.Model):
+    """That somebody with an address was erased here: no list brings the address back.
+
+    `digest` is made with SECRET_KEY. It tells nobody the address, and is found only by those who have it.
+    """
+
+    digest = models.CharField(max_length=32, unique=True, editable=False)
+
+    def __str__(self) -> str:
+        return self.digest
+
+
 class Suppression(models.Model):
     """A destination that must not be written to, whether or not it is known as one."""
 

@@ -1,6 +1,6 @@
 """Erasing a person: all that is held about an address goes, in one transaction."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -8,14 +8,17 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import transaction
 
+from common import signing
+from common.db.bulk import find_rows
 from common.ports.events import Event, EventKind, emit
 from common.ports.personal_data import holdings
-from subscriptions.models import Destination, SignUpCode, Subscription, Suppression
+from subscriptions.models import Destination, ErasedMark, SignUpCode, Subscription, Suppression
 
 ERASED = "Erased at their own wish."
 # The reason of a suppression whose person was erased: it says just enough to go on never writing there.
 KEPT_AFTER_ERASURE = "Kept when this person’s data was erased, so that nothing is sent here again."
 SWEPT_AT_ONCE = 100
+MARK = "erased"
 
 
 def is_suppressed(destination: Destination) -> bool:
@@ -31,8 +34,9 @@ def count_held(destination: Destination) -> dict[str, int]:
 def erase(*, destination: Destination, now: datetime) -> dict[str, int]:
     """Erases all that is held about an address. Returns how much of each sort; a second time, nothing.
 
-    The Destination stays and stands for nobody, so that no issue goes out twice and counts stay right.
-    Whoever comes back is somebody new. A suppression stays: else they might be written to again.
+    The Destination stays without an address, so that no issue goes out twice and counts stay right. People
+    who come back are new. A suppression stays: else they might be written to again. Of an address with
+    subscriptions a digest stays (ErasedMark), so that no list that is imported later brings it back.
     """
     # An address that the reader asked for, and nobody confirmed, is known by that alone.
     asked_for = Destination.objects.filter(
@@ -67,18 +71,22 @@ def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> i
     meanwhile never waits for us while they hold a lock that we want.
     """
     pks = sorted(one.pk for one in destinations)
-    list(
-        Destination.objects.select_for_update(no_key=True).filter(pk__in=pks).order_by("pk").values_list("pk")
-    )
+    addresses = Destination.objects.select_for_update(no_key=True).filter(pk__in=pks).order_by("pk")
+    here = {
+        pk: (kind, core)
+        for pk, kind, core, erased_at in addresses.values_list("pk", "kind", "core", "erased_at")
+        if not erased_at
+    }
     rows = Subscription.objects.filter(destination__in=pks).order_by("pk")
-    held = list(rows.select_for_update(no_key=True).values_list("pk", "status"))
-    confirmed = [pk for pk, status in held if status == Subscription.Status.CONFIRMED]
+    held = list(rows.select_for_update(no_key=True).values_list("pk", "status", "destination"))
+    mark_erased(here[each] for each in sorted({destination for *_, destination in held} & here.keys()))
+    confirmed = [pk for pk, status, _ in held if status == Subscription.Status.CONFIRMED]
     left = Subscription.Status.UNSUBSCRIBED
     Subscription.objects.filter(pk__in=confirmed).exclude(status=left).update(status=left, left_at=now)
     # While the rows are there, and say whom they are about.
     emit(Event(EventKind.LEFT, tuple(confirmed), now, {"how": "erased"}))
     SignUpCode.objects.filter(destination__in=pks).delete()
-    _forget_in_admin_log(Subscription, [pk for pk, _ in held])
+    _forget_in_admin_log(Subscription, [pk for pk, *_ in held])
     _forget_in_admin_log(Destination, pks)
     for pk in pks:
         Destination.objects.filter(pk=pk, erased_at=None).update(
@@ -91,8 +99,22 @@ def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> i
             disabled_reason=ERASED,
             erased_at=now,
         )
-    Subscription.objects.filter(pk__in=[pk for pk, _ in held]).delete()
+    Subscription.objects.filter(pk__in=[pk for pk, *_ in held]).delete()
     return len(held)
+
+
+def mark_erased(addresses: Iterable[tuple[str, str]]) -> None:
+    """Keeps a keyed digest of addresses, each a kind and a core, so that no list brings them back."""
+    marks = [ErasedMark(digest=signing.stamp(MARK, f"{kind} {core}")) for kind, core in addresses]
+    ErasedMark.objects.bulk_create(marks, ignore_conflicts=True)
+
+
+def erased_among(kind: str, cores: Collection[str]) -> set[str]:
+    """Those of the cores whose persons were erased here."""
+    if not ErasedMark.objects.exists():
+        return set()
+    by_digest = {digest: core for core in cores for digest in signing.stamps(MARK, f"{kind} {core}")}
+    return {by_digest[row[0]] for row in find_rows(ErasedMark, ["id"], key="digest", values=by_digest)}
 
 
 def erase_suppressions(destinations: Sequence[Destination], now: datetime) -> int:

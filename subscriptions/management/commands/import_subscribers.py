@@ -4,11 +4,13 @@ import csv
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from io import TextIOWrapper
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from shlex import quote
-from typing import Any, TextIO
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -16,14 +18,16 @@ from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.progress import Progress
 from common.clock import utcnow
 from common.db.lookups import disable_sqlite_mmap
+from common.text import counted, shortened
 from subscriptions.lists.importer import OnRefused, Unclear, import_subscribers, try_subscribers
 from subscriptions.lists.reading import ImportReport, RefusedRow, Terms, refused_head, refused_row
+from subscriptions.lists.uploads import OLD_ENCODING, PIECE_SIZE, FileLines, as_utf8
 from subscriptions.management.options import add_newsletter, find_subscribable
 from subscriptions.rules.lists.headings import MEANINGS
 from subscriptions.rules.lists.programs import LIST_STATUSES
+from subscriptions.rules.lists.rows import OUTCOMES, summary
 from subscriptions.rules.lists.times import ORDERS
 
-LONGEST_LINE = 64 * 1024
 # An import that took so many seconds says how fast it was.
 LONG = 10.0
 
@@ -52,8 +56,9 @@ class Command(FeedletterCommand):
             action="append",
             default=[],
             help=(
-                "What a column means: one of our names; or “suppressed” or “unsubscribed”, for whoever has"
-                " something in it; or “ignore”. May be given several times."
+                "What a column means: one of our names; “suppressed” or “unsubscribed”, for people who have"
+                " something in it; “subscribed”, for a column where no or nothing means that they left (with"
+                " “verified”, that they have not confirmed); or “ignore”. May be given several times."
             ),
         )
         parser.add_argument(
@@ -76,24 +81,26 @@ class Command(FeedletterCommand):
             refusals(options["refused"]) as on_refused,
             self.progress(label) as progress,
         ):
+            lines = LinesOf(file, progress)
             try:
                 report = act(
-                    subscribable=subscribable,
-                    lines=watched(file, progress),
-                    now=utcnow(),
-                    terms=terms,
-                    on_refused=on_refused,
+                    subscribable=subscribable, lines=lines, now=utcnow(), terms=terms, on_refused=on_refused
                 )
             except Unclear as error:
-                given = " ".join(f"--column {quote(f'{name}=suppressed')}" for name in error.names)
+                given = " ".join(
+                    f"--column {quote(f'{name}={meaning}')}" for name, meaning in error.advice.items()
+                )
                 raise CommandError(f"{' '.join(error.messages)} For example: {given}") from error
+        report.note = " ".join(filter(None, (report.note, lines.note)))
         said, seconds = told(report, dry_run=options["dry_run"]), time.monotonic() - began
         if seconds >= LONG:
             said += f"\n{progress.done:,} lines in {seconds:.0f} s, {progress.done / seconds:,.0f} a second."
         facts = {"added": report.added, "updated": report.updated, "unchanged": report.unchanged}
         if options["dry_run"]:
             facts["repeated"] = report.repeated
-        return Printed(said, {**facts, **refused_facts(report)})
+        outcomes = {kind: report.outcomes[kind] for kind in OUTCOMES if kind != "repeated"}
+        unused = [{"column": name, "concerns": rows} for name, rows in report.not_used]
+        return Printed(said, {**facts, "outcomes": outcomes, "not_used": unused, **refused_facts(report)})
 
 
 def meanings(given: Sequence[str]) -> dict[str, str]:
@@ -109,26 +116,45 @@ def meanings(given: Sequence[str]) -> dict[str, str]:
     return said
 
 
-def opened(name: str) -> AbstractContextManager[TextIO]:
-    """The file as text. Bytes that are not UTF-8 become U+FFFD, and such lines are refused one by one."""
+@contextmanager
+def opened(name: str) -> Iterator[BinaryIO]:
+    """The file. What is piped in is kept in a temporary one, since a list is read twice."""
+    if name == "-":
+        piped = getattr(sys.stdin, "buffer", None)
+        with TemporaryFile() as kept:
+            copyfileobj(piped if piped else BytesIO(sys.stdin.read().encode()), kept)
+            yield kept
+        return
     try:
-        if name == "-":
-            buffer = getattr(sys.stdin, "buffer", None)
-            return nullcontext(
-                TextIOWrapper(buffer, encoding="utf-8-sig", errors="replace", newline="")
-                if buffer
-                else sys.stdin
-            )
-        return open(name, encoding="utf-8-sig", errors="replace", newline="")
+        file = Path(name).open("rb")  # noqa: SIM115 - closed below
     except OSError as error:
         raise CommandError(f"{name} cannot be read: {error.strerror}.") from error
+    with file:
+        yield file
 
 
-def watched(file: TextIO, progress: Progress) -> Iterator[str]:
-    """The lines, those longer than LONGEST_LINE in pieces."""
-    for line in iter(lambda: file.readline(LONGEST_LINE), ""):
-        progress.advance()
-        yield line
+class LinesOf:
+    """The lines of a file, each time anew. Lines in another encoding than UTF-8 are counted."""
+
+    def __init__(self, file: BinaryIO, progress: Progress) -> None:
+        self._file, self._progress = file, progress
+        self.in_old_encoding = 0
+
+    def __iter__(self) -> Iterator[str]:
+        self._file.seek(0)
+        self._progress.done = 0
+        lines = FileLines(as_utf8(iter(lambda: self._file.read(PIECE_SIZE), b"")))
+        for line in lines:
+            self._progress.advance()
+            yield line
+        self.in_old_encoding = lines.in_old_encoding
+
+    @property
+    def note(self) -> str:
+        """A sentence about the encoding, where there is something to be said."""
+        if not self.in_old_encoding:
+            return ""
+        return f"{counted(self.in_old_encoding, 'line')} were not UTF-8, and were read as {OLD_ENCODING}."
 
 
 @contextmanager
@@ -158,7 +184,17 @@ def told(report: ImportReport, *, dry_run: bool = False) -> str:
     repeated = f" {report.repeated} are in the file before." if report.repeated else ""
     nobody = "Nothing was changed." if dry_run else "No one was mailed."
     first = f"{counts}, {report.refused_count} refused.{repeated} {nobody}"
-    return "\n".join([first, *filter(None, [report.note]), *refused_lines(report)])
+    result = f"{summary(report.outcomes, is_done=not dry_run)}."
+    return "\n".join([first, result, *filter(None, [not_used(report), report.note]), *refused_lines(report)])
+
+
+def not_used(report: ImportReport) -> str:
+    """Which columns mean nothing here, and how many lines these concern all the same."""
+    names = [
+        f"“{shortened(name, 40)}”" + (f" (concerns {counted(rows, 'line')})" if rows else "")
+        for name, rows in report.not_used
+    ]
+    return f"Not used: {', '.join(names)}." if names else ""
 
 
 def refused_lines(report: ImportReport) -> list[str]:

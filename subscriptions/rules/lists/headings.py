@@ -1,11 +1,21 @@
 """The headings of a subscriber list: our own, and those of the programs that people come from."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from common.refused import Refused
-from subscriptions.rules.lists.programs import NO_PROGRAM, PROGRAMS, STATUS_WORDS, Program
+from subscriptions.rules.lists.judging import Judgement, judge
+from subscriptions.rules.lists.programs import NO_PROGRAM, OURS, PROGRAMS, Program
+from subscriptions.rules.lists.statuses import (
+    EMPTY,
+    GETS_NOTHING,
+    sort_of,
+    status_of_words,
+    strictest,
+    without_accents,
+)
+from subscriptions.rules.lists.survey import ColumnSurvey
 
 COLUMNS = (
     "email",
@@ -24,21 +34,81 @@ COLUMNS = (
 )
 HEADER = "The first line must name the columns; “email” is needed, “name”, “status” and “added” may follow."
 
-# What else a heading may be called, in the order in which they are looked for, without _ and -.
+# What else a heading may be called, in the order in which they are looked for, without _, - and accents.
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "email": (
         "email address",
         "e mail",
         "e mail address",
         "e mail adresse",
+        "email adresse",
+        "emailadresse",
+        "mailadresse",
         "adresse e mail",
-        "correo electrónico",
-        "endereço de e mail",
+        "adresse email",
+        "adresse mail",
+        "courriel",
+        "adresse courriel",
+        "adresse de courriel",
+        "adresse electronique",
+        "correo electronico",
+        "correo",
+        "direccion de correo electronico",
+        "direccion de email",
+        "endereco de e mail",
+        "endereco de email",
+        "indirizzo email",
+        "indirizzo e mail",
+        "e mailadres",
+        "emailadres",
+        "subscriber email",
+        "primary email",
         "mail",
     ),
-    "name": ("full name", "display name"),
-    "first": ("first name", "firstname", "given name"),
-    "last": ("last name", "lastname", "family name", "surname"),
+    "name": (
+        "full name",
+        "display name",
+        "vollstandiger name",
+        "nom complet",
+        "nombre completo",
+        "nombre y apellidos",
+        "nome completo",
+        "volledige naam",
+        "naam",
+    ),
+    # A file with only one of these two has whole names in it.
+    "first": (
+        "first name",
+        "firstname",
+        "given name",
+        "fname",
+        "vorname",
+        "prenom",
+        "nombre",
+        "nombres",
+        "primer nombre",
+        "nome",
+        "primeiro nome",
+        "voornaam",
+    ),
+    "last": (
+        "last name",
+        "lastname",
+        "family name",
+        "surname",
+        "lname",
+        "nachname",
+        "familienname",
+        "nom de famille",
+        "nom",
+        "apellidos",
+        "apellido",
+        "sobrenome",
+        "apelido",
+        "ultimo nome",
+        "cognome",
+        "achternaam",
+    ),
     "status": ("subscription status", "subscriber status"),
     "language": ("lang", "locale"),
     "tags": ("tag", "labels", "label"),
@@ -65,23 +135,25 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "confirms": (),
 }
 
-# Meanings of a column that block whoever has something in it.
+# Meanings by which a column blocks people: those with something in it, or those with nothing or a no in it.
 BLOCKS = ("suppressed", "unsubscribed")
+WANTS = ("subscribed", "verified")
 IGNORED = "ignore"
-MEANINGS = (*COLUMNS, "first", "last", *BLOCKS, IGNORED)
-
-YES, NO = frozenset(("true", "yes", "1", "y")), frozenset(("false", "no", "0", "n"))
-_NOTHING_IN_IT = re.compile(r"(?:false|no|n|none|null|never|off|[\s0.:/-]*)", re.IGNORECASE)
-_LOOKS_BLOCKED = re.compile(
-    r"bl(?:a|o)c?k ?list|block(?:ed|list)|unsub|opt(?:ed)? ?out|bounce|delet|suppress|complain|spam|banned"
-    r"|undeliver|disabled|removed|cleaned|do not|d[eé]sabonn|desinscri|abgemeldet|gesperrt|baja"
-)
+MEANINGS = (*COLUMNS, "first", "last", *BLOCKS, *WANTS, IGNORED)
+# Columns of which a list may have several.
+SEVERAL = ("status", *BLOCKS, *WANTS)
+# Columns that are read, and of which a cell may say that somebody left all the same.
+_SEARCHED = ("email", "name", "first", "last", "tags", "consent_how")
 # These columns only add detail to one that is read.
 _TOLD_ELSEWHERE = frozenset(
     f"{what} {tail}"
     for what in ("unsub", "clean", "unsubscribe", "bounce")
     for tail in ("campaign title", "campaign id", "reason", "reason other")
 )
+# The first headings of our reports of refused lines, which are mended and imported.
+REPORT = ("line", "reason")
+_LONGEST_ANSWER = 7
+_ANSWERS = {"yes": "yes", "one": "yes", "no": "no", "zero": "no"}
 
 
 class NoList(Refused):
@@ -90,16 +162,18 @@ class NoList(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Where each column stands.
+    """The place of each column.
 
-    `blocks` are the columns by which people are blocked. `questions` are the names of columns that look as
-    if they did that, too; until somebody has said what they mean, nothing is imported.
+    `blocks` are further columns that say a status, by their meanings. `questions` are the names of columns
+    that may name people who must not be mailed: until somebody has said what they mean, nothing is imported.
+    `unread` has the judgements of these, and of such columns that a person chose to ignore, by place.
     """
 
     places: tuple[tuple[str, int], ...]
     program: Program = NO_PROGRAM
     blocks: tuple[tuple[str, int], ...] = ()
     questions: tuple[str, ...] = ()
+    unread: tuple[tuple[int, Judgement], ...] = ()
 
     def row(self, values: Sequence[str]) -> dict[str, str]:
         """A line's cells by our names. The status is empty only where nothing in the line tells it."""
@@ -107,29 +181,76 @@ class Heading:
         cells = {name: values[place].strip() if place < count else "" for name, place in self.places}
         if "name" not in cells or not cells["name"]:
             cells["name"] = f"{cells.get('first', '')} {cells.get('last', '')}".strip()
-        said = cells.get("status", "").lower()
-        said = self.program.status_words.get(said, STATUS_WORDS.get(said, said))
+        said = status_in(cells.get("status", ""), self.program)
+        limits = [status for name, limit in _LIMITS if (cell := cells.get(name)) and (status := limit(cell))]
+        is_confirmed, has_left = _answer(cells, "confirmed"), _answer(cells, "left")
+        if is_confirmed == "no":
+            limits.append("unconfirmed")
+        if has_left == "yes":
+            limits.append("unsubscribed")
         if not said:
-            wants, declines = cells.get("wants", "").lower(), cells.get("declines", "").lower()
             if cells.get("bounced"):
                 said = "suppressed"
-            elif cells.get("left") or wants in NO or declines in YES:
+            elif cells.get("left"):
                 said = "unsubscribed"
-            elif cells.get("confirms", "").lower() in NO:
-                said = "unconfirmed"
             else:
-                said = "confirmed" if cells.get("confirmed") or wants in YES else self.program.status
-        cells["status"] = said
-        for status, place in self.blocks:
-            is_blocked = place < count and not _NOTHING_IN_IT.fullmatch(values[place].strip())
-            if is_blocked and cells["status"] != "suppressed":
-                cells["status"] = status
+                agreed = cells.get("confirmed") or "yes" in (is_confirmed, _answer(cells, "wants"))
+                said = "confirmed" if agreed else self.program.status
+        for meaning, place in self.blocks:
+            limits.append(limit_of(meaning, values[place] if place < count else "", self.program))
+        cells["status"] = strictest(said, *limits) if limits else said
         return cells
 
 
-def heading(names: Sequence[str], meanings: Mapping[str, str] | None = None) -> Heading:
+def _answer(cells: dict[str, str], name: str) -> str:
+    """Takes a yes or a no out of a cell that usually has a date, and returns it."""
+    cell = cells.get(name, "")
+    said = _ANSWERS.get(sort_of(cell), "") if 0 < len(cell) <= _LONGEST_ANSWER else ""
+    if said:
+        cells[name] = ""
+    return said
+
+
+def limit_of(meaning: str, text: str, program: Program = NO_PROGRAM) -> str:
+    """The status that a cell of a column with such a meaning sets at least, or ""."""
+    if meaning == "status":
+        return status_in(text, program)
+    sort = sort_of(text)
+    if meaning in BLOCKS:
+        return "" if sort in EMPTY else meaning
+    if sort in GETS_NOTHING:
+        return sort
+    refusal = "unconfirmed" if meaning == "verified" else "unsubscribed"
+    return refusal if sort in EMPTY else ""
+
+
+def status_in(text: str, program: Program) -> str:
+    """The status that a program's word means: one of ours, "" for none, or the word where it is unknown."""
+    word = text.strip().lower()
+    if not word:
+        return ""
+    known = program.status_words.get(word)
+    if known is None:
+        known = status_of_words(text)
+    return word if known is None else known
+
+
+# Columns of known programs.
+_LIMITS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("wants", lambda cell: limit_of("subscribed", cell)),
+    ("declines", lambda cell: limit_of("unsubscribed", cell)),
+    ("confirms", lambda cell: limit_of("verified", cell)),
+)
+
+
+def heading(
+    names: Sequence[str],
+    meanings: Mapping[str, str] | None = None,
+    survey: Mapping[int, ColumnSurvey] | None = None,
+) -> Heading:
     """The heading of a first line. `meanings` is what a person said that columns mean, by the columns' names.
 
+    `survey` has what the columns hold (`places_to_survey`); without it only their headings are judged.
     Raises NoList when the line names no email or names it twice, or has no column that a meaning is given to.
     """
     known = [plain_name(name) for name in names]
@@ -146,26 +267,55 @@ def heading(names: Sequence[str], meanings: Mapping[str, str] | None = None) -> 
         found = found or next((name for name in called if name in free), None)
         if found is None:
             continue
-        if among.count(found) > 1:
+        if among.count(found) > 1 and column not in SEVERAL:
             raise NoList(f"The first line names the column “{found[:40]}” twice.")
         places[column] = among.index(found)
     if "email" not in places:
         raise NoList(HEADER)
-    usual = {name: block for block in BLOCKS for name in program.aliases.get(block, ())}
-    meant = {**usual, **told}
-    found_blocks = ((meant[name], place) for place, name in enumerate(known) if meant.get(name) in BLOCKS)
-    # A column that suppresses comes last: it counts where another one blocks, too.
-    blocks = tuple(sorted(found_blocks, reverse=True))
-    left = {place for place, name in enumerate(free) if name} - {*places.values(), *(at for _, at in blocks)}
-    harmless = program.ignored | _TOLD_ELSEWHERE
-    questions = (
-        names[place]
-        for place in sorted(left)
-        if _LOOKS_BLOCKED.search(known[place]) and known[place] not in harmless
-    )
-    return Heading(tuple(places.items()), program, blocks, tuple(dict.fromkeys(questions)))
+    usual = {name: meaning for meaning in SEVERAL for name in program.aliases.get(meaning, ())}
+    meant = {"status": "status", **usual, **told}
+    taken = set(places.values())
+    blocks = [
+        (meant[name], place)
+        for place, name in enumerate(known)
+        if meant.get(name) in SEVERAL and place not in taken
+    ]
+    taken |= {place for _, place in blocks}
+    taken |= {place for place, name in enumerate(free) if name in _harmless(known, program)}
+    unread = []
+    for place, name in enumerate(names):
+        if place in taken or not (judgement := judge(name, survey.get(place) if survey else None)):
+            continue
+        if free[place] and not judgement.must_ask:
+            blocks.append((judgement.meaning, place))
+        else:
+            unread.append((place, judgement))
+    for meaning, place in places.items():
+        held = survey.get(place) if survey and free[place] else None
+        if held and held.leaving:
+            unread.append((place, Judgement(meaning, held.leaving, held.example)))
+    unread.sort(key=lambda each: each[0])
+    questions = dict.fromkeys(names[place] for place, _ in unread if free[place])
+    return Heading(tuple(places.items()), program, tuple(blocks), tuple(questions), tuple(unread))
+
+
+def places_to_survey(names: Sequence[str], known: Heading) -> tuple[list[int], list[int]]:
+    """The columns of which the cells have to be counted, and those in which words are looked for."""
+    taken = {place for _, place in (*known.places, *known.blocks)}
+    called = list(map(plain_name, names))
+    harmless = _harmless(called, known.program)
+    free = [place for place, name in enumerate(called) if place not in taken and name not in harmless]
+    # Our own lists say the status of each line in its column.
+    searched = () if known.program.name == OURS else _SEARCHED
+    return free, [place for name, place in known.places if name in searched]
+
+
+def _harmless(called: Sequence[str], program: Program) -> frozenset[str]:
+    """The headings of columns that add nothing to those that are read."""
+    refused = frozenset(REPORT) if tuple(called[: len(REPORT)]) == REPORT else frozenset[str]()
+    return program.ignored | _TOLD_ELSEWHERE | refused
 
 
 def plain_name(name: str) -> str:
     """A heading as it is compared."""
-    return " ".join(re.split(r"[\s_-]+", name.strip().lower())).strip()
+    return " ".join(re.split(r"[\s_-]+", without_accents(name).strip().lower())).strip()

@@ -5,19 +5,6 @@ from dataclasses import dataclass, field
 
 LIST_STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
 
-# The words of other programs for our four.
-STATUS_WORDS: Mapping[str, str] = {
-    **{status: status for status in LIST_STATUSES},
-    **dict.fromkeys(("subscribed", "active", "enabled", "regular", "premium", "free"), "confirmed"),
-    **dict.fromkeys(("trialed", "unpaid", "gifted", "churning", "past_due", "paused"), "confirmed"),
-    **dict.fromkeys(("pending", "unactivated", "not confirmed yet", "validating"), "unconfirmed"),
-    **dict.fromkeys(("pending verification", "inactive", "invited"), "unconfirmed"),
-    **dict.fromkeys(("left", "cancelled", "disabled", "removed", "archived", "deleted"), "unsubscribed"),
-    **dict.fromkeys(("unsub", "opted out", "opt-out", "optout", "declined"), "unsubscribed"),
-    **dict.fromkeys(("cleaned", "bounced", "complained", "blocklisted", "spammy"), "suppressed"),
-    **dict.fromkeys(("blacklisted", "blocked", "undeliverable", "spam", "invalid"), "suppressed"),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -36,6 +23,7 @@ class Program:
     note: str = ""
 
 
+OURS = "Feedletter"
 LISTMONK = (
     "listmonk’s file does not say who left a list: “enabled” people count as what you say of lines without a"
     " status. Import those who left first, as “unsubscribed”."
@@ -43,8 +31,23 @@ LISTMONK = (
 
 # A file is of the first program whose signs are all there.
 PROGRAMS = (
+    Program(OURS, frozenset(("status", "consent how", "consent words", "tags")), status=""),
+    Program(
+        "MailPoet",
+        frozenset(("list status", "global status")),
+        {
+            "status": ("list status", "global status"),
+            "added": ("subscription time", "subscribed at"),
+            "confirmed": ("confirmation time", "confirmed at"),
+        },
+    ),
     Program("Mailchimp", frozenset(("optin time", "confirm time"))),
-    Program("Substack", frozenset(("active subscription", "expiry"))),
+    Program(
+        "Substack",
+        frozenset(("active subscription", "expiry")),
+        # A paid one.
+        ignored=frozenset(("active subscription",)),
+    ),
     Program("Ghost", frozenset(("subscribed to emails", "created at")), {"unsubscribed": ("deleted at",)}),
     Program(
         "Buttondown",
@@ -80,7 +83,15 @@ PROGRAMS = (
             "unsubscribed": ("is this account disabled?",),
             "added": ("entered",),
         },
-        ignored=frozenset(("number of bounces", "number of bounces on this subscriber")),
+        ignored=frozenset(
+            (
+                "number of bounces",
+                "number of bounces on this subscriber",
+                "send this subscriber html emails",
+                "did this subscriber manually confirm",
+                "which page was used to subscribe",
+            )
+        ),
     ),
     Program(
         "MailerLite",

@@ -8,19 +8,49 @@ from enum import Enum
 from ipaddress import ip_address
 
 from common.refused import Refused
+from common.text import one_line
 from subscriptions.rules.invitations import LARGEST_ID
 from subscriptions.rules.lists.formulas import from_text
 from subscriptions.rules.lists.programs import LIST_STATUSES
 from subscriptions.rules.lists.times import NoTime, read_moment
 from subscriptions.rules.tags import MOST_TAGS_OF_ONE, BadTag, tag_key, tags_of_cell
 
+UNREADABLE = "unreadable"
 EARLIEST = datetime(1971, 1, 1, tzinfo=UTC)
 LONGEST_CELL = 2000
+MOST_LINES_OF_CELL = 6
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}")
 
 
+# What becomes of lines, with the words of a summary; as a dry run says it, and afterwards where that differs.
+OUTCOMES: Mapping[str, tuple[str, str]] = {
+    "gets": ("will get the newsletter", "get the newsletter"),
+    "unconfirmed": ("not confirmed", ""),
+    "unsubscribed": ("unsubscribed", ""),
+    "suppressed": ("must not be emailed", ""),
+    "left": ("left here before", ""),
+    "erased": ("erased here", ""),
+    "repeated": ("duplicates", ""),
+    UNREADABLE: ("unreadable", ""),
+}
+
+
+_OF_ONE = {
+    ("gets", True): "gets the newsletter",
+    ("repeated", False): "duplicate",
+    ("repeated", True): "duplicate",
+}
+
+
 class UnusableLine(Refused):
-    """A line that is not taken. The message says why, for the person whose list it is."""
+    """A line that is not taken. The message says why, for the person whose list it is.
+
+    `kind` is one of OUTCOMES.
+    """
+
+    def __init__(self, message: str, kind: str = UNREADABLE) -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +90,7 @@ class KnownSubscriber:
     """What is known of an address already; `status` is empty for one that never subscribed here.
 
     `tags` are keys (`tag_key`). They belong to the address, so that one without a subscription may have some.
+    `is_erased`: the person's data was erased here, and they have not come back.
     """
 
     status: str = ""
@@ -68,6 +99,14 @@ class KnownSubscriber:
     suppressed: bool = False
     upstream_ids: tuple[int, ...] = ()
     tags: frozenset[str] = frozenset()
+    is_erased: bool = False
+
+    @property
+    def outcome(self) -> str:
+        """One of OUTCOMES."""
+        if self.suppressed:
+            return "suppressed"
+        return "gets" if self.status == "confirmed" else self.status
 
 
 class RowChange(Enum):
@@ -114,7 +153,7 @@ def read_row(
         ):
             raise UnusableLine(f"“{number[:40]}” is not a subscription’s number in the old Feedletter.")
     upstream_ids = tuple(dict.fromkeys(map(int, numbers)))
-    name = texts.get("name", "")
+    name = one_line(texts.get("name", ""))
     try:
         tags = tags_of_cell(texts["tags"]) if texts.get("tags") else ()
     except BadTag as error:
@@ -128,13 +167,20 @@ def _refuse_unreadable(texts: Mapping[str, str]) -> None:
     if "\ufffd" in everything:
         raise UnusableLine("it is not UTF-8 text; save the file as UTF-8.")
     # The words that somebody agreed to may have several lines.
-    rest = "".join(text for name, text in texts.items() if name != "consent_words")
-    if "\n" in rest or "\r" in rest:
+    if ("\n" in everything or "\r" in everything) and any(
+        _has_swallowed(text) for name, text in texts.items() if name != "consent_words"
+    ):
         raise UnusableLine("a quotation mark is not closed.")
     if "\0" in everything:
         raise UnusableLine("it contains a NUL character.")
     if len(everything) > LONGEST_CELL and any(len(text) > LONGEST_CELL for text in texts.values()):
         raise UnusableLine(f"a cell is longer than {LONGEST_CELL:,} characters.")
+
+
+def _has_swallowed(text: str) -> bool:
+    """Whether a cell of several lines goes on with other lines of the list, up to the next quotation mark."""
+    lines = text.splitlines()
+    return len(lines) > MOST_LINES_OF_CELL or any("@" in line for line in lines[1:])
 
 
 def _moment(text: str, now: datetime, dates: str) -> datetime | None:
@@ -156,9 +202,11 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
     """
     wants_mail = row.status in ("confirmed", "unconfirmed")
     if known.suppressed and wants_mail:
-        raise UnusableLine("the address is on the list “Do not write”; take it off first.")
+        raise UnusableLine("the address is on the list “Do not write”; take it off first.", "suppressed")
     if known.status == "unsubscribed" and wants_mail:
-        raise UnusableLine("this subscriber left; only they can come back.")
+        raise UnusableLine("this subscriber left; only they can come back.", "left")
+    if known.is_erased and not known.status:
+        raise UnusableLine("this person’s data was erased here; only they can come back.", "erased")
     suppresses = row.status == "suppressed"
     tags = known.tags | frozenset(map(tag_key, row.tags)) if row.tags else known.tags
     if len(tags) > MOST_TAGS_OF_ONE:
@@ -180,6 +228,16 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
         status = "unsubscribed" if row.left else "confirmed" if row.confirmed else "unconfirmed"
     suppressed = known.suppressed or suppresses
     return KnownSubscriber(status, row.name, row.language, suppressed, row.upstream_ids, tags)
+
+
+def summary(counts: Mapping[str, int], *, is_done: bool = False) -> str:
+    """What becomes of the lines, as a person wants to know it; without kinds of which there are none."""
+    said = []
+    for kind, (will, has) in OUTCOMES.items():
+        if (count := counts.get(kind, 0)) or kind == "gets":
+            words = (has if is_done and has else will) if count != 1 else _OF_ONE.get((kind, is_done), will)
+            said.append(f"{count:,} {words}")
+    return " · ".join(said)
 
 
 def change(before: KnownSubscriber, then: KnownSubscriber) -> RowChange:

@@ -118,21 +118,31 @@ def test_a_list_goes_out_and_comes_in(tmp_path: Path) -> None:
     assert printed("export_subscribers", one.subscribable.name).encode() == file.read_bytes()
     assert json_of("export_subscribers", one.subscribable.name)[0]["name"] == "Ada"
     fresh = SubscribableFactory().name
-    facts = {"added": 1, "updated": 0, "unchanged": 0, "refused": [], "refused_count": 0}
-    assert json_of("import_subscribers", fresh, str(file), "--dry-run") == {**facts, "repeated": 0}
-    assert json_of("import_subscribers", fresh, str(file)) == facts
+    facts = {"added": 1, "updated": 0, "unchanged": 0, "refused": [], "refused_count": 0, "not_used": []}
+    tried, taken = (json_of("import_subscribers", fresh, str(file), *more) for more in (["--dry-run"], []))
+    outcomes = tried.pop("outcomes")
+    assert {kind: count for kind, count in outcomes.items() if count} == {"gets": 1}
+    assert tried == {**facts, "repeated": 0}
+    assert taken == {**facts, "outcomes": outcomes}
     assert mail.outbox == []
 
 
 def test_refused_lines_are_told_with_number_and_reason(tmp_path: Path) -> None:
     file = tmp_path / "list.csv"
-    file.write_bytes(
-        "email,name\nnonsense,\na@example.org,J\xfcrgen\nb@example.org,Jürgen\n".encode("latin-1")
-    )
+    file.write_text("email,status\nnonsense,\na@example.org,maybe\nb@example.org,\n", encoding="utf-8")
     said = printed("import_subscribers", SubscribableFactory().name, str(file)).splitlines()
-    assert said[0] == "0 added, 0 updated, 0 unchanged, 3 refused. No one was mailed."
-    assert said[1].startswith("Line 2: “nonsense” is not an e-mail address")
-    assert said[2].startswith("Line 3: it is not UTF-8")
+    assert said[0] == "1 added, 0 updated, 0 unchanged, 2 refused. No one was mailed."
+    assert said[1] == "0 get the newsletter · 1 not confirmed · 2 unreadable."
+    assert said[2].startswith("Line 2: “nonsense” is not an e-mail address")
+    assert said[3].startswith("Line 3: “maybe” is not a status")
+
+
+def test_a_file_in_an_old_encoding_is_read_and_named(tmp_path: Path) -> None:
+    file = tmp_path / "list.csv"
+    file.write_bytes("email,name\na@example.org,Jürgen\nb@example.org,“Zoë”\n".encode("windows-1252"))
+    said = printed("import_subscribers", SubscribableFactory().name, str(file))
+    assert "2 lines were not UTF-8, and were read as windows-1252." in said
+    assert set(Subscription.objects.values_list("display_name", flat=True)) == {"Jürgen", "“Zoë”"}
 
 
 def test_refused_lines_go_into_a_file_to_be_mended_and_imported(tmp_path: Path) -> None:
@@ -159,9 +169,10 @@ def test_a_dry_run_says_so_and_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "list.csv"
     file.write_text("email\na@example.org\nA@example.org\n", encoding="utf-8")
     said = printed("import_subscribers", SubscribableFactory().name, str(file), "--dry-run")
-    assert said.strip() == (
-        "1 would be added, 0 updated, 0 unchanged, 0 refused. 1 are in the file before. Nothing was changed."
-    )
+    assert said.splitlines() == [
+        "1 would be added, 0 updated, 0 unchanged, 0 refused. 1 are in the file before. Nothing was changed.",
+        "0 will get the newsletter · 1 not confirmed · 1 duplicate.",
+    ]
     assert not Subscription.objects.exists()
 
 

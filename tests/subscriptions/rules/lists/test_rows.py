@@ -78,7 +78,7 @@ def test_who_is_suppressed_never_becomes_more_than_the_list_says_they_were(
         ({"upstream_id": str(2**63)}, "not a subscription’s number"),
         ({"name": "x" * (LONGEST_CELL + 1)}, "longer than"),
         ({"name": "a\0b"}, "NUL"),
-        ({"name": "a\nb"}, "quotation mark"),
+        ({"name": "a\nb@example.org,b"}, "quotation mark"),
     ],
 )
 def test_a_cell_that_cannot_be_meant_is_named(cells: dict[str, str], reason: str) -> None:

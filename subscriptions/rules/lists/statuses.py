@@ -1,0 +1,208 @@
+"""Words for what became of a subscriber, as programs and people write them in several languages.
+
+`status_of_words` reads a cell of which a status is expected, `leaving_word` looks for one in any cell.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from functools import lru_cache
+
+from common.text import words
+from subscriptions.rules.lists.programs import LIST_STATUSES
+
+GETS_NOTHING = ("unconfirmed", "unsubscribed", "suppressed")
+# From the most lenient to the strictest. A line with several statuses has the strictest one.
+_RANKS = {"": 0, "confirmed": 1, "unconfirmed": 3, "unsubscribed": 4, "suppressed": 5}
+_RANK_OF_OTHERS = 2
+
+YES = words(
+    "yes y true t on x ok checked ja j wahr ein oui o vrai si s sim verdadero verdadeiro vero "
+    "waar aan tak da да ✓ ✔ ☑ ✅ √"
+)
+NO = words(
+    "no n false f off unchecked none never nein falsch aus keine keiner non faux aucun aucune "
+    "falso ninguno ninguna nao nenhum nenhuma nee niet onwaar geen nej nie нет ✗ ✘ ☐ ❌"
+)
+# Sorts of cells with nothing in them, or a no.
+EMPTY = ("nothing", "no", "zero")
+_DIGITS = {"0": "zero", "1": "one"}
+_NOTHING = frozenset(("", "null", "nil", "n a", "na", "nan", "undefined", "empty", "leer", "vide"))
+
+# Exact words. Others are looked for with the patterns below.
+STATUS_WORDS: Mapping[str, str] = {
+    **{status: status for status in LIST_STATUSES},
+    **dict.fromkeys(("subscribed", "active", "enabled", "regular", "premium", "free"), "confirmed"),
+    **dict.fromkeys(("trialed", "unpaid", "gifted", "churning", "past due", "paused"), "confirmed"),
+    **dict.fromkeys(("subscriber", "currently subscribed", "verified", "express", "explicit"), "confirmed"),
+    **dict.fromkeys(("opt in", "optin", "opted in", "optedin", "double opt in", "doi"), "confirmed"),
+    **dict.fromkeys(("granted", "given", "accepted", "agreed"), "confirmed"),
+    **dict.fromkeys(("abonniert", "angemeldet", "bestatigt", "bestaetigt", "aktiv"), "confirmed"),
+    **dict.fromkeys(("confirmee", "erteilt", "verifiziert", "aktiviert", "eingetragen"), "confirmed"),
+    **dict.fromkeys(("abonne", "abonnee", "inscrit", "inscrite", "confirme", "actif"), "confirmed"),
+    **dict.fromkeys(("suscrito", "suscrita", "inscrito", "inscrita", "activo", "activa"), "confirmed"),
+    **dict.fromkeys(("confirmado", "confirmada", "assinante", "subscrito", "subscrita"), "confirmed"),
+    **dict.fromkeys(("ativo", "ativa", "iscritto", "iscritta", "confermato", "attivo"), "confirmed"),
+    **dict.fromkeys(("geabonneerd", "ingeschreven", "bevestigd", "actief"), "confirmed"),
+    # Somebody may have agreed, or not: what the admin says of such lines counts.
+    "implied": "",
+    **dict.fromkeys(("validating", "inactive", "invited", "not set"), "unconfirmed"),
+    **dict.fromkeys(("left", "cancelled", "disabled", "removed", "archived", "deleted"), "unsubscribed"),
+    **dict.fromkeys(("declined", "denied", "refused"), "unsubscribed"),
+    **dict.fromkeys(("cleaned", "blocklisted", "spammy", "undeliverable", "invalid"), "suppressed"),
+}
+
+# Patterns match plain text: small letters without accents, one space between words.
+_SUPPRESSED = (
+    r"bounc(?:e|es|ed|ing)|(?:hard|soft)bounc\w*|complain\w*|spam\w*|abus(?:e|ive)|block(?:ed|ing)"
+    r"|block ?list\w*"
+    r"|black ?list\w*|banned|bannie?s?|cleaned|suppress\w*|(?:un|non|not) ?deliver\w*|quarantin\w*"
+    r"|(?:do not|don ?t|never) ?(?:e ?mail|mail|contact|send|write|solicit|disturb|market)\w*"
+    r"|gesperrt\w*|sperrliste|blockiert\w*|schwarze liste|unzustellbar\w*|nicht zustellbar\w*|gebounc\w*"
+    r"|zuru?e?ckgewiesen\w*|beschwerde\w*|bereinigt\w*"
+    r"|rebond\w*|bloqu\w*|plainte\w*|liste noire|indesirable\w*|(?:non|pas) delivr\w*|nettoye\w*"
+    r"|rebot(?:e|es|ad\w*|o)|lista (?:negra|nera)|quejas?|denunciad\w*|(?:no|nao) entreg\w*|devolvid\w*"
+    r"|reclam\w*|banid\w*|banead\w*|suprimid\w*|rimbalz\w*|bloccat\w*|soppress\w*"
+    r"|geblokk\w*|klacht\w*|onbestelbaar|zwarte lijst|studsa\w*|blokk?er\w*|zablok\w*|заблок\w*|жалоб\w*"
+)
+_UNSUBSCRIBED = (
+    r"un ?subscri\w*|unsub(?:s|bed)?|opt(?:ed|s|ing|ion)? ?outs?|de ?register\w*|un ?register\w*"
+    r"|withdr[ae]w\w*|revok\w*|consent refus\w*|objected|objection"
+    r"|(?:not|never|non|no longer|no) ?(?:a |an |currently |yet )?(?:subscri|opted ?in|opt ?in|consent)\w*"
+    r"|(?:non|not) ?marketing\w*"
+    r"|abgemeld\w*|abmeld\w*|abbestell\w*|ausgetragen\w*|ausgetreten\w*|widerruf\w*|wider(?:sproch|spruch)\w*"
+    r"|geku?e?ndigt\w*|ku?e?ndigung\w*|nicht (?:mehr )?(?:abonn|angemeld|eingetrag|eingeschr|einverst)\w*"
+    r"|keine? (?:einwillig|zustimm|newsletter|e ?mail|mail|werbung)\w*"
+    r"|desabon\w*|desins?cri\w*|non (?:abonn|inscri|consen|iscri)\w*|resiliee?s?"
+    r"|des+u?b?scri\w*|de ?suscri\w*|de baja|bajas"
+    r"|(?:no|nao) (?:suscri|inscri|subscri|consen|acept|aceit|assin)\w*"
+    r"|descadastr\w*|saiu da lista|disiscri\w*|revoca[dt]\w*|revogad\w*|revoque\w*"
+    r"|uitgeschrev\w*|uitschrij\w*|afgemeld\w*|afmeld\w*|opgezegd|niet (?:ingeschr|geabonn|akkoord)\w*"
+    r"|geen toestemm\w*|avmeld\w*|avregistr\w*|avprenum\w*|dezabon\w*|wypis\w*|odhlas\w*|leiratkoz\w*"
+    r"|отпис\w*"
+)
+_UNCONFIRMED = (
+    r"un ?confirm\w*|un ?verif\w*|un ?activat\w*|un ?validat\w*|pending\w*|await\w*"
+    r"|waiting (?:for|to)|on hold|temp(?:orary)? hold|no permissions?|no consent given"
+    r"|(?:not|never|non|no|nao|pas|niet|nicht)(?: yet| encore| noch)? ?"
+    r"(?:confirm|conferm|verif|activ|actif|aktiv|ativ|attiv|valid|bestat|bestaet|bevest|geverif|geactiv|actief)\w*"
+    r"|unbesta?e?tig\w*|unverif\w*|ausstehend\w*|wartet|wartend\w*"
+    r"|en attente|a confirmer|pendient\w*|pendent\w*|(?:sin|por|a|sem) confirmar|en espera|aguard\w*"
+    r"|in attesa|da confermare|onbevestig\w*|in afwachting|niepotwierdz\w*|oczekuj\w*|неподтвер\w*"
+)
+# Ordinary words, which say it only in a cell of a few words.
+_WEAK_SUPPRESSED = (
+    r"invalid\w*|ungu?e?ltig\w*|reject\w*|rejet\w*|rejeit\w*|rechaz\w*|abgewiesen|limpiad\w*"
+    r"|(?:does not|non|not) ?exist\w*"
+)
+_WEAK_UNSUBSCRIBED = (
+    r"left|quit|removed?|deleted?|cancel(?:l?ed|led)|deactivated|disabled|archived|declined|denied|refused"
+    r"|expired|stopped|baja(?! california)|gelo?e?scht|entfernt|storniert|deaktiviert|abgelehnt"
+    r"|abgelaufen|austritt|supprimee?|retiree?|annulee?|desactiv\w*|refusee?|eliminad\w*|cancelad\w*|cancelo|cancelou|retirad\w*"
+    r"|removid\w*|excluid\w*|desativ\w*|recusad\w*|cancellat\w*|rimoss\w*|disattiv\w*|rifiutat\w*"
+    r"|verwijderd|geannuleerd|gedeactiveerd|geweigerd"
+)
+_WEAK_UNCONFIRMED = r"inactiv\w*|inaktiv\w*|inactif\w*|inativ\w*|inattiv\w*|inactief|invited|dormant|not set"
+_MOST_WORDS_OF_WEAK = 4
+
+
+def _searching(words: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{words})\b")
+
+
+_STRONG = tuple(
+    (status, _searching(words))
+    for status, words in (
+        ("suppressed", _SUPPRESSED),
+        ("unsubscribed", _UNSUBSCRIBED),
+        ("unconfirmed", _UNCONFIRMED),
+    )
+)
+_WEAK = tuple(
+    (status, _searching(words))
+    for status, words in (
+        ("suppressed", _WEAK_SUPPRESSED),
+        ("unsubscribed", _WEAK_UNSUBSCRIBED),
+        ("unconfirmed", _WEAK_UNCONFIRMED),
+    )
+)
+_NO_WORD = re.compile(r"[\W_]+")
+_ZEROS = re.compile(r"0[0 ]*0")
+_DAY = re.compile(r"(?:\w{3,10} )?\d{1,4} (?:\w{1,10} )?\d{1,4}\b.*|\d{10}(?:\d{3})?")
+
+
+def rank(status: str) -> int:
+    """How strict a status is. A word that is none confirms nobody: its line is refused."""
+    return _RANKS.get(status, _RANK_OF_OTHERS)
+
+
+def strictest(*statuses: str) -> str:
+    return max(statuses, key=rank)
+
+
+def plain(text: str) -> str:
+    """Small letters without accents and signs, one space between words."""
+    if not text.isascii():
+        text = without_accents(text)
+    return _NO_WORD.sub(" ", text.casefold()).strip()
+
+
+def without_accents(text: str) -> str:
+    """The text in compatibility form, without accents and without characters that have no width."""
+    parts = unicodedata.normalize("NFKD", text)
+    return "".join(each for each in parts if unicodedata.category(each) not in ("Mn", "Cf"))
+
+
+@lru_cache(maxsize=4096)
+def leaving_word(text: str) -> str:
+    """The status that a cell of any column says when it says that somebody does not get mail, or ""."""
+    said = plain(text)
+    if not said:
+        return ""
+    for status, pattern in _STRONG:
+        if pattern.search(said):
+            return status
+    if said.count(" ") < _MOST_WORDS_OF_WEAK:
+        for status, pattern in _WEAK:
+            if pattern.search(said):
+                return status
+    return ""
+
+
+@lru_cache(maxsize=4096)
+def status_of_words(text: str) -> str | None:
+    """The status that a cell means, None for words that are no status. It may be "": not said."""
+    said = plain(text)
+    known = STATUS_WORDS.get(said)
+    if known is not None:
+        return known
+    return leaving_word(text) or (None if said else "")
+
+
+@lru_cache(maxsize=4096)
+def sort_of(text: str) -> str:
+    """What a cell holds: a status, or one of “nothing yes no one zero day code other”.
+
+    A “code” is one sign, such as a digit.
+    """
+    bare = text.strip().casefold()
+    if bare in _DIGITS:
+        return _DIGITS[bare]
+    if bare in YES:
+        return "yes"
+    if bare in NO:
+        return "no"
+    said = plain(text)
+    if said in _NOTHING or _ZEROS.fullmatch(said):
+        return "nothing"
+    if said in YES:
+        return "yes"
+    if said in NO:
+        return "no"
+    if status := status_of_words(text):
+        return status
+    if said in STATUS_WORDS:
+        return "confirmed"
+    if _DAY.fullmatch(said):
+        return "day"
+    return "code" if len(said) == 1 else "other"
