@@ -1,5 +1,6 @@
 """Addresses of feeds: what may be one, its host, and how two of them are compared."""
 
+import re
 from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
@@ -9,7 +10,26 @@ from common.text import one_line
 MAX_FEED_URL = 4000
 MAX_HOST = 253  # RFC 1035, 2.3.4, without the root's dot
 _PORTS = {"http": 80, "https": 443}
+# Schemes by which programs hand feeds on to each other, before another scheme or in the place of one.
+_FEED_SCHEME = re.compile(
+    r"(?:feeds?|pcast|podcast|itpc|itms-pcast|rss):(?:(?://)?(?=https?://)|(?=//))", re.IGNORECASE
+)
 NO_ADDRESS = "Give an address that begins with http:// or https://."
+
+
+def without_feed_scheme(url: str) -> str:
+    """The address without feed: and the like. It begins with // where it names no other scheme."""
+    url = url.strip()
+    return url[match.end() :] if (match := _FEED_SCHEME.match(url)) else url
+
+
+def listed_address(url: str) -> str:
+    """An address of a list of feeds, over http where it names only feed: or the like.
+
+    Nothing is asked of the network here. Servers lead from http to https where they have it.
+    """
+    bare = without_feed_scheme(url)
+    return f"http:{bare}" if bare.startswith("//") else bare
 
 
 def checked_url(url: str) -> str:

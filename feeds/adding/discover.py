@@ -17,7 +17,7 @@ from common.transactions import forbid_open_transaction
 from feeds.adding.add import new_feed
 from feeds.adding.candidates import Candidate, Found, candidates_of
 from feeds.adding.probe import Looked, look
-from feeds.addresses import NO_ADDRESS, checked_url
+from feeds.addresses import NO_ADDRESS, checked_url, without_feed_scheme
 from feeds.credentials import headers_for
 from feeds.parsing.discovery import Link, WebPage, well_known
 from feeds.parsing.known_sites import guesses, handle_page, prefers_guesses
@@ -170,8 +170,7 @@ def addresses(url: str) -> tuple[str, ...]:
     text = url.strip()
     if profile := handle_page(text):
         return (checked_url(profile),)
-    text = re.sub(r"^feed:(?=https?://)", "", text, flags=re.IGNORECASE)
-    text = re.sub(r"^(?:feed:)?//", "", text, flags=re.IGNORECASE)
+    text = without_feed_scheme(text).removeprefix("//")
     if re.match(r"[a-z][a-z0-9+.-]*://", text, re.IGNORECASE):
         scheme, _, rest = text.partition("://")
         return (checked_url(f"{scheme.lower()}://{rest}"),)

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from common.clock import utcnow
 from common.db.batches import batched
 from feeds.adding.add import check_feed, new_feed
-from feeds.addresses import host_of_url, same_address
+from feeds.addresses import host_of_url, listed_address, same_address
 from feeds.credentials import split_address, without_secrets
 from feeds.models import Feed
 from feeds.models.feed import FeedQuerySet
@@ -56,7 +56,8 @@ def plan_import(opml: Opml, *, tags: Iterable[str] = (), now: datetime) -> OpmlP
     plan = OpmlPlan(opml.title, refused=list(opml.passed), is_broken=opml.is_broken)
     found: dict[str, Outline] = {}
     for outline in opml.outlines:
-        outline = replace(outline, title=without_secrets(outline.title), tags=(*outline.tags, *extra))
+        title, url = without_secrets(outline.title), listed_address(outline.url)
+        outline = replace(outline, title=title, url=url, tags=(*outline.tags, *extra))
         try:
             check_feed(_feed(outline, now))
             checked_tags(outline.tags)

@@ -19,7 +19,7 @@ from common.db.leases import RELEASED, lease, unleased
 from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import one_line, without_controls
-from feeds.addresses import MAX_FEED_URL
+from feeds.addresses import MAX_FEED_URL, listed_address
 from feeds.credentials import split_address, without_secrets
 from feeds.parsing.opml import MAX_FEEDS, TOO_MANY_FEEDS, Listed, Opml, OpmlError, parse_opml, write_opml
 from reader.channels.channels import LONGEST_CHANNEL_NAME, NoSuchChannel, add_channel
@@ -176,7 +176,7 @@ def _lines(opml: Opml, otherwise: str) -> list[FollowLine]:
         for one in opml.passed
     ]
     for outline in opml.outlines:
-        url, secrets = split_address(without_controls(outline.url).strip()[: MAX_FEED_URL + 1])
+        url, secrets = split_address(listed_address(without_controls(outline.url))[: MAX_FEED_URL + 1])
         # Of folders within folders, the innermost one.
         names = [*filter(None, [outline.folder]), *outline.categories] or [otherwise]
         for name in dict.fromkeys(map(_channel_name, names)):

@@ -12,15 +12,17 @@ from common.text import shortened
 from subscriptions.admin.list_import_panels import understood
 from subscriptions.lists.uploads import explain, first_lines
 from subscriptions.models import ListImport
-from subscriptions.rules.lists.headings import BLOCKS, IGNORED
+from subscriptions.rules.lists.headings import IGNORED, SEVERAL
 
 AS_IT_IS = "as it is"
 SAMPLES, LONGEST_SAMPLE = 3, 40
 COLUMN_MEANINGS = (
     (AS_IT_IS, "what its program means by it"),
-    (IGNORED, "nothing that matters here"),
+    (IGNORED, "not used: nothing that matters here"),
     ("suppressed", "whoever has something in it must not be mailed at all"),
     ("unsubscribed", "whoever has something in it has left"),
+    ("subscribed", "whether they want it: whoever has a no or nothing in it has left"),
+    ("verified", "whether they confirmed: whoever has a no or nothing in it has not"),
     ("email", "the address"),
     ("name", "the name"),
     ("first", "the first name"),
@@ -57,6 +59,8 @@ class ColumnsForm(forms.Form):
             is_question = name in guessed.questions
             at_place = (meaning for meaning, at in (*guessed.places, *guessed.blocks) if at == place)
             meaning = next(at_place, IGNORED)
+            if name == (self.row.findings or {}).get("addresses"):
+                meaning = "email"
             guess = meaning if meaning in dict(COLUMN_MEANINGS) else AS_IT_IS
             self.fields[f"column-{place}"] = forms.ChoiceField(
                 label=f"“{shortened(name, LONGEST_SAMPLE)}” is",
@@ -79,7 +83,7 @@ class ColumnsForm(forms.Form):
             for place, name in enumerate(self.row.names)
             if self.cleaned_data.get(f"column-{place}", AS_IT_IS) != AS_IT_IS
         }
-        for meaning in {*meanings.values()} - {IGNORED, *BLOCKS}:
+        for meaning in {*meanings.values()} - {IGNORED, *SEVERAL}:
             if list(meanings.values()).count(meaning) > 1:
                 raise ValidationError(f"Only one column can be {dict(COLUMN_MEANINGS)[meaning]}.")
         return {"meanings": meanings, "dates": self.cleaned_data.get("dates", "")}

@@ -11,9 +11,13 @@ from common.admin.html import ago, facts, html_table, link_to, paragraph, when
 from common.admin.work_progress import words_about_worker, work_progress
 from common.clock import utcnow
 from common.text import counted, shortened
-from subscriptions.lists.uploads import State, terms_of
+from subscriptions.lists.importer import concerns
+from subscriptions.lists.reading import not_used
+from subscriptions.lists.uploads import OLD_ENCODING, State, survey_kept, terms_of
 from subscriptions.models import ListImport
 from subscriptions.rules.lists.headings import Heading, NoList, heading
+from subscriptions.rules.lists.rows import summary
+from subscriptions.rules.lists.statuses import rank
 
 REFUSED_LINES_SHOWN, LONGEST_LINE_SHOWN = 20, 120
 WOULD = {"add": "is added", "update": "is updated", "nothing": "stays as it is"}
@@ -30,10 +34,36 @@ def how_far(row: ListImport) -> SafeString:
         percent=percent,
         heading=row.get_state_display(),
         lines="" if row.state == State.ASKING else counted(row.lines, "line"),
-        words=sentence_about_state(row, utcnow()),
+        words=" ".join(
+            filter(None, (outcome_of(row), words_about_unread(row), sentence_about_state(row, utcnow())))
+        ),
         facts=counts(row) if row.lines or not (is_going or row.state == State.ASKING) else [],
         trouble=row.trouble,
     )
+
+
+def outcome_of(row: ListImport) -> str:
+    """How many will get the newsletter, or get it now, and what becomes of the others."""
+    outcomes = (row.findings or {}).get("outcomes")
+    if row.state not in (State.CHECKED, State.DONE) or not outcomes:
+        return ""
+    counts = {**outcomes, "repeated": row.repeated}
+    return f"{summary(counts, is_done=row.state == State.DONE)}."
+
+
+def words_about_unread(row: ListImport) -> str:
+    """Which columns mean nothing here, with how many lines these concern all the same; and the encoding."""
+    if row.state not in (State.CHECKED, State.DONE):
+        return ""
+    names = [
+        f"“{shortened(name, 40)}”" + (f" (concerns {counted(rows, 'line')})" if rows else "")
+        for name, rows in not_used(row.names, understood(row))
+        if name
+    ]
+    said = [f"Not used: {', '.join(names)}."] if names else []
+    if old := (row.findings or {}).get("in_old_encoding"):
+        said.append(f"{counted(old, 'line')} were not UTF-8, and were read as {OLD_ENCODING}.")
+    return " ".join(said)
 
 
 def sentence_about_state(row: ListImport, now: datetime) -> str:
@@ -52,17 +82,31 @@ def sentence_about_state(row: ListImport, now: datetime) -> str:
 
 def question_about_columns(row: ListImport) -> str:
     """Which columns a person has to explain."""
-    names = ", ".join(f"“{shortened(name, 40)}”" for name in understood(row).questions)
-    return (
-        f"Some columns may name people who must not be mailed: {names}. Say what its columns mean, with the"
-        f" button above; nothing is taken over before. {UNCHANGED}"
+    if name := (row.findings or {}).get("addresses"):
+        return (
+            f"No column is called “email”, but “{shortened(name, 40)}” has nothing but addresses. Say what"
+            f" its columns mean, with the button above. {UNCHANGED}"
+        )
+    columns = understood(row)
+    names = ", ".join(f"“{shortened(name, 40)}”" for name in columns.questions)
+    concerned = [
+        concerns(row.names[place], judgement)
+        for place, judgement in columns.unread
+        if judgement.rows and row.names[place] in columns.questions
+    ]
+    return " ".join(
+        (
+            f"Some columns may name people who must not be mailed: {names}.",
+            *concerned,
+            f"Say what its columns mean, with the button above; nothing is taken over before. {UNCHANGED}",
+        )
     )
 
 
 def understood(row: ListImport) -> Heading:
     """What the columns mean, as far as is known."""
     try:
-        return heading(row.names, terms_of(row).meanings)
+        return heading(row.names, terms_of(row).meanings, survey_kept(row))
     except NoList:
         return Heading(())
 
@@ -125,7 +169,8 @@ def columns(row: ListImport) -> tuple[list[str], list[str]]:
 def sample(row: ListImport) -> SafeString | str:
     if row.state != State.CHECKED or not row.sample:
         return ""
-    shown = [(label, name, status, WOULD.get(done, done)) for label, name, status, done in row.sample]
+    rows = sorted(row.sample, key=lambda each: rank(each[2]))
+    shown = [(label, name, status, WOULD.get(done, done)) for label, name, status, done in rows]
     more = row.lines - len(shown)
     drawn = html_table(("address", "name", "status in the list", "what happens"), shown)
     return format_html("{}{}", drawn, paragraph(f"and {counted(more, 'more line')}") if more > 0 else "")

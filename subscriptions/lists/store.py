@@ -84,7 +84,11 @@ def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: 
         "status": [one.then.status for one in fresh],
         "added_at": [one.added or now for one in fresh],
         "confirmed_at": confirmed_at,
-        "left_at": [one.left or now if one.then.status == UNSUBSCRIBED else None for one in fresh],
+        # Without a day of leaving it is the day of joining, so that nobody counts as having left today.
+        "left_at": [
+            (one.left or one.confirmed or one.added or now) if one.then.status == UNSUBSCRIBED else None
+            for one in fresh
+        ],
         "token": tokens,
         "upstream_id": [next(iter(one.then.upstream_ids), None) for one in fresh],
     }

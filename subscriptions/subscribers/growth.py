@@ -16,9 +16,17 @@ MOMENTS: Mapping[str, str] = {"new": "added_at", "confirmed": "confirmed_at", "l
 
 
 def growth(*, subscribable: Subscribable | None, since: date, zone: tzinfo) -> dict[str, dict[date, int]]:
-    """For each of `MOMENTS`, how many on each day since, of one newsletter or of all. Three queries."""
+    """For each of `MOMENTS`, how many on each day since, of one newsletter or of all. Three queries.
+
+    People whom a list brought as unsubscribed did not leave here: they never confirmed here, or the list says
+    no later day for their leaving than for that.
+    """
     rows = Subscription.objects.all() if subscribable is None else subscribable.subscriptions.all()
-    return {name: per_day(rows, field, since=since, zone=zone) for name, field in MOMENTS.items()}
+    were_here = rows.filter(confirmed_at__lt=F("left_at"))
+    return {
+        name: per_day(were_here if name == "left" else rows, field, since=since, zone=zone)
+        for name, field in MOMENTS.items()
+    }
 
 
 def per_day(rows: "QuerySet[Any]", field: str, *, since: date, zone: tzinfo) -> dict[date, int]:

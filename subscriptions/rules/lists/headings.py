@@ -1,7 +1,7 @@
 """The headings of a subscriber list: our own, and those of the programs that people come from."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from common.refused import Refused
@@ -153,6 +153,9 @@ _TOLD_ELSEWHERE = frozenset(
 # The first headings of our reports of refused lines, which are mended and imported.
 REPORT = ("line", "reason")
 _LONGEST_ANSWER = 7
+_LIMITS = {"confirmed": {"yes": "confirmed", "no": "unconfirmed"}, "left": {"yes": "unsubscribed"}}
+# What a yes or no in columns of known programs means.
+_BY_PROGRAM = {"wants": "subscribed", "declines": "unsubscribed", "confirms": "verified"}
 _ANSWERS = {"yes": "yes", "one": "yes", "no": "no", "zero": "no"}
 
 
@@ -182,33 +185,32 @@ class Heading:
         if "name" not in cells or not cells["name"]:
             cells["name"] = f"{cells.get('first', '')} {cells.get('last', '')}".strip()
         said = status_in(cells.get("status", ""), self.program)
-        limits = [status for name, limit in _LIMITS if (cell := cells.get(name)) and (status := limit(cell))]
-        is_confirmed, has_left = _answer(cells, "confirmed"), _answer(cells, "left")
-        if is_confirmed == "no":
-            limits.append("unconfirmed")
-        if has_left == "yes":
-            limits.append("unsubscribed")
+        limits = [
+            limit_of(meaning, values[place] if place < count else "", self.program)
+            for meaning, place in self.blocks
+        ]
+        for name, limit in _LIMITS.items():
+            # Other programs write yes or no where we have a date.
+            if 0 < len(cells.get(name, "")) <= _LONGEST_ANSWER and (answer := _answer(cells, name)):
+                limits.append(limit.get(answer, ""))
         if not said:
             if cells.get("bounced"):
                 said = "suppressed"
             elif cells.get("left"):
                 said = "unsubscribed"
             else:
-                agreed = cells.get("confirmed") or "yes" in (is_confirmed, _answer(cells, "wants"))
+                agreed = cells.get("confirmed") or (cells.get("wants") and _answer(cells, "wants") == "yes")
                 said = "confirmed" if agreed else self.program.status
-        for meaning, place in self.blocks:
-            limits.append(limit_of(meaning, values[place] if place < count else "", self.program))
         cells["status"] = strictest(said, *limits) if limits else said
         return cells
 
 
 def _answer(cells: dict[str, str], name: str) -> str:
-    """Takes a yes or a no out of a cell that usually has a date, and returns it."""
-    cell = cells.get(name, "")
-    said = _ANSWERS.get(sort_of(cell), "") if 0 < len(cell) <= _LONGEST_ANSWER else ""
-    if said:
+    """Takes a yes or a no out of a cell, and returns it."""
+    answer = _ANSWERS.get(sort_of(cells[name]), "")
+    if answer:
         cells[name] = ""
-    return said
+    return answer
 
 
 def limit_of(meaning: str, text: str, program: Program = NO_PROGRAM) -> str:
@@ -233,14 +235,6 @@ def status_in(text: str, program: Program) -> str:
     if known is None:
         known = status_of_words(text)
     return word if known is None else known
-
-
-# Columns of known programs.
-_LIMITS: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("wants", lambda cell: limit_of("subscribed", cell)),
-    ("declines", lambda cell: limit_of("unsubscribed", cell)),
-    ("confirms", lambda cell: limit_of("verified", cell)),
-)
 
 
 def heading(
@@ -281,6 +275,7 @@ def heading(
         if meant.get(name) in SEVERAL and place not in taken
     ]
     taken |= {place for _, place in blocks}
+    blocks += [(meaning, places[name]) for name, meaning in _BY_PROGRAM.items() if name in places]
     taken |= {place for place, name in enumerate(free) if name in _harmless(known, program)}
     unread = []
     for place, name in enumerate(names):

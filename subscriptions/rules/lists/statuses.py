@@ -57,7 +57,7 @@ _SUPPRESSED = (
     r"bounc(?:e|es|ed|ing)|(?:hard|soft)bounc\w*|complain\w*|spam\w*|abus(?:e|ive)|block(?:ed|ing)"
     r"|block ?list\w*"
     r"|black ?list\w*|banned|bannie?s?|cleaned|suppress\w*|(?:un|non|not) ?deliver\w*|quarantin\w*"
-    r"|(?:do not|don ?t|never) ?(?:e ?mail|mail|contact|send|write|solicit|disturb|market)\w*"
+    r"|donot\w*|(?:do not|don t|dont|never) (?:e ?mail|mail|contact|send|write|solicit|disturb|market)\w*"
     r"|gesperrt\w*|sperrliste|blockiert\w*|schwarze liste|unzustellbar\w*|nicht zustellbar\w*|gebounc\w*"
     r"|zuru?e?ckgewiesen\w*|beschwerde\w*|bereinigt\w*"
     r"|rebond\w*|bloqu\w*|plainte\w*|liste noire|indesirable\w*|(?:non|pas) delivr\w*|nettoye\w*"
@@ -84,7 +84,7 @@ _UNSUBSCRIBED = (
 _UNCONFIRMED = (
     r"un ?confirm\w*|un ?verif\w*|un ?activat\w*|un ?validat\w*|pending\w*|await\w*"
     r"|waiting (?:for|to)|on hold|temp(?:orary)? hold|no permissions?|no consent given"
-    r"|(?:not|never|non|no|nao|pas|niet|nicht)(?: yet| encore| noch)? ?"
+    r"|(?:not|never|non|no|nao|pas|niet|nicht)(?: (?:yet|encore|noch) | ?)"
     r"(?:confirm|conferm|verif|activ|actif|aktiv|ativ|attiv|valid|bestat|bestaet|bevest|geverif|geactiv|actief)\w*"
     r"|unbesta?e?tig\w*|unverif\w*|ausstehend\w*|wartet|wartend\w*"
     r"|en attente|a confirmer|pendient\w*|pendent\w*|(?:sin|por|a|sem) confirmar|en espera|aguard\w*"

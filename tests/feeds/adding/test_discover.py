@@ -328,6 +328,8 @@ def test_an_address_without_a_scheme_is_tried_over_https_and_then_http(server: F
         ("x.test/feed", ["https://x.test/feed", "http://x.test/feed"]),
         ("//x.test/feed", ["https://x.test/feed", "http://x.test/feed"]),
         ("feed:https://x.test/feed", ["https://x.test/feed"]),
+        ("feed://https://x.test/feed", ["https://x.test/feed"]),
+        ("pcast://x.test/feed", ["https://x.test/feed", "http://x.test/feed"]),
         ("feed://x.test/feed", ["https://x.test/feed", "http://x.test/feed"]),
         ("localhost:8000", ["https://localhost:8000", "http://localhost:8000"]),
         ("@ada@mastodon.example", ["https://mastodon.example/@ada"]),

@@ -8,6 +8,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 
 from feeds.adding.add import add_feed
+from feeds.adding.discover import addresses
 from feeds.adding.opml import (
     FEEDS_A_STEP,
     OpmlPlan,
@@ -116,7 +117,7 @@ def test_doing_it_again_changes_nothing() -> None:
     [
         "ftp://a.test/",
         "a.test/feed",
-        "feed://a.test/",
+        "feed://",
         "https://",
         "https://a.test:99999/",
         "javascript:alert(1)",
@@ -128,6 +129,23 @@ def test_what_cannot_be_a_feed_is_refused_with_line_title_and_reason(url: str) -
     assert (refused.line, refused.title) == (2, "Bad")
     assert "begins with http:// or https://" in refused.reason
     assert take_over(plan) == OpmlReport(added=1)
+
+
+@pytest.mark.parametrize(
+    ("url", "asked"),
+    [
+        ("feed://a.test/x", "http://a.test/x"),
+        ("FEED:https://a.test/x", "https://a.test/x"),
+        ("feed://https://a.test/x", "https://a.test/x"),
+        ("pcast://a.test/x", "http://a.test/x"),
+        ("itpc://a.test/x?feed://b", "http://a.test/x?feed://b"),
+        ("//a.test/x", "http://a.test/x"),
+    ],
+)
+def test_schemes_by_which_feeds_are_handed_on_are_read_as_for_a_single_feed(url: str, asked: str) -> None:
+    plan = planned(row(url))
+    assert ([one.url for one in plan.outlines], plan.refused) == ([asked], [])
+    assert asked in addresses(url)
 
 
 def test_a_wrong_tag_for_all_refuses_the_whole() -> None:

@@ -87,6 +87,14 @@ def test_each_line_is_followed_known_or_refused_with_a_reason(ada: Reader, home:
     assert names == ["Notifications", "News, daily", "Deep", "Wrecks", "Boats", "Home"]
 
 
+def test_an_address_with_feed_before_it_is_followed(ada: Reader) -> None:
+    rows = "".join(
+        f'<outline xmlUrl="{url}"/>' for url in ("feed://a.example.org/x", "pcast:https://b.example.org/")
+    )
+    taken(ada, f'<opml version="2.0"><body>{rows}</body></opml>')
+    assert {url for _, url, _ in where(ada)} == {"http://a.example.org/x", "https://b.example.org/"}
+
+
 def test_a_second_time_changes_nothing(ada: Reader) -> None:
     taken(ada, LIST)
     before = where(ada)

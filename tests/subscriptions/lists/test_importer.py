@@ -4,12 +4,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.test import override_settings
 
 from subscriptions.lists.export import export_subscribers
 from subscriptions.lists.importer import Unclear, import_subscribers, try_subscribers
 from subscriptions.lists.reading import LINES_A_BATCH, REFUSED_ROWS_KEPT, ImportReport, Terms
-from subscriptions.models import Consent, Destination, Notice, Subscription, Suppression, Switch
+from subscriptions.models import Consent, Destination, ErasedMark, Notice, Subscription, Suppression, Switch
+from subscriptions.privacy.erase import erase
+from subscriptions.rules.lists.rows import summary
+from subscriptions.rules.origin import Origin
+from subscriptions.subscribers.growth import growth
+from subscriptions.subscribers.sign_up import sign_up
 from subscriptions.subscribers.tags import tag_people, tags_of
 from tests.factories import (
     NOW,
@@ -440,3 +447,95 @@ def test_every_refused_line_is_told_though_only_the_first_are_kept() -> None:
     )
     assert (report.refused_count, len(report.refused)) == (REFUSED_ROWS_KEPT + 5, REFUSED_ROWS_KEPT)
     assert told == list(range(2, REFUSED_ROWS_KEPT + 7))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sep=;\r\nemail;name\r\nann@example.org;Ann Lee\r\n",
+        '"sep=;"\r\nAnn Lee <ann@example.org>;12\r\n',
+        "\ufeffsep=,\nemail,name\nann@example.org,Ann Lee,\n,,,,\n",
+        "email,name\nann@example.org,Ann Lee,,,\n",
+        'email,name\nann@example.org,"Ann\nLee"\n',
+        'email,name\r\nann@example.org,"Ann\r\nLee"\r\n',
+    ],
+)
+def test_the_habits_of_spreadsheets_are_no_errors(text: str) -> None:
+    report = take(text)
+    assert (counts(report), report.refused) == ((1, 0, 0), [])
+    assert (only().destination.core, only().display_name) == ("ann@example.org", "Ann Lee")
+
+
+@pytest.mark.parametrize(
+    ("head", "line", "name"),
+    [
+        ("E-Mail-Adresse,Vorname,Nachname", "a@example.org,Ada,Byron", "Ada Byron"),
+        ("Courriel,Nom,Prénom", "a@example.org,Byron,Ada", "Ada Byron"),
+        ("Correo electrónico,Nombre,Apellidos", "a@example.org,Ada,Byron", "Ada Byron"),
+        ("Endereço de e-mail,Nome,Sobrenome", "a@example.org,Ada,Byron", "Ada Byron"),
+        ("email,Nome completo", "a@example.org,Ada Byron", "Ada Byron"),
+        ("email,Nom", "a@example.org,Ada Byron", "Ada Byron"),
+    ],
+)
+def test_names_are_known_in_our_languages(head: str, line: str, name: str) -> None:
+    report = take(f"{head}\n{line}\n")
+    assert (only().display_name, report.not_used) == (name, ())
+
+
+def test_the_summary_says_how_many_get_the_newsletter() -> None:
+    left = LeftFactory()
+    SuppressionFactory(core="bad@example.org")
+    text = (
+        "email,status\na@x.example,confirmed\nb@x.example,confirmed\nc@x.example,unsubscribed\n"
+        f"d@x.example,bounced\nbad@example.org,confirmed\n{left.destination.core},confirmed\n"
+        "e@x.example,pending\na@x.example,confirmed\nnonsense,\n"
+    )
+    lines = io.StringIO(text, newline="")
+    report = try_subscribers(subscribable=left.subscribable, lines=lines, now=NOW)
+    assert summary(report.outcomes) == (
+        "2 will get the newsletter · 1 not confirmed · 1 unsubscribed · 2 must not be emailed"
+        " · 1 left here before · 1 duplicate · 1 unreadable"
+    )
+
+
+def test_people_whom_a_list_brings_as_unsubscribed_did_not_leave_here() -> None:
+    head = "email,status,added,confirmed,left"
+    take(f"{head}\na@x.example,unsubscribed,,,\nb@x.example,unsubscribed,2026-01-01,2026-01-02,\n")
+    one = SubscriptionFactory(confirmed_at=NOW - timedelta(days=3))
+    take(f"email,status\n{one.destination.core},unsubscribed\n", one.subscribable)
+    assert Subscription.objects.filter(status="unsubscribed").count() == 3
+    counted = growth(subscribable=None, since=(NOW - timedelta(days=300)).date(), zone=UTC)
+    assert sum(counted["left"].values()) == 1
+
+
+def test_a_list_never_brings_back_an_address_that_was_erased() -> None:
+    one = SubscriptionFactory()
+    core, newsletter = one.destination.core, one.subscribable
+    text = f"email,status\n{core},confirmed\nnew@example.org,confirmed\n{core.upper()},unsubscribed\n"
+    erase(destination=one.destination, now=NOW)
+    for into in (newsletter, SubscribableFactory()):
+        report = take(text, into)
+        assert (report.added, report.outcomes["erased"]) == (1, 2)
+        assert "data was erased here" in report.refused[0].reason
+    assert not Destination.objects.filter(core=core).exists()
+    # The digest tells nobody the address, and a later key still knows it.
+    assert core not in str(ErasedMark.objects.values_list("digest", flat=True))
+    with override_settings(SECRET_KEY="another", SECRET_KEY_FALLBACKS=[settings.SECRET_KEY]):
+        assert take(text, newsletter).outcomes["erased"] == 2
+
+
+def test_people_who_were_erased_come_back_by_signing_up_and_no_otherwise() -> None:
+    one = SubscriptionFactory()
+    core, newsletter = one.destination.core, one.subscribable
+    erase(destination=one.destination, now=NOW)
+    sign_up(subscribables=[newsletter], email=core, name="", origin=Origin(), now=NOW)
+    assert Subscription.objects.get(destination__core=core).status == "unconfirmed"
+    again = SubscriptionFactory(subscribable=newsletter, destination__core="back@example.org")
+    erase(destination=again.destination, now=NOW)
+    SubscriptionFactory(subscribable=newsletter, destination__core="back@example.org")
+    assert counts(take("email,status\nback@example.org,confirmed\n", newsletter)) == (0, 0, 1)
+
+
+def test_an_address_without_a_subscription_leaves_no_mark() -> None:
+    erase(destination=DestinationFactory(), now=NOW)
+    assert not ErasedMark.objects.exists()
