@@ -10,6 +10,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from common.clock import utcnow
 from common.text import shortened
 from subscriptions.admin.list_import_panels import understood
+from subscriptions.lists.importer import concerns
 from subscriptions.lists.uploads import explain, first_lines
 from subscriptions.models import ListImport
 from subscriptions.rules.lists.headings import IGNORED, SEVERAL
@@ -53,6 +54,7 @@ class ColumnsForm(forms.Form):
         super().__init__(**kwargs)
         self.row = ListImport.objects.get(pk=keys[0])
         guessed, lines = understood(self.row), first_lines(self.row, SAMPLES)
+        unread = dict(guessed.unread)
         for place, name in enumerate(self.row.names):
             values = filter(None, (line[place].strip() for line in lines if place < len(line)))
             shown = " · ".join(shortened(value, LONGEST_SAMPLE) for value in values)
@@ -66,7 +68,15 @@ class ColumnsForm(forms.Form):
                 label=f"“{shortened(name, LONGEST_SAMPLE)}” is",
                 choices=(("", "– please choose –"), *COLUMN_MEANINGS[1:]) if is_question else COLUMN_MEANINGS,
                 initial="" if is_question else guess,
-                help_text=f"For example: {shown}" if shown else "Empty in the first lines.",
+                help_text=" ".join(
+                    filter(
+                        None,
+                        (
+                            f"For example: {shown}." if shown else "Empty in the first lines.",
+                            concerns(name, unread[place]) if is_question and place in unread else "",
+                        ),
+                    )
+                ),
                 widget=UnfoldAdminSelectWidget(),
             )
         self.fields["dates"] = forms.ChoiceField(

@@ -34,7 +34,7 @@ def how_far(row: ListImport) -> SafeString:
         percent=percent,
         heading=row.get_state_display(),
         lines="" if row.state == State.ASKING else counted(row.lines, "line"),
-        words=" ".join(
+        words="\n".join(
             filter(None, (outcome_of(row), words_about_unread(row), sentence_about_state(row, utcnow())))
         ),
         facts=counts(row) if row.lines or not (is_going or row.state == State.ASKING) else [],
