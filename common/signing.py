@@ -87,7 +87,7 @@ def stamp(purpose: str, text: str) -> str:
 
 
 def stamps(purpose: str, text: str) -> list[str]:
-    """The stamps of that text by SECRET_KEY and by its fallbacks."""
+    """Return the stamps of that text by SECRET_KEY and by its fallbacks."""
     return [_stamp(key, purpose, text) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
 
 

@@ -18,13 +18,13 @@ NO_ADDRESS = "Give an address that begins with http:// or https://."
 
 
 def without_feed_scheme(url: str) -> str:
-    """The address without feed: and the like. It begins with // where it names no other scheme."""
+    """Return the address without feed: and the like; with // where it names no other scheme."""
     url = url.strip()
     return url[match.end() :] if (match := _FEED_SCHEME.match(url)) else url
 
 
 def listed_address(url: str) -> str:
-    """An address of a list of feeds, over http where it names only feed: or the like.
+    """Return an address of a list of feeds, over http where it names only feed: or the like.
 
     Nothing is asked of the network here. Servers lead from http to https where they have it.
     """

@@ -43,7 +43,7 @@ def how_far(row: ListImport) -> SafeString:
 
 
 def outcome_of(row: ListImport) -> str:
-    """How many will get the newsletter, or get it now, and what becomes of the others."""
+    """Say how many will get the newsletter, or get it now, and what becomes of the others."""
     outcomes = (row.findings or {}).get("outcomes")
     if row.state not in (State.CHECKED, State.DONE) or not outcomes:
         return ""
@@ -52,7 +52,7 @@ def outcome_of(row: ListImport) -> str:
 
 
 def words_about_unread(row: ListImport) -> str:
-    """Which columns mean nothing here, with how many lines these concern all the same; and the encoding."""
+    """Say which columns are not used, with how many lines these concern, and name the encoding."""
     if row.state not in (State.CHECKED, State.DONE):
         return ""
     names = [

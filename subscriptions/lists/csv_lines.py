@@ -19,7 +19,7 @@ _ADDRESS = re.compile(r"[^\s@<>]@[^\s@<>]+\.[^\s@<>]")
 
 
 def is_address(text: str) -> bool:
-    """Whether a cell has an address in it, and no more than a name besides."""
+    """Return whether a cell has one address in it."""
     return bool(_ADDRESS.search(text)) and text.count("@") == 1
 
 

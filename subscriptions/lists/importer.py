@@ -49,7 +49,7 @@ class Unclear(ValidationError):
 
 
 def unclear_columns(head: Head, columns: Heading) -> Unclear:
-    """Some columns may name people who must not be mailed."""
+    """Return the question about columns that may name people who must not be mailed."""
     advice = {
         name: judgement.meaning
         for place, judgement in columns.unread
@@ -58,21 +58,21 @@ def unclear_columns(head: Head, columns: Heading) -> Unclear:
     quoted = ", ".join(f"“{name[:40]}”" for name in columns.questions)
     concerned = [concerns(head.names[place], each) for place, each in columns.unread if each.rows]
     return Unclear(
-        f"Some columns may name people who must not be mailed: {quoted}. Say what each means, whoever has"
-        f" something in it: {', '.join(BLOCKS)} or {IGNORED}; or a column’s meaning, such as status, or"
-        f" {WANTS[0]} where a no means that they left. {' '.join(concerned)}".rstrip(),
+        f"Some columns may name people who must not be mailed: {quoted}. Say what each means:"
+        f" {' or '.join(BLOCKS)} (for people who have something in it), {WANTS[0]} (where a no means that they"
+        f" left), status, another meaning, or {IGNORED}. {' '.join(concerned)}".rstrip(),
         advice,
     )
 
 
 def concerns(name: str, judgement: Judgement) -> str:
-    """How many lines a column concerns, in a sentence."""
+    """Say how many lines a column concerns."""
     example = f" (“{judgement.example}”)" if judgement.example else ""
     return f"“{name[:40]}” concerns {counted(judgement.rows, 'line')}{example}."
 
 
 def no_email_column(name: str) -> Unclear:
-    """No heading is known as that of the addresses, but one column has them."""
+    """Return the question about a column that has the addresses under an unknown heading."""
     return Unclear(f"{HEADER} “{name[:40]}” has nothing but addresses.", {name: "email"})
 
 
@@ -123,7 +123,7 @@ def try_subscribers(
 def _read(
     report: ImportReport, subscribable: Subscribable, lines: Iterable[str], terms: Terms, now: datetime
 ) -> Iterator[Iterator[Batch]]:
-    """Gives the batches, once the whole list was judged."""
+    """Give the batches, once the whole list was judged."""
     kind = kind_of_list(subscribable)
     with readable_twice(lines) as again:
         head, remaining = split_head(again)
@@ -147,7 +147,7 @@ def _read(
 
 @contextmanager
 def readable_twice(lines: Iterable[str]) -> Iterator[Iterable[str]]:
-    """Gives lines that may be read from their beginning again; those of an iterator by way of a file."""
+    """Give lines that can be read twice; those of an iterator are kept in a file."""
     if iter(lines) is not lines:
         yield lines
         return

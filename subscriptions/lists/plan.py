@@ -86,7 +86,7 @@ class ImportPlan:
         self.unchanged += done is RowChange.NOTHING
 
     def outcomes(self) -> Counter[str]:
-        """What becomes of the addresses, in counts."""
+        """Count the addresses by what becomes of them."""
         return Counter(one.then.outcome for one in self.planned.values())
 
     def doing(self, done: RowChange) -> list[Planned]:

@@ -130,7 +130,7 @@ def heading_of(head: Head, terms: Terms, survey: Mapping[int, ColumnSurvey] | No
 
 
 def survey_of(head: Head, terms: Terms, read: Iterable[Record]) -> dict[int, ColumnSurvey]:
-    """What the columns hold in the whole list. Raises ValidationError when there is no email among them."""
+    """Count what the columns of the whole list hold. Raises ValidationError for a list without email."""
     known = heading_of(head, terms)
     free, texts = places_to_survey(head.names, known)
     survey = Survey(free, texts, lambda cells: known.row(cells)["status"] or terms.status)
@@ -141,7 +141,7 @@ def survey_of(head: Head, terms: Terms, read: Iterable[Record]) -> dict[int, Col
 
 
 def column_of_addresses(head: Head, read: Iterable[Record]) -> str:
-    """The heading of the one column that has only addresses, as far as its first lines tell; else ""."""
+    """Return the heading of the one column that has only addresses, by its first lines; else ""."""
     rows = [cells for _, cells in islice(read, LINES_A_CHUNK) if not isinstance(cells, str)]
     found = []
     for place, name in enumerate(head.names):
@@ -152,7 +152,7 @@ def column_of_addresses(head: Head, read: Iterable[Record]) -> str:
 
 
 def not_used(names: Sequence[str], columns: Heading) -> tuple[tuple[str, int], ...]:
-    """The headings of columns that mean nothing here, each with how many lines it concerns all the same."""
+    """Return the headings of columns without a meaning, with how many lines each concerns."""
     places = {place for _, place in (*columns.places, *columns.blocks)}
     rows = {place: judgement.rows for place, judgement in columns.unread}
     return tuple((name, rows.get(place, 0)) for place, name in enumerate(names) if place not in places)

@@ -49,7 +49,7 @@ def keep_pieces(row: ListImport, pieces: Iterable[bytes]) -> int:
 
 
 def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The file with line feeds, as UTF-8 if it is UTF-16. Old programs of Macs write carriage returns."""
+    """Return the file with line feeds, as UTF-8 if it is UTF-16. Old Macs write carriage returns."""
     remaining = iter(pieces)
     first = next(remaining, b"")
     everything = (piece for piece in chain([first], remaining) if piece)
@@ -64,7 +64,7 @@ def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _utf16(first: bytes) -> str:
-    """The name of the encoding if the file is UTF-16, by its mark or by the zeros in its first letters."""
+    """Return the encoding of a UTF-16 file, by its mark or by the zeros in its first letters."""
     if name := _UTF16.get(first[:2]):
         return name
     letters = first[:4]
@@ -102,7 +102,7 @@ class FileLines(Iterator[str]):
             return line.decode(OLD_ENCODING, errors="replace")
 
     def _end_of_line(self) -> int:
-        """Where the line at `_at` ends, in as much text as that takes."""
+        """Return where the line at `_at` ends, in as much text as that takes."""
         while (end := self._text.find(b"\n", self._at, self._at + LONGEST_LINE)) < 0:
             if len(self._text) - self._at >= LONGEST_LINE:
                 return self._at + LONGEST_LINE
@@ -210,7 +210,7 @@ def terms_of(row: ListImport) -> Terms:
 
 
 def survey_kept(row: ListImport) -> dict[int, ColumnSurvey] | None:
-    """What its columns hold; None before they were counted."""
+    """Return the counts of its columns; None before they were counted."""
     columns = (row.findings or {}).get("columns")
     return columns and {int(place): ColumnSurvey.of_json(each) for place, each in columns.items()}
 

@@ -126,7 +126,7 @@ def _work(row: ListImport, left: TimeBudget) -> None:
 
 
 def _lines(row: ListImport, head: Head, position: int = 0) -> StoredLines:
-    """The lines from a position on, or from the first one after the header."""
+    """Return the lines from a position on, or from the first one after the header."""
     lines = StoredLines(row.pk, position)
     if not position and not head.is_missing:
         read_head(lines)
@@ -134,9 +134,9 @@ def _lines(row: ListImport, head: Head, position: int = 0) -> StoredLines:
 
 
 def _judge(row: ListImport, head: Head, terms: Terms) -> bool:
-    """Counts what the columns of the whole file hold, before a line is imported.
+    """Count what the columns of the whole file hold, before a line is imported.
 
-    Returns whether it can go on. Raises ValidationError for a file without addresses.
+    Return whether the import can go on. Raises ValidationError for a file without addresses.
     """
     lines = _lines(row, head)
     try:
@@ -162,7 +162,7 @@ class _LostError(Exception):
 
 
 def _renewing(row: ListImport, read: Iterator[Record]) -> Iterator[Record]:
-    """The records. The lease is renewed now and then, since nothing is stored meanwhile."""
+    """Yield the records, and renew the lease now and then, since nothing is stored meanwhile."""
     for number, record in enumerate(read, 1):
         if not number % LINES_A_RENEWAL and not held_by(row).update(lease_until=utcnow() + LEASE):
             raise _LostError
@@ -200,7 +200,7 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
 
 
 def _add_samples(row: ListImport, done: ImportPlan) -> None:
-    """Keeps the first lines of each status: address, name, status in the list, and what would happen."""
+    """Keep the first lines of each status: address, name, status in the list, and the change."""
     kept = Counter(status for _, _, status, _ in row.sample)
     if len(kept) == len(LIST_STATUSES) and min(kept.values()) >= SAMPLES_OF_A_STATUS:
         return

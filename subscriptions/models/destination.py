@@ -43,7 +43,7 @@ class Destination(models.Model):
 
 
 class ErasedMark(models.Model):
-    """That somebody with an address was erased here: no list brings the address back.
+    """Mark of an address whose data was erased here, so that no list brings it back.
 
     `digest` is made with SECRET_KEY. It tells nobody the address, and is found only by those who have it.
     """

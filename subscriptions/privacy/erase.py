@@ -104,13 +104,13 @@ def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> i
 
 
 def mark_erased(addresses: Iterable[tuple[str, str]]) -> None:
-    """Keeps a keyed digest of addresses, each a kind and a core, so that no list brings them back."""
+    """Keep keyed digests of addresses, each a kind and a core, so that no list brings them back."""
     marks = [ErasedMark(digest=signing.stamp(MARK, f"{kind} {core}")) for kind, core in addresses]
     ErasedMark.objects.bulk_create(marks, ignore_conflicts=True)
 
 
 def erased_among(kind: str, cores: Collection[str]) -> set[str]:
-    """Those of the cores whose persons were erased here."""
+    """Return those of the cores whose persons were erased here."""
     if not ErasedMark.objects.exists():
         return set()
     by_digest = {digest: core for core in cores for digest in signing.stamps(MARK, f"{kind} {core}")}

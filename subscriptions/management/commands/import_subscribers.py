@@ -118,7 +118,7 @@ def meanings(given: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def opened(name: str) -> Iterator[BinaryIO]:
-    """The file. What is piped in is kept in a temporary one, since a list is read twice."""
+    """Open the file. Piped input is kept in a temporary one, since a list is read twice."""
     if name == "-":
         piped = getattr(sys.stdin, "buffer", None)
         with TemporaryFile() as kept:
@@ -134,7 +134,7 @@ def opened(name: str) -> Iterator[BinaryIO]:
 
 
 class LinesOf:
-    """The lines of a file, each time anew. Lines in another encoding than UTF-8 are counted."""
+    """Lines of a file, each time anew. Lines in another encoding than UTF-8 are counted."""
 
     def __init__(self, file: BinaryIO, progress: Progress) -> None:
         self._file, self._progress = file, progress
@@ -151,7 +151,7 @@ class LinesOf:
 
     @property
     def note(self) -> str:
-        """A sentence about the encoding, where there is something to be said."""
+        """Name the encoding where it is not UTF-8."""
         if not self.in_old_encoding:
             return ""
         return f"{counted(self.in_old_encoding, 'line')} were not UTF-8, and were read as {OLD_ENCODING}."
@@ -189,7 +189,7 @@ def told(report: ImportReport, *, dry_run: bool = False) -> str:
 
 
 def not_used(report: ImportReport) -> str:
-    """Which columns mean nothing here, and how many lines these concern all the same."""
+    """Say which columns are not used, and how many lines these concern."""
     names = [
         f"“{shortened(name, 40)}”" + (f" (concerns {counted(rows, 'line')})" if rows else "")
         for name, rows in report.not_used

@@ -193,6 +193,9 @@ class Heading:
             # Other programs write yes or no where we have a date.
             if 0 < len(cells.get(name, "")) <= _LONGEST_ANSWER and (answer := _answer(cells, name)):
                 limits.append(limit.get(answer, ""))
+        if cells.get("left") and not self.program.name:
+            # Of known programs we know that they keep the day when somebody comes back.
+            limits.append("unsubscribed")
         if not said:
             if cells.get("bounced"):
                 said = "suppressed"
@@ -206,7 +209,7 @@ class Heading:
 
 
 def _answer(cells: dict[str, str], name: str) -> str:
-    """Takes a yes or a no out of a cell, and returns it."""
+    """Take a yes or a no out of a cell, and return it."""
     answer = _ANSWERS.get(sort_of(cells[name]), "")
     if answer:
         cells[name] = ""
@@ -214,7 +217,7 @@ def _answer(cells: dict[str, str], name: str) -> str:
 
 
 def limit_of(meaning: str, text: str, program: Program = NO_PROGRAM) -> str:
-    """The status that a cell of a column with such a meaning sets at least, or ""."""
+    """Return the status that a cell of a column with such a meaning sets at least, or ""."""
     if meaning == "status":
         return status_in(text, program)
     sort = sort_of(text)
@@ -227,7 +230,7 @@ def limit_of(meaning: str, text: str, program: Program = NO_PROGRAM) -> str:
 
 
 def status_in(text: str, program: Program) -> str:
-    """The status that a program's word means: one of ours, "" for none, or the word where it is unknown."""
+    """Return the status that a program's word means, "" for none, or the word where it is unknown."""
     word = text.strip().lower()
     if not word:
         return ""
@@ -244,7 +247,7 @@ def heading(
 ) -> Heading:
     """The heading of a first line. `meanings` is what a person said that columns mean, by the columns' names.
 
-    `survey` has what the columns hold (`places_to_survey`); without it only their headings are judged.
+    `survey` has the counts of the columns of `places_to_survey`; without it only their headings are judged.
     Raises NoList when the line names no email or names it twice, or has no column that a meaning is given to.
     """
     known = [plain_name(name) for name in names]
@@ -295,7 +298,7 @@ def heading(
 
 
 def places_to_survey(names: Sequence[str], known: Heading) -> tuple[list[int], list[int]]:
-    """The columns of which the cells have to be counted, and those in which words are looked for."""
+    """Return the columns whose cells have to be counted, and those in which words are looked for."""
     taken = {place for _, place in (*known.places, *known.blocks)}
     called = list(map(plain_name, names))
     harmless = _harmless(called, known.program)
@@ -306,7 +309,7 @@ def places_to_survey(names: Sequence[str], known: Heading) -> tuple[list[int], l
 
 
 def _harmless(called: Sequence[str], program: Program) -> frozenset[str]:
-    """The headings of columns that add nothing to those that are read."""
+    """Return the headings of columns that add nothing to those that are read."""
     refused = frozenset(REPORT) if tuple(called[: len(REPORT)]) == REPORT else frozenset[str]()
     return program.ignored | _TOLD_ELSEWHERE | refused
 

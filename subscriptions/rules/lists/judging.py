@@ -1,4 +1,4 @@
-"""Judges the columns that nobody explained: may their lines be imported without reading them?"""
+"""Judgement of columns without a meaning: whether lines may be imported without reading them."""
 
 import re
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ _CLEAR = words(
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a column means by itself, or how many lines it concerns when somebody has to say what it means.
+    """Meaning of a column by itself, or how many lines it concerns when somebody has to be asked.
 
     `meaning` is one that a person may give (`headings.MEANINGS`). It is only an advice where `must_ask`.
     """
@@ -59,14 +59,14 @@ class Judgement:
 
 
 def refuses(name: str) -> bool:
-    """Whether a heading speaks of people who get nothing: whoever has something in the column."""
+    """Return whether a heading speaks of people who get nothing."""
     said = plain(name)
     is_denied = _DENIES.search(said) and (_WANTS.search(said) or _STATUS.search(said))
     return bool(_REFUSES.search(said) or is_denied or leaving_word(name))
 
 
 def judge(name: str, column: ColumnSurvey | None) -> Judgement | None:
-    """Judges a column that has no meaning yet; None where it may be left unread.
+    """Judge a column that has no meaning yet; None where it may be left unread.
 
     Without a survey only the heading is judged.
     """

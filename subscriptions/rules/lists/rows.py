@@ -22,7 +22,7 @@ MOST_LINES_OF_CELL = 6
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}")
 
 
-# What becomes of lines, with the words of a summary; as a dry run says it, and afterwards where that differs.
+# What may become of lines, in the words of a dry run, and afterwards where these differ.
 OUTCOMES: Mapping[str, tuple[str, str]] = {
     "gets": ("will get the newsletter", "get the newsletter"),
     "unconfirmed": ("not confirmed", ""),
@@ -178,7 +178,7 @@ def _refuse_unreadable(texts: Mapping[str, str]) -> None:
 
 
 def _has_swallowed(text: str) -> bool:
-    """Whether a cell of several lines goes on with other lines of the list, up to the next quotation mark."""
+    """Return whether a cell of several lines has swallowed other lines of the list."""
     lines = text.splitlines()
     return len(lines) > MOST_LINES_OF_CELL or any("@" in line for line in lines[1:])
 
@@ -231,7 +231,7 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
 
 
 def summary(counts: Mapping[str, int], *, is_done: bool = False) -> str:
-    """What becomes of the lines, as a person wants to know it; without kinds of which there are none."""
+    """Describe what becomes of the lines, without kinds of which there are none."""
     said = []
     for kind, (will, has) in OUTCOMES.items():
         if (count := counts.get(kind, 0)) or kind == "gets":

@@ -132,7 +132,7 @@ _DAY = re.compile(r"(?:\w{3,10} )?\d{1,4} (?:\w{1,10} )?\d{1,4}\b.*|\d{10}(?:\d{
 
 
 def rank(status: str) -> int:
-    """How strict a status is. A word that is none confirms nobody: its line is refused."""
+    """Return how strict a status is. A word that is none confirms nobody: its line is refused."""
     return _RANKS.get(status, _RANK_OF_OTHERS)
 
 
@@ -141,21 +141,21 @@ def strictest(*statuses: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Small letters without accents and signs, one space between words."""
+    """Return small letters without accents and signs, with one space between words."""
     if not text.isascii():
         text = without_accents(text)
     return _NO_WORD.sub(" ", text.casefold()).strip()
 
 
 def without_accents(text: str) -> str:
-    """The text in compatibility form, without accents and without characters that have no width."""
+    """Return the compatibility form without accents and without characters that have no width."""
     parts = unicodedata.normalize("NFKD", text)
     return "".join(each for each in parts if unicodedata.category(each) not in ("Mn", "Cf"))
 
 
 @lru_cache(maxsize=4096)
 def leaving_word(text: str) -> str:
-    """The status that a cell of any column says when it says that somebody does not get mail, or ""."""
+    """Return the status of a cell, of any column, that says that somebody gets no mail; else ""."""
     said = plain(text)
     if not said:
         return ""
@@ -171,7 +171,7 @@ def leaving_word(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def status_of_words(text: str) -> str | None:
-    """The status that a cell means, None for words that are no status. It may be "": not said."""
+    """Return the status that a cell means: "" where it is not said, None for words that are none."""
     said = plain(text)
     known = STATUS_WORDS.get(said)
     if known is not None:
@@ -181,7 +181,7 @@ def status_of_words(text: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def sort_of(text: str) -> str:
-    """What a cell holds: a status, or one of “nothing yes no one zero day code other”.
+    """Return the sort of a cell: a status, or one of “nothing yes no one zero day code other”.
 
     A “code” is one sign, such as a digit.
     """

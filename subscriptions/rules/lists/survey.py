@@ -1,4 +1,4 @@
-"""What the columns of a whole list hold, counted before anybody is imported."""
+"""Counts of what the columns of a list hold, made before anybody is imported."""
 
 import re
 import unicodedata
@@ -42,7 +42,7 @@ _NEGATED = words(
 
 @dataclass(slots=True)
 class ColumnSurvey:
-    """What the cells of a column hold.
+    """Counts of the cells of a column.
 
     `sorts` counts them as `statuses.sort_of` does, unless it is a column of texts. `filled` counts those with
     something in them that does not mean no, `leaving` the lines of which the column says that somebody gets
@@ -57,7 +57,7 @@ class ColumnSurvey:
 
     @property
     def kinds(self) -> set[str]:
-        """The sorts of cells that there are, without empty ones."""
+        """Return the sorts of cells that there are, without empty ones."""
         return {sort for sort, count in self.sorts.items() if count and sort != "nothing"}
 
     def as_json(self) -> dict[str, Any]:
@@ -69,7 +69,7 @@ class ColumnSurvey:
 
 
 class Survey:
-    """Counts what columns hold, many lines at a time, in bounded memory.
+    """Counter of what columns hold, many lines at a time, in bounded memory.
 
     `places` are the columns to be counted, `texts` those in which only words are looked for. `status_of` says
     the status of a line by what is known of its columns so far.
@@ -98,7 +98,7 @@ class Survey:
                 self._count_leaving(column, rows, cells, leaving)
 
     def _sorted(self, place: int, cells: Sequence[str]) -> dict[str, str]:
-        """Counts the cells by sort. Returns the statuses of those that say that somebody gets no mail."""
+        """Count the cells by sort. Return the statuses of those that say that somebody gets no mail."""
         column, known, leaving = self.columns[place], self._known[place], {}
         for cell, count in Counter(cells).items():
             sort = known.get(cell)
@@ -129,7 +129,7 @@ class Survey:
 
 
 def leaving_among(cells: Sequence[str]) -> dict[str, str]:
-    """The statuses of those texts that say that somebody gets no mail. Addresses in them say nothing."""
+    """Return the statuses of texts that say that somebody gets no mail. Addresses in them say nothing."""
     texts = [cell for cell in cells if " " in cell or "@" not in cell]
     whole = "\n".join(texts)
     is_ascii = whole.isascii()

@@ -2,6 +2,7 @@
 
 import codecs
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -15,6 +16,8 @@ from hypothesis.extra.django import TestCase
 from common.admin.work_progress import BEGINS, words_about_worker
 from common.clock import utcnow
 from common.passes import TimeBudget
+from subscriptions.admin.list_columns import ColumnsForm
+from subscriptions.admin.list_import_panels import outcome_of, sentence_about_state, words_about_unread
 from subscriptions.lists import importer, reading, uploads, worker
 from subscriptions.lists.importer import USUAL_TERMS
 from subscriptions.lists.reading import Terms
@@ -26,6 +29,7 @@ from subscriptions.lists.uploads import (
     StoredLines,
     as_utf8,
     begin_import,
+    explain,
     forget_old_imports,
     keep_pieces,
     stop_import,
@@ -300,3 +304,65 @@ def test_a_line_that_never_ends_comes_in_pieces(monkeypatch: pytest.MonkeyPatch)
     assert keep_pieces(row, [text[:100_000], text[100_000:]]) == len(text)
     assert [len(line) for line in StoredLines(row.pk)] == [LONGEST_LINE, LONGEST_LINE, 6, 6]
     assert uploads.PIECE_SIZE > LONGEST_LINE
+
+
+def test_an_upload_is_judged_before_it_is_offered_and_says_whom_a_column_concerns() -> None:
+    row = checked("email,Notes\na@example.org,\nb@example.org,please unsubscribe\n")
+    assert (row.state, row.names, row.added) == ("asking", ["email", "Notes"], 0)
+    said = sentence_about_state(row, utcnow())
+    assert "“Notes” concerns 1 line (“please unsubscribe”)." in said
+    explain(list_import=row, meanings={"Notes": "unsubscribed"}, dates="", now=utcnow())
+    work_off_imports(budget=LONG)
+    row = fresh(row)
+    assert row.state == "checked"
+    assert outcome_of(row) == "0 will get the newsletter · 1 not confirmed · 1 unsubscribed."
+
+
+def test_what_the_release_before_looked_at_is_judged_before_it_is_imported() -> None:
+    row = checked("email,Notes\na@example.org,\nb@example.org,vip\n", terms=Terms("confirmed"))
+    part = ListPart.objects.get()
+    text = zlib.decompress(part.data).replace(b"vip", b"opted out")
+    ListPart.objects.update(data=zlib.compress(text), size=len(text))
+    ListImport.objects.update(findings=None, size=len(text))
+    begin_import(list_import=row, now=utcnow())
+    work_off_imports(budget=LONG)
+    assert (fresh(row).state, Subscription.objects.count()) == ("asking", 0)
+
+
+def test_the_only_column_of_addresses_is_offered_for_an_answer() -> None:
+    row = checked("Kontakt,Ort\na@example.org,Leeds\n")
+    assert row.state == "asking"
+    assert "“Kontakt” has nothing but addresses" in sentence_about_state(row, utcnow())
+    assert ColumnsForm([row.pk]).fields["column-0"].initial == "email"
+    explain(list_import=row, meanings={"Kontakt": "email"}, dates="", now=utcnow())
+    work_off_imports(budget=LONG)
+    assert (fresh(row).state, fresh(row).added) == ("checked", 1)
+
+
+def test_examples_are_of_every_status() -> None:
+    rows = [f"r{n}@example.org,subscribed\n" for n in range(9)]
+    rows += ["x@example.org,bounced\n", "y@example.org,left\n", "z@example.org,pending\n"]
+    row = checked(f"email,status\n{''.join(rows)}")
+    counts = Counter(status for _, _, status, _ in row.sample)
+    assert counts == {"confirmed": 3, "suppressed": 1, "unsubscribed": 1, "unconfirmed": 1}
+    assert outcome_of(row) == (
+        "9 will get the newsletter · 1 not confirmed · 1 unsubscribed · 1 must not be emailed."
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "email\tname\r\nzoe@example.org\tZoë\r\n".encode("utf-16-le"),
+        "email\tname\r\nzoe@example.org\tZoë\r\n".encode("utf-16-be"),
+        "email;name\r\nzoe@example.org;Zoë\r\n".encode("windows-1252"),
+        "sep=;\r\nemail;name\r\nzoe@example.org;Zoë\r\n".encode(),
+        "\ufeffsep=;\nzoe@example.org;x\n".encode(),
+    ],
+)
+def test_files_of_spreadsheets_are_read_to_the_end(text: bytes) -> None:
+    row = checked(text)
+    assert (row.state, row.added, row.refused) == ("checked", 1, 0)
+    assert row.sample[0][:2] in (["zoe@example.org", "Zoë"], ["zoe@example.org", ""])
+    is_old = b"\xeb" in text and b"\0" not in text
+    assert ("read as windows-1252" in words_about_unread(row)) == is_old
