@@ -59,8 +59,8 @@ def unclear_columns(head: Head, columns: Heading) -> Unclear:
     concerned = [concerns(head.names[place], each) for place, each in columns.unread if each.rows]
     return Unclear(
         f"Some columns may name people who must not be mailed: {quoted}. Say what each means:"
-        f" {' or '.join(BLOCKS)} (for people who have something in it), {WANTS[0]} (where a no means that they"
-        f" left), status, another meaning, or {IGNORED}. {' '.join(concerned)}".rstrip(),
+        f" {' or '.join(BLOCKS)} (for people who have something in it), {WANTS[0]} (where a no means that"
+        f" they left), status, another meaning, or {IGNORED}. {' '.join(concerned)}".rstrip(),
         advice,
     )
 
