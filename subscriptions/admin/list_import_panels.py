@@ -166,11 +166,19 @@ def columns(row: ListImport) -> tuple[list[str], list[str]]:
     return taken, [name for place, name in named if place not in places]
 
 
+def gets_nothing(status: str, done: str) -> bool:
+    """Return whether a line keeps its address from getting mail. It takes back no confirmation."""
+    return status in ("unsubscribed", "suppressed") or (status == "unconfirmed" and done == "add")
+
+
 def sample(row: ListImport) -> SafeString | str:
     if row.state != State.CHECKED or not row.sample:
         return ""
     rows = sorted(row.sample, key=lambda each: rank(each[2]))
-    shown = [(label, name, status, WOULD.get(done, done)) for label, name, status, done in rows]
+    shown = [
+        (label, name, status, WOULD.get(done, done) + (", gets nothing" if gets_nothing(status, done) else ""))
+        for label, name, status, done in rows
+    ]
     more = row.lines - len(shown)
     drawn = html_table(("address", "name", "status in the list", "what happens"), shown)
     return format_html("{}{}", drawn, paragraph(f"and {counted(more, 'more line')}") if more > 0 else "")
