@@ -176,7 +176,7 @@ def sample(row: ListImport) -> SafeString | str:
         return ""
     rows = sorted(row.sample, key=lambda each: rank(each[2]))
     shown = [
-        (label, name, status, WOULD.get(done, done) + (", gets nothing" if gets_nothing(status, done) else ""))
+        (label, name, status, WOULD[done] + (", gets nothing" if gets_nothing(status, done) else ""))
         for label, name, status, done in rows
     ]
     more = row.lines - len(shown)
