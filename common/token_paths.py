@@ -10,6 +10,8 @@ from django.urls import URLPattern, path, re_path, register_converter
 _ALPHABET = r"[A-Za-z0-9_.-]*[A-Za-z0-9_-]"
 # Programs that make links of plain text take a closing bracket, quote or full stop for a part of the address.
 _TAIL = r"/?(?:[^A-Za-z0-9_/-][\s\S]*)?"
+# Ends the name of the pattern for links with a tail.
+WITH_TAIL = "_with_tail"
 _SEGMENT = re.compile(r"<(\w+)>")
 
 
@@ -38,7 +40,7 @@ def token_paths(
     segments = _SEGMENT.sub(r"(?P<\1>[^/]+)", before)
     return [
         path(f"{before}<link_token:{parameter}>/", view, name=name),
-        re_path(rf"^{segments}(?P<{parameter}>{_ALPHABET}){_TAIL}\Z", view),
+        re_path(rf"^{segments}(?P<{parameter}>{_ALPHABET}){_TAIL}\Z", view, name=f"{name}{WITH_TAIL}"),
     ]
 
 

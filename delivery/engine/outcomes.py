@@ -289,8 +289,13 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int)
         if task.delivery.kind in Delivery.CHANGES:
             # To do it again does no harm.
             policy = CrashPolicy.LOOK_UP.value
+        is_mail = task.delivery.lane.kind == "email"
         after = after_ambiguous(
-            policy, attempts=attempts, created_at=created_at, now=at, unknown_ends=unknown_ends
+            policy,
+            attempts=attempts,
+            created_at=created_at,
+            now=at,
+            unknown_ends=unknown_ends if is_mail else 0,
         )
         return after, True
     if isinstance(outcome, Permanent) and outcome.needless:

@@ -224,7 +224,8 @@ def _in_collections(
     held = held.annotate(kept=KEPT_POSTS, every=Count("assignments")).select_related("subscribable")
     collections = {each.pk: each for each in held}
     for row in rows:
-        yield row.item_id, _in_collection(row, collections[row.assignable_id], now)
+        row.assignable = collections[row.assignable_id]
+        yield row.item_id, _in_collection(row, row.assignable, now)
 
 
 def _in_collection(row: Assignment, held: Any, now: datetime) -> ItemPlace:

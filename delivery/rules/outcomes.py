@@ -93,12 +93,13 @@ def after_ambiguous(
 ) -> Next:
     """It may have arrived: tried again or held, as the crash policy says.
 
-    `unknown_ends` counts the attempts of this delivery that ended so, with this one. A channel that resends
-    waits long between them and then gives up, or a slow server would get a copy at every try.
+    `unknown_ends` counts the attempts of this mail that ended so, with this one. It waits long between them
+    and is then held, or a slow server would get a copy at every try. 0: the channel's service knows a message
+    that comes again.
     """
     if policy in UNREPEATED:
         return UNREPEATED[policy]
-    if policy != "resend":
+    if policy != "resend" or not unknown_ends:
         return after_temporary(
             attempts=attempts, created_at=created_at, retry_at=None, now=now, chance=chance
         )

@@ -1,6 +1,7 @@
 """The admin's sign-in: wrong passwords are counted and logged, and soon no more are tried."""
 
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -62,4 +63,6 @@ def test_what_is_refused_unlooked_at_is_logged_too(caplog: pytest.LogCaptureFixt
     for _ in range(11):
         sign_in("wrong")
     assert caplog.messages[-1] == "Admin sign-in failed from 203.0.113.7: too many wrong passwords"
-    assert "ada" not in str(list(Tally.objects.values_list("scope", "key")))
+    keys = Tally.objects.values_list("key", flat=True)
+    # (A digest may happen to have the letters of a short name.)
+    assert "ada" not in {word for key in keys for word in re.split(r"\W", str(key))}

@@ -9,6 +9,8 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
+from common.token_paths import WITH_TAIL
+
 # Each with the reason why anyone may see it.
 PUBLIC = {
     "favicon": "a picture",
@@ -89,7 +91,14 @@ PUBLIC = {
     "admin:logout": "the way out",
     "admin:jsi18n": "Django's own translations",
 }
-SAMPLES = {"int": "1", "str": "x", "slug": "x", "path": "x", "uuid": "9b2b6a1e-0d5c-4c5b-8f0e-3d5f7c1f2a11"}
+SAMPLES = {
+    "int": "1",
+    "str": "x",
+    "slug": "x",
+    "path": "x",
+    "link_token": "x",
+    "uuid": "9b2b6a1e-0d5c-4c5b-8f0e-3d5f7c1f2a11",
+}
 
 
 def addresses(patterns: list[URLPattern | URLResolver], prefix: str, space: str) -> Iterator[tuple[str, str]]:
@@ -100,7 +109,8 @@ def addresses(patterns: list[URLPattern | URLResolver], prefix: str, space: str)
             inner = f"{space}{each.namespace}:" if each.namespace else space
             yield from addresses(each.url_patterns, route, inner)
         else:
-            yield f"{space}{each.name}", "/" + route
+            # A link with a tail opens the same page.
+            yield f"{space}{each.name}".removesuffix(WITH_TAIL), "/" + route
 
 
 def sample(route: str) -> str:
@@ -110,7 +120,7 @@ def sample(route: str) -> str:
         if "(?P" not in route
         else route
     )
-    filled = re.sub(r"\(\?P<\w+>[^)]*\)", "1", filled)
+    filled = re.sub(r"\(\?P<\w+>[^)]*\)", "1", filled).partition("/?(?:")[0]
     return filled.replace("\\Z", "").strip("^$").replace("\\.", ".").replace("/?", "/")
 
 

@@ -41,7 +41,8 @@ def test_the_newest_post_is_posted_and_says_where_it_stands(instance: MastodonIn
     [letter] = newest_letters(made.subscribable, now=NOW)
     looks = looks_of(letter, recipient_at(Destination.objects.get()), kind="mastodon")
     assert looks.text == status["text"]
-    assert looks.length == instance.length(status["text"])
+    # An instance may take a part of an unusual link for the link, and count the rest in full.
+    assert instance.length(status["text"]) <= looks.length
     assert looks.limit == 500
 
 

@@ -62,7 +62,13 @@ def test_new_items(insert: Insert, event: str, fate: str, settles: int | None) -
         (PollPlan(roll_off=[1], confirm=[1]), {}, "rolled off", "Waiting: it settles in 21 minutes", 21),
         (PollPlan(drop=[1]), {"held": True}, "dropped", "Not sent: it left the feed while it was held", None),
         (PollPlan(confirm=[1]), {"held": True}, "unchanged", "Held for you", None),
-        (PollPlan(rewrite={1: "a"}), {"state": "assigned"}, "changed", "Settled, and in a collection", None),
+        (
+            PollPlan(rewrite={1: "a"}),
+            {"state": "assigned"},
+            "changed",
+            "Settled, and taken into the issues",
+            None,
+        ),
     ],
 )
 def test_items_that_are_known(
