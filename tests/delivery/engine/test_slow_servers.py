@@ -35,7 +35,8 @@ def test_one_slow_letter_keeps_nobody_waiting(smtp: SmtpServer, monkeypatch: pyt
     monkeypatch.setattr(async_connections, "TOLD_FOR", 0.1)
     first, *_ = queued(3, issue=IssueFactory(), lane=a_lane(concurrency=2))
     smtp.answer("message", STALL, recipient=first.destination.core)
-    with sending(budget=timedelta(seconds=1)):
+    # (Time enough for a process to start on a busy machine.)
+    with sending(budget=timedelta(seconds=5)):
         # The third went with the first as far as its envelope: it does not wait for the first one's end.
         try:
             smtp.wait_for(2, timeout=25)
