@@ -7,8 +7,9 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from chat.commands.feeds import fate_words
-from chat.guilds.feeds import remove_feed, trouble_of_channel
+from chat.guilds.feeds import remove_feed
 from chat.guilds.history import latest_fates
+from chat.guilds.rights import channel_refusal
 from chat.models import GuildFeed
 from common.admin.html import facts, html_table, link_to, moment_of, when
 from common.admin.model_admin import ReadOnlyAdmin
@@ -29,7 +30,7 @@ def describe(one: GuildFeed) -> SafeString:
             ("Added by the person", str(one.added_by)),
             ("Added", when(one.added_at)),
             ("Removed", when(one.removed_at)),
-            ("Discord refuses", trouble_of_channel(one) or "–"),
+            ("Discord refuses", refusal.words if (refusal := channel_refusal(one)) else "–"),
         ]
     )
 

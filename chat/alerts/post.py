@@ -108,7 +108,11 @@ def message_of(alert: ServerAlert) -> Message:
         case trouble if trouble == REFUSED:
             said = _("Nothing of %(feed)s is posted in %(channel)s any more. Discord said: %(said)s")
             about["channel"] = channel_mention(one.channel_id)
-            return Message(said % about, [[remove]], public=True)
+            if not alert.context.get("waits"):
+                return Message(said % about, [[remove]], public=True)
+            more = _("What is new waits. I go on trying, and at once when you press “Try again”.")
+            again = button(_("Try again"), Pressed("resume", one.number), style=PRIMARY)
+            return Message(f"{said % about} {more}", [[again, remove]], public=True)
     count = int(alert.context.get("count", 0))
     if alert.trouble == QUOTA:
         return Message(

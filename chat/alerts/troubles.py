@@ -10,6 +10,7 @@ from chat.alerts.decisions import HELD
 from chat.discord.api import KIND
 from chat.guilds.quota import waiting_for_midnight
 from chat.models import GuildFeed, ServerAlert
+from delivery.models import Lane
 from feeds.models import Feed, Item
 from subscriptions.models import Subscription
 
@@ -57,17 +58,24 @@ def _troubles(now: datetime) -> Iterator[ServerAlert]:
         yield _alert(one, FAILING, one.feed.failing_since, now, said=one.feed.last_error[:300])
     for one in present.filter(feed__status=Feed.Status.STOPPED, feed__failures__gt=0):
         yield _alert(one, GONE, one.feed.failing_since, now, said=one.feed.last_error[:300])
-    refused = Subscription.objects.filter(
-        destination__disabled_at__isnull=False,
+    subscribed = Subscription.objects.filter(
         destination__kind=KIND,
         status=Subscription.Status.CONFIRMED,
         ended_at=None,
         subscribable__guild_feed__removed_at=None,
         subscribable__guild_feed__isnull=False,
     )
-    for row in refused.select_related("destination", "subscribable__guild_feed"):
+    related = ("destination", "subscribable__guild_feed")
+    for row in subscribed.filter(destination__disabled_at__isnull=False).select_related(*related):
         to = row.destination
         yield _alert(row.subscribable.guild_feed, REFUSED, to.disabled_at, now, said=to.disabled_reason[:300])
+    # The lane of a channel has the name of its destination.
+    lanes = {lane.account: lane for lane in Lane.objects.filter(kind=KIND, refused_since__isnull=False)}
+    waiting = subscribed.filter(destination__disabled_at=None, destination__core__in=lanes)
+    for row in waiting.select_related(*related):
+        lane = lanes[row.destination.core]
+        feed = row.subscribable.guild_feed
+        yield _alert(feed, REFUSED, lane.refused_since, now, said=lane.last_error[:300], waits=True)
 
 
 def _alert(

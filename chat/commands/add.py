@@ -8,7 +8,7 @@ from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from chat.commands.context import Context, chosen_channel, feed_buttons, time_of_day
-from chat.commands.feeds import named
+from chat.commands.feeds import named, still_refused
 from chat.discord.messages import (
     MOST_CHOICES,
     Later,
@@ -70,7 +70,10 @@ def moved(one: GuildFeed, context: Context) -> Message:
     move_feed(one, to=to, now=context.now)
     said = _("%(feed)s posts in %(channel)s from now on.")
     words = said % {"feed": named(one), "channel": channel_mention(int(to.config["channel_id"]))}
-    return Message(words, [feed_buttons(one)])
+    one.refresh_from_db(fields=["channel_id"])
+    # Another feed, or an earlier one, may have been refused there.
+    why = still_refused(one, now=context.now)
+    return Message(why or words, [feed_buttons(one)])
 
 
 def checked_address(url: str) -> None:
@@ -176,6 +179,8 @@ def _added(context: Context, kept: dict[str, Any], wish: _Wish, interaction: int
         interaction=interaction,
         now=context.now,
     )
+    if why := still_refused(one, now=context.now):
+        return Message(why, [feed_buttons(one)])
     return card(one, kept["latest"])
 
 

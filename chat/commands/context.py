@@ -18,7 +18,8 @@ from chat.discord.messages import (
     shown_link,
     shown_title,
 )
-from chat.guilds.feeds import find_feed, trouble_of_channel
+from chat.guilds.feeds import find_feed
+from chat.guilds.rights import ChannelRefusal, channel_refusal
 from chat.models import Guild, GuildFeed, Interaction
 from chat.rules.asked import Asked
 from chat.rules.buttons import Pressed
@@ -70,8 +71,9 @@ def trouble_in_words(one: GuildFeed) -> str:
     """What keeps its posts from coming; empty if nothing does."""
     if one.subscribable.stopped:
         return _("paused")
-    if said := trouble_of_channel(one):
-        return _("Discord lets nothing be posted there: %(said)s") % {"said": shown_title(said)}
+    if refusal := channel_refusal(one):
+        said = _("Discord lets nothing be posted there: %(said)s") % {"said": shown_title(refusal.words)}
+        return f"{said} {try_words(refusal)}".strip()
     match one.feed.health:
         case "failing":
             return _("cannot be read: %(said)s") % {"said": shown_title(one.feed.last_error)}
@@ -80,6 +82,14 @@ def trouble_in_words(one: GuildFeed) -> str:
         case "held":
             return _("waits for your decision")
     return ""
+
+
+def try_words(refusal: ChannelRefusal) -> str:
+    """Say when a channel that refuses the bot is tried again, and how to do it at once."""
+    if refusal.retry_at is None:
+        return ""
+    said = _("What is new waits. I try again %(when)s, and at once after `/feed resume`.")
+    return said % {"when": ago(refusal.retry_at)}
 
 
 def ago(moment: datetime | None) -> str:

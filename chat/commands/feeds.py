@@ -1,11 +1,15 @@
 """Commands that show and change a server's feeds at once, and their buttons."""
 
+from dataclasses import replace
+from datetime import datetime
+
 from django.utils.translation import gettext as _
 
-from chat.commands.context import Context, ago, feed_buttons, feed_line, trouble_in_words
+from chat.commands.context import Context, ago, feed_buttons, feed_line, trouble_in_words, try_words
 from chat.discord.messages import (
     DANGER,
     Body,
+    Later,
     Message,
     Result,
     button,
@@ -15,9 +19,11 @@ from chat.discord.messages import (
 )
 from chat.guilds.feeds import pause_feed, remove_feed
 from chat.guilds.history import PostFate, latest_fates
+from chat.guilds.rights import ask_again, channel_refusal
 from chat.guilds.servers import bot_settings
-from chat.models import GuildFeed
+from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
+from delivery.channels.http.outcomes import is_answer
 
 PAGE = 10
 LONGEST_ANSWER = 1_950
@@ -57,7 +63,26 @@ def pause(context: Context) -> Result:
 
 
 def resume(context: Context) -> Result:
+    if channel_refusal(context.feed):
+        return Later()
     return _paused(context, is_paused=False)
+
+
+def work_resume(context: Context, row: Interaction) -> Message:
+    """Resumes it, and asks Discord again whether the bot may post there (network)."""
+    message = _paused(context, is_paused=False)
+    why = still_refused(context.feed, now=context.now)
+    return replace(message, content=why) if why else message
+
+
+def still_refused(one: GuildFeed, *, now: datetime) -> str:
+    """Return what the bot lacks in a channel that had refused it (network); empty where it may post.
+
+    Raises Refused.
+    """
+    why = ask_again(one, now=now) if channel_refusal(one) else ""
+    refusal = channel_refusal(one) if why else None
+    return f"{why} {try_words(refusal)}".strip() if refusal else why
 
 
 def _paused(context: Context, *, is_paused: bool) -> Message:
@@ -119,12 +144,19 @@ def fate_words(fate: PostFate) -> str:
             return _("is being posted")
         case "waits":
             if fate.at:
-                return _("waits until %(when)s") % {"when": ago(fate.at)}
+                said = _("waits until %(when)s") % {"when": ago(fate.at)}
+                if is_answer(fate.words):
+                    return f"{said}. {_('Discord said: %(said)s') % {'said': words}}"
+                return said
             return _("waits: %(why)s") % {"why": words} if words else _("is posted within moments")
         case "left out":
             return _("left out: %(why)s") % {"why": words}
         case "failed":
-            return _("failed. Discord said: %(said)s") % {"said": words}
+            if is_answer(fate.words):
+                return _("failed. Discord said: %(said)s") % {"said": words}
+            return _("not posted: %(why)s") % {"why": words}
+        case "unsure":
+            return _("may be there or not, and is not posted again by itself: %(why)s") % {"why": words}
         case "new":
             return _("is new, and waits until it has settled")
         case "held":

@@ -66,6 +66,7 @@ WORK: Mapping[str, Work] = {
     "pick": add.work_pick,
     "preview": trials.work_preview,
     "test": trials.work_test,
+    "resume": feeds.work_resume,
     "move": trials.work_move,
     "does": looks.work_switches,
 }

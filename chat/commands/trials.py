@@ -4,13 +4,14 @@ from django.utils.translation import gettext as _
 
 from chat.commands.add import checked_address, discovered, moved
 from chat.commands.context import Context, chosen_channel
-from chat.commands.feeds import fitting, named
+from chat.commands.feeds import fitting, named, still_refused
 from chat.discord.messages import Later, Message, Result, channel_mention, shown_link, shown_title
 from chat.guilds.feeds import find_feed, subscription_of
+from chat.guilds.rights import ask_again
 from chat.models import GuildFeed, Interaction
 from common.refused import Refused
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
-from delivery.bridges.trial_posts import post_test
+from delivery.bridges.trial_posts import NotDone, post_test
 from delivery.channels.base import Looks
 from delivery.models import RemotePost
 
@@ -63,12 +64,21 @@ def test(context: Context) -> Result:
 
 
 def work_test(context: Context, row: Interaction) -> Message:
-    """Posts the newest post."""
+    """Posts the newest post. A channel that refused the bot is asked again first."""
     one = context.feed
     subscription = subscription_of(one)
     if subscription is None:
         raise Refused(_("This server has no such feed. `/feed list` has them all."))
-    done = post_test(subscription=subscription, now=context.now, key=f"chat-{row.pk}")
+    if why := still_refused(one, now=context.now):
+        raise Refused(why)
+    subscription.destination.refresh_from_db()
+    try:
+        done = post_test(subscription=subscription, now=context.now, key=f"chat-{row.pk}")
+    except NotDone as error:
+        # Discord names no right that is missing.
+        if why := ask_again(one, now=context.now):
+            raise Refused(why) from error
+        raise
     remote = RemotePost.objects.filter(delivery=done).first()
     said = _("The newest post of %(feed)s stands in %(channel)s now.")
     words = said % {"feed": named(one), "channel": channel_mention(one.channel_id)}

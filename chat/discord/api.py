@@ -8,7 +8,7 @@ from django.db import transaction
 
 from common.clock import utcnow
 from common.refused import Refused
-from delivery.channels.base import Permanent, Sent
+from delivery.channels.base import Permanent, Sent, Temporary
 from delivery.channels.discord.service import BOT, agent, code_of
 from delivery.channels.http.client import Failed
 from delivery.channels.http.session import ApiSession
@@ -79,7 +79,8 @@ def _asked(
         words,
         status=answer.status if answer else 0,
         code=code_of(answer) if answer else None,
-        is_temporary=not isinstance(outcome, Permanent),
+        is_temporary=not isinstance(outcome, Permanent)
+        and not (isinstance(outcome, Temporary) and outcome.forbidden),
     )
 
 

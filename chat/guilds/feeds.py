@@ -14,6 +14,9 @@ from chat.models import BotFeed, BotSettings, Guild, GuildFeed
 from common.ports import channels
 from common.ports.channels import ParsedDestination
 from common.refused import Refused
+from delivery.lanes.lanes import lane_for
+from delivery.models import Delivery
+from delivery.models.delivery import WAITING
 from feeds.adding.add import add_feed
 from feeds.adding.edit import alter_feed
 from feeds.addresses import host_of_url, same_address
@@ -181,13 +184,6 @@ def subscription_of(one: GuildFeed) -> Subscription | None:
     return rows.select_related("destination", "subscribable").order_by("-pk").first()
 
 
-def trouble_of_channel(one: GuildFeed) -> str:
-    """Why nothing is posted there, in Discord's words; empty if it is."""
-    subscription = subscription_of(one)
-    to = subscription.destination if subscription else None
-    return (to.disabled_reason or "–") if to is not None and to.disabled_at else ""
-
-
 def pause_feed(one: GuildFeed, *, is_paused: bool) -> None:
     """What appears while it is paused is not posted later either."""
     alter_subscribable(subscribable=one.subscribable, stopped=is_paused)
@@ -223,16 +219,31 @@ def operators_newsletters(feed: Feed) -> "QuerySet[Subscribable]":
 
 @transaction.atomic
 def move_feed(one: GuildFeed, *, to: ParsedDestination, now: datetime) -> None:
-    """Posts it to another channel from now on, with its settings. Raises Refused and InvalidDestination."""
+    """Post it to another channel from now on, with its settings and what waits.
+
+    Raises Refused and InvalidDestination.
+    """
     channel_id = int(to.config["channel_id"])
     there = GuildFeed.objects.present().filter(guild=one.guild_id, feed=one.feed_id, channel_id=channel_id)
     if there.exists():
         raise Refused(_("That feed is in that channel already."))
     before = subscription_of(one)
-    subscribe_checked(subscribable=one.subscribable, parsed=to, now=now)
-    if before is not None and before.destination.core != to.core:
+    waiting = list(_waiting(before).select_for_update(no_key=True)) if before is not None else []
+    after = subscribe_checked(subscribable=one.subscribable, parsed=to, now=now)
+    if before is not None and before.pk != after.pk:
+        lane = lane_for(kind=KIND, core=to.core, options=one.subscribable.options)
+        known = Delivery.objects.filter(destination=after.destination).values("issue")
+        rows = Delivery.objects.filter(pk__in=[row.pk for row in waiting]).exclude(issue__in=known)
+        rows.update(subscription=after, destination=after.destination, lane=lane)
         leave(subscription=before, now=now)
     GuildFeed.objects.filter(pk=one.pk).update(channel_id=channel_id)
+
+
+def _waiting(subscription: Subscription) -> "QuerySet[Delivery]":
+    """Posts that wait, a pause's too, and that no earlier attempt may have posted."""
+    waits = Q(state__in=WAITING) | (Q(state=Delivery.State.HELD) & ~Q(held_for=""))
+    rows = Delivery.objects.filter(waits, subscription=subscription, kind=Delivery.Kind.ISSUE)
+    return rows.filter(begun_at=None).order_by("pk")
 
 
 def refresh_channel(one: GuildFeed, *, now: datetime) -> None:

@@ -11,13 +11,13 @@ from delivery.rules.item_fate import CANCELLED, FAILED, SENDING, SENT, SOON, WAI
 from feeds.models import Item
 
 LATEST = 10
-NEW, HELD, WITHDRAWN = "new", "held", "withdrawn"
+NEW, HELD, UNSURE, WITHDRAWN = "new", "held", "unsure", "withdrawn"
 
 
 @dataclass(frozen=True, slots=True)
 class PostFate:
     """A post: `state` is one of rules.item_fate's, new (it settles), held (a decision is needed),
-    withdrawn (before it had settled) or "".
+    unsure (nobody knows whether it was posted), withdrawn (before it had settled) or "".
 
     `words` say why, in Discord's words or ours; `at` is when it was posted, or goes at the earliest.
     """
@@ -38,7 +38,17 @@ def latest_fates(one: GuildFeed, *, now: datetime) -> list[PostFate]:
 def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFate]:
     rows = Delivery.objects.filter(
         issue__subscribable=one.subscribable_id, issue__issue_items__item__in=[item.pk for item in items]
-    ).values("issue__issue_items__item", "state", "held_for", "sent_at", "due_at", "last_error")
+    ).values(
+        "issue__issue_items__item",
+        "state",
+        "held_for",
+        "sent_at",
+        "due_at",
+        "last_error",
+        "lane__refused_since",
+        "lane__free_at",
+        "lane__last_error",
+    )
     posted = {row["issue__issue_items__item"]: row for row in rows}
     places = places_of_items([item.pk for item in items], now, only=one.subscribable)
     for item in items:
@@ -71,10 +81,14 @@ def _of_delivery(row: Mapping[str, object]) -> tuple[str, str, datetime | None]:
         case Delivery.State.HELD if row["held_for"]:
             # For a pause, or until an admin has decided after a restore.
             return WAITS, said or str(Delivery.HeldFor(str(row["held_for"])).label), None
-        case Delivery.State.FAILED | Delivery.State.HELD:
+        case Delivery.State.HELD:
+            return UNSURE, said, None
+        case Delivery.State.FAILED:
             return FAILED, said, None
         case Delivery.State.CANCELLED:
             return CANCELLED, said, None
         case Delivery.State.SENDING:
             return SENDING, "", None
+    if row["lane__refused_since"]:
+        return WAITS, str(row["lane__last_error"]), moments.get("lane__free_at")
     return WAITS, said, moments.get("due_at")

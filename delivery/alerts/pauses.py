@@ -79,7 +79,8 @@ def tell_of_pauses(*, now: datetime) -> int:
 
 def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
     """Mail accounts and domains that rest, or that no person has paused."""
-    for lane in Lane.objects.filter(refused_since__isnull=False, failures__gt=0):
+    # A bridge's own page says what its service refuses, and the Discord bot tells the server.
+    for lane in Lane.objects.filter(kind="email", refused_since__isnull=False, failures__gt=0):
         yield Pause(
             key=f"lane:{lane.pk}:{lane.refused_since:{PAUSE_STAMP}}",
             what=f"Letters of the mail account “{lane.name}” wait",

@@ -30,6 +30,7 @@ from delivery.channels.base import (
     StatefulSession,
     Temporary,
 )
+from delivery.lanes.backoff import end_refusal
 from delivery.lanes.breakers import count_refusals, why_resting
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery, Lane, RemotePost
@@ -57,7 +58,8 @@ def post_test(*, subscription: Subscription, now: datetime, nth: int = 0, key: s
     `nth` counts back from the newest. With a `key` of its own, it is posted once: what the ledger has of it
     already is returned as it is.
 
-    It is not posted where a worker would not: to a destination that was refused, or while its service rests.
+    It is not posted to a destination that is disabled, or while its service rests. A destination that refused
+    us for want of a right is asked again; where it takes the test, its lane goes on at once.
     Raises NotDone; NothingToShow where the feeds have no posts; LetterError and InvalidDestination.
     """
     forbid_open_transaction()
@@ -141,6 +143,7 @@ def _record(row: Delivery, outcome: Outcome, now: datetime, state: Any) -> None:
         facts = {"state": Delivery.State.SENT, "sent_at": now, "remote_id": outcome.remote_id}
         if ours.update(attempts=1, **facts, **RELEASED):
             RemotePost.objects.create(delivery=row, url=outcome.url, parts=list(outcome.parts))
+            end_refusal(row.lane)
     elif isinstance(outcome, Ambiguous):
         # It may stand there: what is known of it stays.
         words = shortened(one_line(outcome.text), LONGEST_TRIAL_ANSWER)

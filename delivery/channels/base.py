@@ -53,7 +53,8 @@ class Temporary:
     connections at a time. `status` is the enhanced code (RFC 3463), if any. `holdup`: trying it again does
     not help before that has changed. `meaning` is what a mail server meant, if one refused it for good.
     `stops_account`: nothing of any lane of this account can go now. `waits`: nothing went wrong, it goes on
-    exactly at `retry_at`, with the `progress` it made so far (see Session.send).
+    exactly at `retry_at`, with the `progress` it made so far (see Session.send). `forbidden`: the lane's
+    destination refuses the account until a person gives a right back.
     """
 
     text: str
@@ -64,6 +65,7 @@ class Temporary:
     progress: Mapping[str, Any] | None = field(default=None, repr=False)
     suspect: bool = False
     crowded: bool = False
+    forbidden: bool = False
     status: str = ""
     holdup: Holdup | None = None
     meaning: Meaning | None = field(default=None, compare=False)

@@ -80,7 +80,8 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
             retry_at=task.outcome.retry_at,
             claimed_at=task.delivery.claimed_at,
             at=task.at,
-            is_about_us=task.outcome.meaning is not None,
+            is_about_us=task.outcome.meaning is not None or task.outcome.forbidden,
+            is_forbidden=task.outcome.forbidden,
         )
         for task in failed
         if isinstance(task.outcome, Temporary)

@@ -12,7 +12,7 @@ from delivery.lanes.shares import forget_lesson
 from delivery.models import Delivery, Lane
 from delivery.models.delivery import WAITING
 from delivery.rules.lanes import after_success
-from delivery.rules.outcomes import lane_pause
+from delivery.rules.outcomes import forbidden_pause, lane_pause
 
 log = logging.getLogger(__name__)
 
@@ -21,7 +21,8 @@ log = logging.getLogger(__name__)
 class Stop:
     """A message's end that was the lane's: in the server's words, with the time it named if it did.
 
-    `is_about_us`: the server is well, and refuses what we are or do.
+    `is_about_us`: the server is well, and refuses what we are or do. `is_forbidden`: until a person gives a
+    right back.
     """
 
     lane_id: int
@@ -30,6 +31,7 @@ class Stop:
     claimed_at: datetime
     at: datetime
     is_about_us: bool = False
+    is_forbidden: bool = False
 
 
 def well_lanes(lanes: Collection[int]) -> set[int]:
@@ -76,14 +78,24 @@ def _rest(lane_id: int, stops: Sequence[Stop]) -> None:
         if not lane.failures:
             log.warning("a lane begins to rest: %s", stop.text, extra={"lane": lane.name})
         lane.failures += not is_known
-        if not is_known or stop.retry_at is not None:
-            rest = lane_pause(lane.failures, now=stop.at, retry_at=stop.retry_at)
-            lane.free_at = max(rest, lane.free_at or rest)
-        lane.last_error = stop.text
         if stop.is_about_us:
             lane.refused_since = lane.refused_since or stop.at
+        if not is_known or stop.retry_at is not None:
+            rest = (
+                forbidden_pause(lane.refused_since or stop.at, now=stop.at)
+                if stop.is_forbidden
+                else lane_pause(lane.failures, now=stop.at, retry_at=stop.retry_at)
+            )
+            lane.free_at = max(rest, lane.free_at or rest)
+        lane.last_error = stop.text
     lane.save(update_fields=["failures", "last_error", "free_at", "refused_since"])
     forget_lesson(lane, lane.last_error, stops[-1].at)
+
+
+def end_refusal(lane: Lane) -> None:
+    """Let a lane send at once whose destination has given the missing right back."""
+    rested = Lane.objects.filter(pk=lane.pk, refused_since__isnull=False)
+    rested.update(free_at=None, failures=0, last_error="", refused_since=None)
 
 
 def _recover(claimed: Lane, now: datetime) -> None:

@@ -63,6 +63,12 @@ def lane_expression(
     return Subquery(lanes.values("pk")[:1])
 
 
+def refusing_lane(destination: Destination) -> Lane | None:
+    """Return the lane of a bridge's destination while that refuses us; None if it takes posts."""
+    account = channel(destination.kind).lane_account(destination.core, NO_OPTIONS)
+    return Lane.objects.filter(kind=destination.kind, account=account, refused_since__isnull=False).first()
+
+
 def is_of_destination(lane: Lane) -> bool:
     """Whether its channel makes a lane for each destination, and not for an account."""
     return channel(lane.kind).lane_account(PROBE, NO_OPTIONS) == PROBE

@@ -17,6 +17,10 @@ LEAST_TRIES = 12
 UNKNOWN_END_RETRIES = (timedelta(minutes=15), timedelta(hours=1))
 LANE_RETRY = timedelta(seconds=15)
 LANE_LONGEST = timedelta(minutes=15)
+# A destination that refuses us until a person gives a right back is asked each hour, later each day.
+FORBIDDEN_RETRY = timedelta(hours=1)
+FORBIDDEN_OFTEN_FOR = timedelta(days=3)
+FORBIDDEN_LONGEST = timedelta(days=1)
 # A server that names a later time is not believed.
 LANE_LONGEST_AS_TOLD = timedelta(days=1)
 
@@ -118,6 +122,11 @@ def lane_pause(
     """
     rest = now + delay(failures, first=LANE_RETRY, limit=LANE_LONGEST, chance=chance)
     return max(rest, min(retry_at, now + LANE_LONGEST_AS_TOLD)) if retry_at is not None else rest
+
+
+def forbidden_pause(since: datetime, *, now: datetime) -> datetime:
+    """Return until when a lane rests whose destination has refused us since then."""
+    return now + (FORBIDDEN_RETRY if now - since < FORBIDDEN_OFTEN_FOR else FORBIDDEN_LONGEST)
 
 
 class RecipientStatus(NamedTuple):

@@ -12,7 +12,7 @@ from common.ports import channels
 from common.refused import Refused
 from common.text import counted
 from delivery.admin.bridges.add import add_bridge_url, set_up_url
-from delivery.admin.bridges.set_up import reconnect_url
+from delivery.admin.bridges.set_up import reconnect_url, refusal_words
 from delivery.bridges.connect import connections_of
 from delivery.bridges.messages import looks_of, recipient_at
 from delivery.issues.sent_changes import SentChanges, changes_of
@@ -80,6 +80,8 @@ def what_it_posts(subscribable: Subscribable) -> SafeString | str:
 
 def _standing(subscription: Subscription) -> SafeString:
     to = subscription.destination
+    if refusal := refusal_words(to):
+        return format_html('<p class="fl-alert">{}</p>', refusal)
     if not to.disabled_at:
         return format_html('<p><span class="fl-dot fl-dot-good" aria-hidden="true"></span>{}</p>', to.label)
     return format_html(

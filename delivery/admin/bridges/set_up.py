@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from common.admin.html import object_url
+from common.admin.html import object_url, when
 from common.admin.refusals import add_refusal, report
 from common.clock import utcnow
 from common.ports import channels
@@ -31,9 +31,10 @@ from delivery.bridges.connect import (
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import delete_test, may_delete, post_test, standing_tests
 from delivery.channels.base import Looks
+from delivery.lanes.lanes import refusing_lane
 from delivery.models import Delivery
 from delivery.rendering.errors import LetterError
-from subscriptions.models import Subscribable, Subscription
+from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.newsletters.define import alter_subscribable
 
 MAY_SEE, MAY_CHANGE = "subscriptions.view_subscribable", "subscriptions.change_subscribable"
@@ -57,6 +58,22 @@ class BridgeConnection:
         """Why nothing is posted there; empty if it is."""
         to = self.subscription.destination
         return (to.disabled_reason or "The service refused it.") if to.disabled_at else ""
+
+    @property
+    def refusal(self) -> str:
+        return refusal_words(self.subscription.destination)
+
+
+def refusal_words(destination: Destination) -> str:
+    """Return what a destination says that refuses us for want of a right; empty where none does."""
+    lane = None if destination.disabled_at else refusing_lane(destination)
+    if lane is None:
+        return ""
+    again = f"at {when(lane.free_at)}" if lane.free_at and lane.free_at > utcnow() else "with the next post"
+    return (
+        f"{destination.label} takes no posts at the moment: {lane.last_error} New posts wait. It is tried"
+        f" again {again}, or when you press “Post a test”."
+    )
 
 
 def reconnect_url(subscription: Subscription) -> str:

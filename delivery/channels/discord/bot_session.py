@@ -177,14 +177,15 @@ class BotSession(DiscordSession):
                 )
             except Failed as failed:
                 why, answer = failed.outcome, client.transport.answer
-                if isinstance(why, Temporary | Ambiguous):
+                is_forbidden = isinstance(why, Temporary) and why.forbidden
+                if isinstance(why, Temporary | Ambiguous) and not is_forbidden:
                     again = why.retry_at if isinstance(why, Temporary) else None
                     place = {"remote_id": outcome.remote_id, "url": outcome.url}
                     kept = {**place, "done": done, "remarks": remarks}
                     text = f"Posted, but {step.lacks} yet. {why.text}"
                     return Temporary(text, retry_at=again or now + REST_LATER, waits=True, progress=kept)
                 was_done = answer is not None and code_of(answer) in DONE_ALREADY
-                if isinstance(why, Permanent) and not was_done:
+                if not isinstance(why, Sent) and not was_done:
                     remarks.append(f"Posted, but {step.lacks}. {why.text}")
             done.append(name)
         return replace(outcome, remark=" ".join(remarks))

@@ -20,13 +20,20 @@ NEEDS_THREAD = 220001
 NONCE_LENGTH = 25
 # https://discord.com/developers/docs/topics/opcodes-and-status-codes#json
 _VERDICTS: Mapping[Any, Verdict] = {
-    **dict.fromkeys((10003, 10004, 10015, 50001, 50013, 50027, 40012, 160005), Verdict.DESTINATION),
+    # The channel, its server or the webhook is gone.
+    **dict.fromkeys((10003, 10004, 10015, 50027), Verdict.DESTINATION),
+    # Missing access or permissions, verification level too high, connection revoked, thread archived or
+    # locked, too many active threads: people of the server can undo each of these.
+    **dict.fromkeys((50001, 50013, 50009, 40012, 50083, 160005, 160006), Verdict.FORBIDDEN),
     **dict.fromkeys(
         (
             UNKNOWN_MESSAGE,
             ALREADY_CROSSPOSTED,
             HAS_A_THREAD,
             50035,
+            # Messages of another author, and Discord's own.
+            50005,
+            50021,
             50006,
             40005,
             200000,
@@ -39,7 +46,7 @@ _VERDICTS: Mapping[Any, Verdict] = {
     ),
     NEEDS_THREAD: Verdict.MESSAGE,
     **dict.fromkeys((20016, 20028, 20029, 40062, 40004), Verdict.STOPS),
-    **dict.fromkeys((30046, 40006, 40333, 50083), Verdict.TRY_AGAIN),
+    **dict.fromkeys((30046, 40006, 40333), Verdict.TRY_AGAIN),
 }
 
 
@@ -72,6 +79,8 @@ BREAKER = Breaker(
 _COMMON = ApiService(
     name="Discord",
     breaker=BREAKER,
+    # It may be the message or the channel; only what is gone is not called again.
+    unknown_refusal=Verdict.STOPS,
     words=_words,
     code=code_of,
     waits=lambda answer: answer.at("retry_after"),

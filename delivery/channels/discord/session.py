@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import requests
 
-from delivery.channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent
+from delivery.channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent, Temporary
 from delivery.channels.discord.compose import Message
 from delivery.channels.discord.service import (
     NEEDS_THREAD,
@@ -81,7 +82,7 @@ class DiscordSession(ApiSession, ABC):
                 if _is_gone(client):
                     return NO_POST
                 if not bodies or not failed.is_about_message:
-                    return failed.outcome
+                    return of_one_post(failed.outcome)
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
         """Deletes it; Sent too if it is gone already."""
@@ -90,8 +91,15 @@ class DiscordSession(ApiSession, ABC):
             client.call("DELETE", url, params=query, headers=self.headers(), read=_any)
         except Failed as failed:
             if not _is_gone(client):
-                return failed.outcome
+                return of_one_post(failed.outcome)
         return Sent(remote_id=remote_id)
+
+
+def of_one_post(outcome: Outcome) -> Outcome:
+    """Keep the lane open: a right that is missing for one post may be its thread's, not the channel's."""
+    if isinstance(outcome, Temporary) and outcome.forbidden:
+        return replace(outcome, stops_lane=False, forbidden=False)
+    return outcome
 
 
 class WebhookSession(DiscordSession):

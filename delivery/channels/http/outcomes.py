@@ -30,6 +30,7 @@ TRY_LATER = (408, 421, 425)
 SERVICE_DOWN = (502, 503, 504, *range(520, 531))
 # The message itself is what the service will not take: once more, plainer, may do.
 ABOUT_MESSAGE = (400, 413, 422)
+ANSWER = re.compile(r"\S{1,300} answered \d{3}\b")
 REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (AddressRefused, "has a private address, which ALLOW_PRIVATE_NETWORKS does not name"),
     (socket.gaierror, "has no address in the DNS"),
@@ -45,6 +46,7 @@ class Verdict(Enum):
     TRY_AGAIN = "temporary, of this message"
     STOPS = "temporary, of the whole account"
     SHARED = "temporary, of an account that other destinations share"
+    FORBIDDEN = "temporary, of the destination, until a person gives a right back"
     MESSAGE = "this message, for good; once more, plainer, may do"
     DESTINATION = "the destination, for good"
 
@@ -65,6 +67,8 @@ class ApiService:
     advice: str = "Save new credentials."
     # When it is given a rest; None: it shuts nobody out.
     breaker: Breaker | None = None
+    # The verdict on a 403 with words and a code that `verdicts` does not have.
+    unknown_refusal: Verdict = Verdict.DESTINATION
     # Statuses of success under which the body may tell of a failure, in words.
     hides_failures_in: frozenset[int] = frozenset()
 
@@ -84,11 +88,14 @@ def of_answer(
     # Services end their sentences as they like, and advice may follow.
     said += "" if said.endswith((".", "!", "?")) else "."
     again = retry_at(answer.headers, now, said=service.waits(answer))
-    match service.verdicts.get(service.code(answer)) or _verdict(answer.status, is_worded=bool(words)):
+    usual = service.unknown_refusal if answer.status == 403 and words else _verdict(answer.status)
+    match service.verdicts.get(service.code(answer), usual):
         case Verdict.TRY_AGAIN:
             return Temporary(said, retry_at=again)
         case Verdict.STOPS:
             return Temporary(said, retry_at=again, stops_lane=True, suspect=True)
+        case Verdict.FORBIDDEN:
+            return Temporary(said, stops_lane=True, forbidden=True)
         case Verdict.SHARED:
             text = said if answer.status == 429 else f"{said} {service.advice}"
             return Temporary(text, retry_at=again, stops_account=True)
@@ -98,16 +105,19 @@ def of_answer(
             return Permanent(said)
 
 
-def _verdict(status: int, *, is_worded: bool) -> Verdict:
-    if status == 429 or status in SERVICE_DOWN:
+def is_answer(text: str) -> bool:
+    """Return whether a recorded text is a service's answer, in the words of `of_answer`."""
+    return ANSWER.match(text) is not None
+
+
+def _verdict(status: int) -> Verdict:
+    # A firewall before the service answers 403 without its words, and changes its mind.
+    if status in (403, 429) or status in SERVICE_DOWN:
         return Verdict.STOPS
     if status >= 500 or status in TRY_LATER:
         return Verdict.TRY_AGAIN
     if status == 401:
         return Verdict.DESTINATION
-    if status == 403:
-        # A firewall before the service answers without its words, and changes its mind.
-        return Verdict.DESTINATION if is_worded else Verdict.STOPS
     return Verdict.MESSAGE
 
 

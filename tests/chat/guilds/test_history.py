@@ -53,8 +53,17 @@ def said(one: GuildFeed) -> str:
         ({"state": "sent", "sent_at": NOW, "remote_id": "1/1"}, f"posted {MOMENT}"),
         ({"state": "stored", "sent_at": NOW}, f"posted {MOMENT}"),
         (
-            {"state": "failed", "last_error": "403: Missing Access"},
-            "failed. Discord said: 403\\: Missing Access",
+            {"state": "failed", "last_error": "discord.com answered 400: Invalid Form Body."},
+            "failed. Discord said: discord.com answered 400\\: Invalid Form Body.",
+        ),
+        # Our own refusals are not Discord's.
+        (
+            {"state": "failed", "last_error": "The post has no link that can be used."},
+            "not posted: The post has no link that can be used.",
+        ),
+        (
+            {"state": "failed", "last_error": "Nothing was posted: discord.com has no address in the DNS."},
+            "not posted: Nothing was posted\\: discord.com has no address in the DNS.",
         ),
         ({"state": "cancelled", "last_error": "The feed was removed."}, "not posted: The feed was removed."),
         ({"state": "queued"}, f"waits until {MOMENT}"),
@@ -65,7 +74,7 @@ def said(one: GuildFeed) -> str:
         ({"state": "held", "held_for": "restore"}, "waits: a backup was restored"),
         (
             {"state": "held", "last_error": "The answer was lost."},
-            "failed. Discord said: The answer was lost.",
+            "may be there or not, and is not posted again by itself: The answer was lost.",
         ),
     ],
 )

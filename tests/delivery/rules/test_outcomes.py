@@ -17,6 +17,7 @@ from delivery.rules.outcomes import (
     after_crash,
     after_temporary,
     cancel_reason,
+    forbidden_pause,
     lane_pause,
 )
 
@@ -150,3 +151,18 @@ def test_a_suppressed_or_disabled_address_gets_nothing_at_all(kind: str, status:
         RecipientStatus(kind, status, suppressed=False, disabled="550 5.1.1 No such user")
     )
     assert disabled == "The destination is disabled: 550 5.1.1 No such user"
+
+
+@pytest.mark.parametrize(
+    ("since", "rest"),
+    [
+        (timedelta(), timedelta(hours=1)),
+        (timedelta(days=2, hours=23), timedelta(hours=1)),
+        (timedelta(days=3), timedelta(days=1)),
+        (timedelta(days=300), timedelta(days=1)),
+    ],
+)
+def test_a_destination_that_refuses_us_is_asked_hourly_and_daily_then(
+    since: timedelta, rest: timedelta
+) -> None:
+    assert forbidden_pause(NOW - since, now=NOW) == NOW + rest

@@ -16,6 +16,9 @@ BOT, GUILD, CHANNEL, FORUM_THREAD = "900", "700", "1200000000000000002", "130000
 WEBHOOK = f"/api/v10/webhooks/{WEBHOOK_ID}/{TOKEN}"
 EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
 TEXT, NEWS, FORUM = 0, 5, 15
+BOTS_ROLE, VIEW = "701", 1 << 10
+# View, send, embed links, read the history, send in threads.
+BOTS_RIGHTS = 1 << 10 | 1 << 11 | 1 << 14 | 1 << 16 | 1 << 38
 LIMITS = {"title": 256, "description": 4096}
 _MARKUP = re.compile(r"[*_~|>\[\]()#<:`\\]|@everyone|@here", re.IGNORECASE)
 _OURS = re.compile(r"\[((?:[^\]\\\[]|\\.)*)\]\(<(https?://[^\s<>]+)>\)|<(https?://[^\s<>]+)>")
@@ -59,6 +62,10 @@ class Discord(ApiServer):
         self.reads_history = True
         # Those that the bot sees, each with its server.
         self.channels = {CHANNEL: GUILD, FORUM_THREAD: GUILD}
+        # What the channel denies the bot, as bits; and more of what the API says of a channel and of the bot.
+        self.denied: dict[str, int] = {}
+        self.about_channels: dict[str, dict[str, Any]] = {}
+        self.about_bot: dict[str, Any] = {}
         self.followers_got: list[str] = []
         # Threads beneath messages: (message, name, minutes).
         self.threads: list[tuple[str, str, int]] = []
@@ -142,6 +149,9 @@ class Discord(ApiServer):
         channel, _, rest = place.removeprefix("/channels/").partition("/")
         if channel not in self.channels:
             return _error(404, 10003, "Unknown Channel")
+        denied = self.denied.get(channel, 0)
+        if denied & VIEW:
+            return _error(403, 50001, "Missing Access")
         here = [message for message in self.messages if message["channel_id"] == channel]
         if (request.method, rest) == ("GET", ""):
             last = here[-1]["id"] if here else None
@@ -151,7 +161,9 @@ class Discord(ApiServer):
                 "name": "news",
                 "guild_id": self.channels[channel],
             }
-            return Reply(body={**about, "last_message_id": last, "available_tags": self.tags})
+            overwrites = [{"id": BOTS_ROLE, "type": 0, "allow": "0", "deny": str(denied)}]
+            more = {"last_message_id": last, "available_tags": self.tags, "permission_overwrites": overwrites}
+            return Reply(body={**about, **more, **self.about_channels.get(channel, {})})
         if (request.method, rest) == ("GET", "messages"):
             most = int(request.query.get("limit", "50"))
             assert most <= 100

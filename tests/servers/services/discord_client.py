@@ -23,7 +23,7 @@ from feedletter_site.demo.discord.interactions import UNKNOWN_WEBHOOK, Applicati
 from feedletter_site.demo.discord.limits import AUTOCOMPLETE, COMMAND, COMPONENT, MENUS, MODAL
 from feedletter_site.demo.discord.portal import Portal
 from tests.servers.api_server import Reply, Request
-from tests.servers.services.discord import BOT_TOKEN, CHANNEL, GUILD, Discord
+from tests.servers.services.discord import BOT, BOT_TOKEN, BOTS_RIGHTS, BOTS_ROLE, CHANNEL, GUILD, Discord
 
 APPLICATION, PERSON = "500000000000000005", "42"
 OURS = Application(APPLICATION, Ed25519PrivateKey.from_private_bytes(bytes(range(32))), BOT_TOKEN)
@@ -86,6 +86,11 @@ class DiscordService(Discord):
         if place.startswith(("/applications/", "/guilds/")):
             if request.headers.get("authorization") != f"Bot {BOT_TOKEN}":
                 return Reply(401, {"message": "401: Unauthorized", "code": 0})
+            if place == f"/guilds/{GUILD}/members/{BOT}":
+                return Reply(body={"user": {"id": BOT}, "roles": [BOTS_ROLE], **self.about_bot})
+            if place == f"/guilds/{GUILD}/roles":
+                everybody = {"id": GUILD, "permissions": "0"}
+                return Reply(body=[everybody, {"id": BOTS_ROLE, "permissions": str(BOTS_RIGHTS)}])
             return _reply(self.portal.answer(_asked(request), place))
         return super().usual(request)
 

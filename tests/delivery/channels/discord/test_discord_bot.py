@@ -114,20 +114,20 @@ class TestAfterAnInterruptedTry:
         assert outcome.holds
         assert len(discord.messages) == 100
 
-    @pytest.mark.parametrize(
-        ("said", "holds"),
-        [
-            (Reply(200, {"messages": []}), False),
-            (Reply(403, {"message": "Missing Access", "code": 50001}), True),
-        ],
-    )
-    def test_while_nobody_can_look_nothing_is_posted(
-        self, discord: Discord, said: Reply, holds: bool
-    ) -> None:
-        discord.paths[f"/api/v10/channels/{CHANNEL}/messages"] = said
+    def test_while_nobody_can_look_nothing_is_posted(self, discord: Discord) -> None:
+        discord.paths[f"/api/v10/channels/{CHANNEL}/messages"] = Reply(200, {"messages": []})
         outcome = post(discord, begun_at=NOW)
         assert isinstance(outcome, Ambiguous)
-        assert outcome.holds is holds
+        assert not outcome.holds
+        assert discord.messages == []
+
+    def test_while_the_channel_is_hidden_the_lane_waits_and_it_stays_unknown(self, discord: Discord) -> None:
+        said = Reply(403, {"message": "Missing Access", "code": 50001})
+        discord.paths[f"/api/v10/channels/{CHANNEL}/messages"] = said
+        outcome = post(discord, begun_at=NOW)
+        assert isinstance(outcome, Temporary)
+        assert outcome.forbidden
+        assert outcome.stops_lane
         assert discord.messages == []
 
     def test_while_discord_is_down_the_lane_waits_and_it_stays_unknown(self, discord: Discord) -> None:
@@ -211,6 +211,13 @@ class TestPlaces:
         assert isinstance(outcome, Sent)
         assert "not shown to the channel's followers. " in outcome.remark
         assert "Invalid message type" in outcome.remark
+
+    def test_a_right_that_is_missing_for_showing_it_leaves_it_posted(self, discord: Discord) -> None:
+        discord.channel_type = NEWS
+        discord.crossposts = Reply(403, {"message": "Missing Permissions", "code": 50013})
+        outcome = post(discord, options={"crosspost": "on"})
+        assert isinstance(outcome, Sent)
+        assert "Missing Permissions" in outcome.remark
 
     def test_what_is_shown_already_is_no_trouble(self, discord: Discord) -> None:
         discord.channel_type = NEWS

@@ -89,10 +89,7 @@ class TestPosting:
         assert isinstance(outcome, Sent)
         assert discord.messages[0]["channel_id"] == FORUM_THREAD
 
-    @pytest.mark.parametrize(
-        ("status", "code"),
-        [(404, 10003), (404, 10004), (404, 10015), (403, 50001), (403, 50013), (401, 50027), (403, 40012)],
-    )
+    @pytest.mark.parametrize(("status", "code"), [(404, 10003), (404, 10004), (404, 10015), (401, 50027)])
     def test_a_webhook_that_is_gone_is_not_called_again(
         self, discord: Discord, status: int, code: int
     ) -> None:
@@ -101,6 +98,24 @@ class TestPosting:
         assert isinstance(outcome, Permanent)
         assert outcome.disables
         assert len(discord.requests) == 1
+
+    @pytest.mark.parametrize("code", [50001, 50013, 50009, 40012, 50083, 160005, 160006])
+    def test_a_right_that_may_be_given_back_stops_the_lane_and_loses_nothing(
+        self, discord: Discord, code: int
+    ) -> None:
+        discord.says = Reply(403, {"message": "no", "code": code})
+        outcome = post(discord)
+        assert isinstance(outcome, Temporary)
+        assert outcome.forbidden
+        assert outcome.stops_lane
+        # Of one that is suspected, attempts are counted, and after four days it fails.
+        assert not outcome.suspect
+
+    def test_an_unknown_refusal_disables_nothing(self, discord: Discord) -> None:
+        discord.says = Reply(403, {"message": "Something new", "code": 999999})
+        outcome = post(discord)
+        assert isinstance(outcome, Temporary)
+        assert outcome.suspect
 
     def test_nor_is_one_that_a_proxy_does_not_find(self, discord: Discord) -> None:
         discord.says = Reply(404, "<html>not found</html>")
@@ -184,6 +199,18 @@ class TestChanges:
         assert isinstance(self.delete(discord, made, first.remote_id), Sent)
         assert isinstance(self.delete(discord, made, first.remote_id), Sent)
         assert discord.messages == []
+
+    @pytest.mark.parametrize("act", ["edit", "delete"])
+    def test_a_thread_that_is_archived_stops_no_other_post(self, discord: Discord, act: str) -> None:
+        made = webhook_message()
+        first = sent_by(webhook_session(discord.url), made)
+        assert isinstance(first, Sent)
+        _, _, number = first.remote_id.partition("/")
+        said = Reply(400, {"message": "Thread is archived", "code": 50083})
+        discord.paths[f"{WEBHOOK}/messages/{number}"] = said
+        outcome = getattr(self, act)(discord, made, first.remote_id)
+        assert isinstance(outcome, Temporary)
+        assert not outcome.stops_lane
 
     def test_a_failure_to_delete_is_said_without_the_address(self, discord: Discord) -> None:
         first, made = post(discord), webhook_message()

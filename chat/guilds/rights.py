@@ -1,0 +1,113 @@
+"""Whether the bot may post in a feed's channel: what is known, and what Discord answers when asked again."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext as _
+
+from chat.discord.api import ApiRefused, ask_bot, is_resting
+from chat.discord.messages import channel_mention, shown_title
+from chat.guilds.feeds import subscription_of
+from chat.models import GuildFeed
+from chat.rules.permissions import INVITED, MANAGE_THREADS, THREADS, VIEW, missing_in, permissions_in
+from common.refused import Refused
+from delivery.channels.http.client import a_moment
+from delivery.channels.http.outcomes import is_answer
+from delivery.lanes.backoff import end_refusal
+from delivery.lanes.lanes import refusing_lane
+from subscriptions.subscribers.suppression import enable
+
+UNKNOWN_CHANNEL, MISSING_ACCESS = 10003, 50001
+
+
+class ChannelRefusal(NamedTuple):
+    """Why nothing is posted in a channel, in Discord's words. `retry_at`: when its lane tries it again."""
+
+    words: str
+    retry_at: datetime | None = None
+
+
+def channel_refusal(one: GuildFeed) -> ChannelRefusal | None:
+    subscription = subscription_of(one)
+    if subscription is None:
+        return None
+    to = subscription.destination
+    if to.disabled_at:
+        return ChannelRefusal(to.disabled_reason or "–")
+    lane = refusing_lane(to)
+    return ChannelRefusal(lane.last_error or "–", lane.free_at) if lane else None
+
+
+def ask_again(one: GuildFeed, *, now: datetime) -> str:
+    """Ask Discord whether the bot may post in the feed's channel now (network).
+
+    Returns a sentence about what is missing, for the people of the server. Without one, what waits goes out
+    at once. A channel that an answer of Discord's had disabled is enabled: its lane asks again by itself.
+    Raises Refused where nothing can be posted there whatever people allow.
+    """
+    subscription = subscription_of(one)
+    if subscription is None:
+        raise Refused(_("This server has no such feed. `/feed list` has them all."))
+    to = subscription.destination
+    if to.disabled_at and to.disabled_reason and not is_answer(to.disabled_reason):
+        said = _("The operator of this bot has switched that channel off: %(why)s")
+        raise Refused(said % {"why": shown_title(to.disabled_reason)})
+    if is_resting():
+        raise Refused(_("Discord refuses too much at the moment, so I ask it nothing for some minutes."))
+    why = why_forbidden(one.guild_id, one.channel_id, now=now)
+    enable(destination=to)
+    lane = refusing_lane(to)
+    if lane is not None and not why:
+        end_refusal(lane)
+    return why
+
+
+def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
+    """Return what keeps the bot from posting in a channel (network); empty where nothing is known to.
+
+    Raises Refused where the channel is gone, and ApiRefused where Discord does not answer.
+    """
+    where = channel_mention(channel_id)
+    try:
+        channel = _object(ask_bot("GET", f"/channels/{channel_id}"))
+    except ApiRefused as error:
+        if error.code == UNKNOWN_CHANNEL:
+            said = _("Discord does not know that channel any more. Choose another with `/feed move`.")
+            raise Refused(said) from error
+        if error.code != MISSING_ACCESS:
+            raise
+        return _lacks(where, missing_in(INVITED & ~VIEW, channel_type=0))
+    try:
+        # A thread has the overwrites of its channel.
+        parent = channel.get("parent_id") if channel.get("type") in THREADS else None
+        overwrites = _object(ask_bot("GET", f"/channels/{parent}")) if parent else channel
+        user_id = _object(ask_bot("GET", "/users/@me")).get("id")
+        member = _object(ask_bot("GET", f"/guilds/{guild_id}/members/{user_id}"))
+        roles = ask_bot("GET", f"/guilds/{guild_id}/roles")
+    except ApiRefused as error:
+        if error.is_temporary:
+            raise
+        # Only a post shows it then.
+        return ""
+    bits = permissions_in(overwrites, roles=roles, member=member, guild_id=guild_id, user_id=user_id)
+    if missing := missing_in(bits, channel.get("type")):
+        return _lacks(where, missing)
+    timed_out_until = a_moment(member.get("communication_disabled_until"))
+    if timed_out_until and timed_out_until > now:
+        said = _("I am timed out in this server. It ends %(when)s, or when a moderator ends it.")
+        return said % {"when": f"<t:{int(timed_out_until.timestamp())}:R>"}
+    is_locked = bool(_object(channel.get("thread_metadata")).get("locked"))
+    if is_locked and not bits & MANAGE_THREADS:
+        said = _("The thread %(channel)s is locked. Unlock it, or post the feed elsewhere with `/feed move`.")
+        return said % {"channel": where}
+    return ""
+
+
+def _lacks(where: str, missing: list[str]) -> str:
+    said = _("I may not post in %(channel)s. Allow me, under Permissions in its settings: %(what)s.")
+    return said % {"channel": where, "what": ", ".join(missing)}
+
+
+def _object(said: Any) -> Mapping[str, Any]:
+    return said if isinstance(said, Mapping) else {}
