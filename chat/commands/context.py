@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from chat.discord.messages import (
     DANGER,
@@ -59,12 +60,23 @@ def feed_buttons(one: GuildFeed) -> list[Body]:
 
 
 def feed_line(one: GuildFeed) -> str:
-    """`3 · Title → #news`, and what is wrong with it."""
+    """`3 · Title → #news`, and what is wrong with it, or how often it is read."""
     line = f"**{one.number}** · {shown_link(one.title, one.feed.site_url or one.feed.url)} → "
     line += channel_mention(one.channel_id)
     if trouble := trouble_in_words(one):
         line += f" · {trouble}"
+    elif one.feed.last_polled_at is not None:
+        # As things are now: its pace follows what it publishes.
+        seconds = (one.feed.next_poll_at - one.feed.last_polled_at).total_seconds()
+        line += f" · {interval_words(max(round(seconds / 60), 1))}"
     return line
+
+
+def interval_words(minutes: int) -> str:
+    if minutes < 2 * 60:
+        said = ngettext("is read every minute", "is read every %(count)s minutes", minutes)
+        return said % {"count": minutes}
+    return _("is read every %(count)s hours") % {"count": round(minutes / 60)}
 
 
 def trouble_in_words(one: GuildFeed) -> str:

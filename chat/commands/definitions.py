@@ -12,8 +12,8 @@ from django.utils.translation import gettext, gettext_noop
 from chat.rules.permissions import MANAGE_GUILD
 
 SUB_COMMAND, STRING, INTEGER, CHANNEL, ROLE = 1, 3, 4, 7, 8
-# Text, announcements, threads, forums and media.
-CHANNEL_TYPES = [0, 5, 10, 11, 12, 15, 16]
+# All that take messages: text, voice, announcements, threads, stages, forums and media.
+CHANNEL_TYPES = [0, 2, 5, 10, 11, 12, 13, 15, 16]
 # Discord's tag for each of our languages.
 TAGS = {"de": "de", "es": "es-ES", "fr": "fr", "pt": "pt-BR"}
 LONGEST_DESCRIPTION = 100
@@ -22,6 +22,7 @@ LONGEST_DESCRIPTION = 100
 def commands() -> list[dict[str, Any]]:
     """What `PUT /applications/{id}/commands` takes."""
     feed = _option("feed", gettext_noop("Its number, title or address"), required=True, autocomplete=True)
+    some = {**feed, **_described(gettext_noop("Its number, title or address; all for all feeds"))}
     anything = {**feed, **_described(gettext_noop("A feed of this server, or any address"))}
     url = _option(
         "url", gettext_noop("The address of a site or of its feed, such as blog.example"), required=True
@@ -54,8 +55,8 @@ def commands() -> list[dict[str, Any]]:
         _sub("remove", gettext_noop("Remove a feed"), feed),
         *shared,
         _sub("test", gettext_noop("Post the newest post of a feed now"), feed),
-        _sub("pause", gettext_noop("Post nothing of a feed until you resume it"), feed),
-        _sub("resume", gettext_noop("Post a feed again"), feed),
+        _sub("pause", gettext_noop("Post nothing of a feed until you resume it"), some),
+        _sub("resume", gettext_noop("Post a feed again"), some),
         _sub("move", gettext_noop("Post a feed in another channel"), feed, to),
         _sub("edit", gettext_noop("Change the name, the looks and the words of a feed"), feed, part),
         _sub("filter", gettext_noop("Choose by words what is posted"), feed),

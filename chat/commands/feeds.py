@@ -3,7 +3,9 @@
 from dataclasses import replace
 from datetime import datetime
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from chat.commands.context import Context, ago, feed_buttons, feed_line, trouble_in_words, try_words
 from chat.discord.messages import (
@@ -27,11 +29,13 @@ from delivery.channels.http.outcomes import is_answer
 
 PAGE = 10
 LONGEST_ANSWER = 1_950
+# In place of a feed, where a command takes all of them.
+ALL = "all"
 
 
 def list_feeds(context: Context) -> Result:
     """A page of them; the number of a button is the page's."""
-    rows = context.guild.guild_feeds.present().select_related("subscribable", "feed").order_by("number")
+    rows = _present(context)
     count = rows.count()
     if not count:
         return Message(_("This server has no feeds yet. `/feed add` begins with one."))
@@ -59,10 +63,14 @@ def fitting(lines: list[str]) -> str:
 
 
 def pause(context: Context) -> Result:
+    if _means_all(context):
+        return _all_paused(context, is_paused=True)
     return _paused(context, is_paused=True)
 
 
 def resume(context: Context) -> Result:
+    if _means_all(context):
+        return _all_paused(context, is_paused=False)
     if channel_refusal(context.feed):
         return Later()
     return _paused(context, is_paused=False)
@@ -95,6 +103,38 @@ def _paused(context: Context, *, is_paused: bool) -> Message:
         else _("%(feed)s posts again, from now on.")
     )
     return Message(said % {"feed": named(one)}, [feed_buttons(one)])
+
+
+def _means_all(context: Context) -> bool:
+    return not context.asked.pressed and context.asked.fields.get("feed", "").strip().casefold() == ALL
+
+
+def _all_paused(context: Context, *, is_paused: bool) -> Message:
+    """Pause or resume all feeds of the server. A channel that refuses the bot is only named."""
+    rows = list(_present(context))
+    changed = [one for one in rows if one.subscribable.stopped != is_paused]
+    for one in changed:
+        pause_feed(one, is_paused=is_paused)
+        one.subscribable.stopped = is_paused
+    said = (
+        ngettext(
+            "%(count)s feed is paused now. What appears meanwhile is not posted later either.",
+            "%(count)s feeds are paused now. What appears meanwhile is not posted later either.",
+            len(changed),
+        )
+        if is_paused
+        else ngettext(
+            "%(count)s feed posts again, from now on.",
+            "%(count)s feeds post again, from now on.",
+            len(changed),
+        )
+    )
+    wrong = [] if is_paused else [feed_line(one) for one in rows if trouble_in_words(one)]
+    return Message(fitting([said % {"count": len(changed)}, *wrong]))
+
+
+def _present(context: Context) -> "QuerySet[GuildFeed]":
+    return context.guild.guild_feeds.present().select_related("subscribable", "feed").order_by("number")
 
 
 def named(one: GuildFeed) -> str:
@@ -168,7 +208,7 @@ def fate_words(fate: PostFate) -> str:
 
 def status(context: Context) -> Result:
     """How the server's feeds stand: what is wrong first, and when I look next."""
-    rows = list(context.guild.guild_feeds.present().select_related("subscribable", "feed").order_by("number"))
+    rows = list(_present(context))
     limit = context.guild.feed_limit
     limit = bot_settings().feeds_per_guild if limit is None else limit
     lines = [_("%(count)s of %(limit)s feeds.") % {"count": len(rows), "limit": limit}]

@@ -47,6 +47,8 @@ BUTTONS: Mapping[str, Handler] = {
     "all": decide.send_all,
     "skip": decide.skip,
 }
+# Commands that take "all" in place of a feed.
+TAKE_ALL = frozenset({"pause", "resume"})
 PUBLIC_BUTTONS = frozenset({"list"})
 # Those that change the message that has them; the others answer beneath it.
 IN_PLACE = frozenset(

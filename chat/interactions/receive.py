@@ -11,8 +11,9 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from chat.commands.context import Context, Handler, words_of
-from chat.commands.registry import BUTTONS, COMMANDS, FORMS, IN_PLACE, PUBLIC_BUTTONS
-from chat.discord.messages import PONG, Body, Later, Message, choices
+from chat.commands.feeds import ALL
+from chat.commands.registry import BUTTONS, COMMANDS, FORMS, IN_PLACE, PUBLIC_BUTTONS, TAKE_ALL
+from chat.discord.messages import MOST_CHOICES, PONG, Body, Later, Message, choices
 from chat.guilds.feeds import suggestions
 from chat.guilds.limits import refuse_beyond_hourly, refuse_haste
 from chat.guilds.servers import know_guild, language_of, refuse_guild
@@ -44,9 +45,14 @@ def answer_interaction(payload: Mapping[str, Any], *, now: datetime) -> Body:
         return {"type": PONG}
     asked = read(payload)
     if asked.kind == AUTOCOMPLETE:
-        return choices(
-            suggestions(asked.guild_id, asked.fields.get(asked.focused, "")) if asked.guild_id else []
-        )
+        if not asked.guild_id:
+            return choices([])
+        typed = asked.fields.get(asked.focused, "")
+        found = suggestions(asked.guild_id, typed)
+        if asked.act in TAKE_ALL and ALL.startswith(typed.strip().casefold()):
+            with translation.override(language_of(None, asked.locale, asked.guild_locale)):
+                found = [*found[: MOST_CHOICES - 1], (_("All feeds"), ALL)]
+        return choices(found)
     with translation.override(language_of(None, asked.locale, asked.guild_locale)):
         if not asked.guild_id:
             return Message(_("I work in servers only: invite me to one of yours.")).answer()

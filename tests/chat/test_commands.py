@@ -1,11 +1,13 @@
 """Each command: who may, what it says, what it refuses."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from chat.commands.definitions import commands
 from chat.interactions.work import answer_due
 from chat.models import BotSettings, Guild, GuildFeed, Interaction
 from common.clock import utcnow
@@ -14,12 +16,13 @@ from feeds.polling.poll import poll_due
 from subscriptions.models import Subscribable
 from tests.chat.sites import serve_feed, serve_page
 from tests.delivery.ledger import Clock
-from tests.factories import FeedFactory
+from tests.factories import NOW, FeedFactory
 from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord import CHANNEL, FORUM, GUILD
 from tests.servers.services.discord_client import APPLICATION, DiscordClient, DiscordService
 
 pytestmark = pytest.mark.django_db(transaction=True)
+OTHER_CHANNEL = "1200000000000000007"
 MANY = " ".join(f"word{number}" for number in range(51))
 
 
@@ -50,6 +53,56 @@ def some_feeds(count: int, *, guild: int = int(GUILD), title: str = "Blog") -> G
         for number, bridge in enumerate(bridges, 1)
     )
     return row
+
+
+def test_all_feeds_are_paused_and_resumed_at_once(ada: DiscordClient) -> None:
+    some_feeds(3)
+    some_feeds(1, guild=701)
+    ada.command("feed pause", feed="2")
+    ada.command("feed pause", feed="all")
+    assert "2 feeds are paused now" in ada.said
+    assert [one.stopped for one in Subscribable.objects.order_by("pk")] == [True, True, True, False]
+    ada.command("feed resume", feed="All")
+    assert "3 feeds post again" in ada.said
+    assert not Subscribable.objects.filter(stopped=True).exists()
+
+
+def test_all_feeds_are_offered_where_a_command_takes_them(ada: DiscordClient) -> None:
+    some_feeds(30)
+    assert ada.typing("feed pause", "feed", "")[-1] == {"name": "All feeds", "value": "all"}
+    assert ada.typing("feed resume", "feed", "al")[-1]["value"] == "all"
+    assert ada.typing("feed resume", "feed", "Blog 3")[-1]["value"] != "all"
+    assert "all" not in [one["value"] for one in ada.typing("feed remove", "feed", "")]
+
+
+def test_all_is_a_feed_where_a_command_takes_one(ada: DiscordClient) -> None:
+    some_feeds(2)
+    ada.command("feed remove", feed="all")
+    assert "no such feed" in ada.said
+
+
+@pytest.mark.parametrize(
+    ("minutes", "words"), [(1, "every minute"), (10, "every 10 minutes"), (180, "every 3 hours")]
+)
+def test_the_list_says_how_often_a_feed_is_read(minutes: int, words: str, ada: DiscordClient) -> None:
+    some_feeds(1)
+    Feed.objects.update(last_polled_at=NOW, next_poll_at=NOW + timedelta(minutes=minutes))
+    ada.command("feed list")
+    assert f"is read {words}" in ada.said
+
+
+@pytest.mark.parametrize("kind", [2, 13])
+def test_voice_and_stage_channels_are_taken_by_option_as_by_here(
+    kind: int, service: DiscordService, ada: DiscordClient, site: FeedServer
+) -> None:
+    service.channel_type = ada.channel_type = kind
+    service.channels[OTHER_CHANNEL] = GUILD
+    url = serve_feed(site)
+    assert "posts in" in add(ada, url)
+    assert "posts in" in add(ada, url, channel=OTHER_CHANNEL)
+    [add_command] = [one for one in commands()[0]["options"] if one["name"] == "add"]
+    [channel] = [one for one in add_command["options"] if one["name"] == "channel"]
+    assert kind in channel["channel_types"]
 
 
 @pytest.mark.parametrize(
