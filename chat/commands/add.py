@@ -95,8 +95,8 @@ def work_add(context: Context, row: Interaction) -> Message:
         return moved(one, context)
     wish = _wish(context)
     found = discovered(asked.fields.get("url", ""), context)
-    posts = [one for one in found.candidates if not one.is_comments] or list(found.candidates)
-    if len(posts) > 1 and not found.is_feed:
+    posts = feeds_in(found)
+    if len(posts) > 1:
         row.found = {"candidates": [_kept(one) for one in posts[:MOST_CHOICES]]}
         row.save(update_fields=["found"])
         choices = [
@@ -109,6 +109,12 @@ def work_add(context: Context, row: Interaction) -> Message:
         offered = menu(Pressed("pick", row.pk), _("Which one?"), choices)
         return Message(f"{said} {_('Which one?')}", [[offered]])
     return _added(context, _kept(posts[0]), wish, row.pk)
+
+
+def feeds_in(found: Discovery) -> list[Candidate]:
+    """Return the feeds that people choose from: one where the address is a feed's, none of comments else."""
+    posts = [one for one in found.candidates if not one.is_comments] or list(found.candidates)
+    return posts[:1] if found.is_feed else posts
 
 
 def pick(context: Context) -> Result:

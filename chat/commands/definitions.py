@@ -35,6 +35,7 @@ def commands() -> list[dict[str, Any]]:
     )
     style = _option("style", gettext_noop("How a post looks"), choices=["card", "compact", "text", "link"])
     part = _option("part", gettext_noop("What to change"), choices=["looks", "words", "threads"])
+    new_url = _option("url", gettext_noop("Another address for it; its settings stay"))
     when = _option(
         "when", gettext_noop("Each post, or a digest"), required=True, choices=["each", "daily", "weekly"]
     )
@@ -58,7 +59,13 @@ def commands() -> list[dict[str, Any]]:
         _sub("pause", gettext_noop("Post nothing of a feed until you resume it"), some),
         _sub("resume", gettext_noop("Post a feed again"), some),
         _sub("move", gettext_noop("Post a feed in another channel"), feed, to),
-        _sub("edit", gettext_noop("Change the name, the looks and the words of a feed"), feed, part),
+        _sub(
+            "edit",
+            gettext_noop("Change the name, the looks, the words or the address of a feed"),
+            feed,
+            part,
+            new_url,
+        ),
         _sub("filter", gettext_noop("Choose by words what is posted"), feed),
         _sub(
             "digest",

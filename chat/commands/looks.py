@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping
 
 from django.utils.translation import gettext as _
 
-from chat.commands.context import Context, options_of
+from chat.commands.add import checked_address, discovered, feeds_in
+from chat.commands.context import Context, feed_buttons, options_of
 from chat.commands.feeds import fitting, named
 from chat.discord.messages import (
     Body,
@@ -16,9 +17,11 @@ from chat.discord.messages import (
     button,
     menu,
     role_menu,
+    shown_link,
     shown_title,
 )
-from chat.guilds.feeds import refresh_channel
+from chat.guilds.feeds import change_address, refresh_channel
+from chat.guilds.limits import refuse_many_addresses
 from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
 from common.refused import Refused
@@ -29,6 +32,8 @@ from subscriptions.newsletters.define import alter_subscribable
 
 # Of Discord's forms.
 LONGEST_FIELD = 4_000
+# Of feeds behind one address, in an answer.
+MOST_NAMED = 5
 # Menus have no empty values.
 USUAL = "usual"
 LOOKS, WORDS, THREADS = "looks", "words", "threads"
@@ -39,13 +44,32 @@ AUTHOR = "author"
 
 def edit(context: Context) -> Result:
     """The panel, or one of its forms at once: whoever may use the command alone cannot open them by
-    buttons."""
+    buttons. With an address, a worker changes that."""
+    if url := context.asked.fields.get("url", ""):
+        context.feed  # noqa: B018 - raises where there is none
+        checked_address(url)
+        refuse_many_addresses(guild_id=context.guild.pk, now=context.now)
+        return Later()
     part = context.asked.fields.get("part", LOOKS)
     if part == WORDS:
         return words_form(context)
     if part == THREADS:
         return threads_form(context)
     return panel(context.feed)
+
+
+def work_edit(context: Context, row: Interaction) -> Message:
+    """Reads the feed behind another address from now on (network)."""
+    one = context.feed
+    found = feeds_in(discovered(context.asked.fields.get("url", ""), context))
+    if len(found) > 1:
+        lines = [_("Several feeds were found there. Give the address of one of them:")]
+        lines += [f"• {shown_link(each.title, each.url)}" for each in found[:MOST_NAMED]]
+        raise Refused("\n".join(lines))
+    url = found[0].url
+    change_address(one, url=url, now=context.now)
+    said = _("%(feed)s is read from %(url)s from now on. Its settings stay.")
+    return Message(said % {"feed": named(one), "url": shown_link(url, url)}, [feed_buttons(one)])
 
 
 def panel(one: GuildFeed) -> Message:

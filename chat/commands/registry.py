@@ -70,5 +70,6 @@ WORK: Mapping[str, Work] = {
     "test": trials.work_test,
     "resume": feeds.work_resume,
     "move": trials.work_move,
+    "edit": looks.work_edit,
     "does": looks.work_switches,
 }

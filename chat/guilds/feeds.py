@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from chat.discord.api import KIND
 from chat.guilds.account import ACCOUNT_NAME
-from chat.models import BotFeed, BotSettings, Guild, GuildFeed
+from chat.models import BotFeed, BotSettings, Guild, GuildFeed, ServerAlert
 from common.ports import channels
 from common.ports.channels import ParsedDestination
 from common.refused import Refused
@@ -73,16 +73,7 @@ def add_guild_feed(
         if made is not None:
             return made
         _refuse_more(guild, limits)
-        if limits.denies(host_of_url(url)):
-            raise Refused(_("The operator of this bot does not let it read that site."))
-        feed, is_new = _feed_at(url, title, now)
-        if there := feed_in_channel(guild, feed, int(to.config["channel_id"])):
-            raise Refused(
-                _("That feed is in this channel already, with the number %(number)s.")
-                % {"number": there.number}
-            )
-        if is_new and BotFeed.objects.filter(unused_since=None).count() > limits.feeds_in_all:
-            raise Refused(_("This bot reads as many feeds as it can. Its operator may raise the limit."))
+        feed = _checked_feed(url, title, guild=guild, channel_id=int(to.config["channel_id"]), now=now)
         return post_feed(
             guild=guild,
             number=guild.next_number,
@@ -152,6 +143,44 @@ def _refuse_more(guild: Guild, limits: BotSettings) -> None:
         )
 
 
+def _checked_feed(url: str, title: str, *, guild: Guild, channel_id: int, now: datetime) -> Feed:
+    """Return the row for this address that a channel of the server may get. Raises Refused.
+
+    Within the caller's transaction, which holds the settings' lock.
+    """
+    limits = BotSettings.objects.get(pk=1)
+    if limits.denies(host_of_url(url)):
+        raise Refused(_("The operator of this bot does not let it read that site."))
+    feed, is_new = _feed_at(url, title, now)
+    if there := feed_in_channel(guild, feed, channel_id):
+        raise Refused(
+            _("That feed is in this channel already, with the number %(number)s.") % {"number": there.number}
+        )
+    if is_new and BotFeed.objects.filter(unused_since=None).count() > limits.feeds_in_all:
+        raise Refused(_("This bot reads as many feeds as it can. Its operator may raise the limit."))
+    return feed
+
+
+@transaction.atomic
+def change_address(one: GuildFeed, *, url: str, now: datetime) -> GuildFeed:
+    """Read another address for a server's feed from now on, with all its settings. Raises Refused.
+
+    Asked again, it changes nothing.
+    """
+    locked_settings()
+    old = one.feed
+    if same_address(url) == same_address(old.url):
+        return one
+    feed = _checked_feed(url, one.title, guild=one.guild, channel_id=one.channel_id, now=now)
+    alter_subscribable(subscribable=one.subscribable, feeds=[feed])
+    one.feed = feed
+    one.save(update_fields=["feed"])
+    # Questions about posts of the old address are over.
+    ServerAlert.objects.filter(guild_feed=one, applied_at=None).update(applied_at=now)
+    _leave_feed(old, now=now)
+    return one
+
+
 def _feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
     """The row that servers share for this address, and whether it is new."""
     if there := shared_feed(url):
@@ -198,18 +227,24 @@ def remove_feed(one: GuildFeed, *, now: datetime) -> bool:
     alter_subscribable(subscribable=one.subscribable, stopped=True)
     for subscription in one.subscribable.subscriptions.order_by("pk"):
         leave(subscription=subscription, now=now)
-    shared = BotFeed.objects.select_for_update(no_key=True).filter(feed=one.feed, is_operators=False).first()
-    if shared is not None and not GuildFeed.objects.present().filter(feed=one.feed).exists():
-        # Whoever follows it waits for our lock, or is seen.
-        feed = Feed.objects.select_for_update().get(pk=one.feed_id)
-        if operators_newsletters(feed).exists():
-            # It is theirs by now, and stays as they want it.
-            shared.delete()
-            return True
-        if not feed.read_by:
-            alter_feed(feed=feed, status=Feed.Status.STOPPED)
-        BotFeed.objects.filter(pk=shared.pk, unused_since=None).update(unused_since=now)
+    _leave_feed(one.feed, now=now)
     return True
+
+
+def _leave_feed(feed: Feed, *, now: datetime) -> None:
+    """Stop reading a feed that no server has any more, unless others want it."""
+    shared = BotFeed.objects.select_for_update(no_key=True).filter(feed=feed, is_operators=False).first()
+    if shared is None or GuildFeed.objects.present().filter(feed=feed).exists():
+        return
+    # Whoever follows it waits for our lock, or is seen.
+    feed = Feed.objects.select_for_update().get(pk=feed.pk)
+    if operators_newsletters(feed).exists():
+        # It is theirs by now, and stays as they want it.
+        shared.delete()
+        return
+    if not feed.read_by:
+        alter_feed(feed=feed, status=Feed.Status.STOPPED)
+    BotFeed.objects.filter(pk=shared.pk, unused_since=None).update(unused_since=now)
 
 
 def operators_newsletters(feed: Feed) -> "QuerySet[Subscribable]":
