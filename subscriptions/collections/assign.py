@@ -64,7 +64,7 @@ def assign_final(
 def _note_stuck(item_id: int, error: Exception, now: datetime) -> None:
     if not Item.objects.filter(pk=item_id).exists():
         return
-    row = Stuck.objects.select_for_update().filter(item=item_id).first() or Stuck(item_id=item_id)
+    row, _ = Stuck.objects.select_for_update().get_or_create(item_id=item_id)
     row.failures += 1
     row.next_try_at = now + delay(row.failures, first=FIRST_BACKOFF, limit=LONGEST_BACKOFF)
     named = str(error) if isinstance(error, HookError) else f"{type(error).__name__}: {error}"

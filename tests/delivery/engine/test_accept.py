@@ -225,3 +225,16 @@ def test_while_another_worker_is_taking_the_row_it_is_waited_for() -> None:
         ("sent", AT, f"as {job.pk}", 1, None) for job in (first, second)
     ]
     assert attempts(row_of(second)) == [("accepted twice", f"as {second.pk}")]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_a_late_acceptance_beside_the_failure_of_the_next_attempt_is_recorded() -> None:
+    (job,) = jobs(1)
+    taken_by_another(job)
+
+    def fails() -> None:
+        Delivery.objects.update(state="deferred", lease_token=None, lease_until=None)
+
+    beside(fails, lambda: record_accepted(accepted([job])))
+    assert [row[1:4] for row in ledger()] == [("sent", AT, f"as {job.pk}")]

@@ -14,7 +14,7 @@ from delivery.channels.base import Sent, Temporary
 from delivery.channels.discord.service import BREAKER
 from delivery.engine.claim import claim_due, with_due
 from delivery.engine.settle import settle
-from delivery.lanes.breakers import count_refusals, in_turn, resting_kinds, why_resting
+from delivery.lanes.breakers import count_refusals, in_turn, resting_kinds, take_turn, why_resting
 from delivery.models import Delivery, Lane, ServiceBreaker
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, claimed, ended_task, queued, states
 from tests.factories import NOW, FeedFactory
@@ -103,6 +103,17 @@ def test_two_processes_count_together() -> None:
     refused(1)
     beside(lambda: refused(1_500), lambda: refused(500))
     assert resting_kinds(NOW) == ["discord", "discord_bot"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_processes_one_takes_the_turn_of_a_service_that_is_tried_slowly() -> None:
+    refused(2_000)
+    later = NOW + TEN_MINUTES + SECOND
+
+    def ask() -> datetime | None:
+        return take_turn("discord", later)
+
+    assert beside(ask, ask) == (None, later + BREAKER.pace)
 
 
 @pytest.mark.django_db

@@ -3,12 +3,15 @@
 from typing import Any
 
 import pytest
+from django.db import connection
 
+from delivery.engine.claim import claim_due
 from delivery.lanes import settings
 from delivery.lanes.settings import pause_domain, resume_domain
 from delivery.models import Delivery, LaneDomain
 from tests.delivery.ledger import HOUR, a_lane, queued, states
 from tests.factories import NOW
+from tests.races import beside
 
 pytestmark = pytest.mark.django_db
 
@@ -79,3 +82,14 @@ def test_a_domain_without_a_row_can_be_resumed() -> None:
     lane = a_lane()
     held(2)
     assert resume(lane.pk) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_letters_that_a_claim_is_holding_go_on_as_well() -> None:
+    lane = a_lane()
+    pause(lane.pk)
+    queued(3, lane=lane)
+    _, count = beside(lambda: claim_due(lane_id=lane.pk, now=NOW, in_flight=0), lambda: resume(lane.pk))
+    assert count == 3
+    assert states() == {"queued": 3}

@@ -1,13 +1,13 @@
 """Workers share a lane's connections by rows that run out."""
 
 from datetime import timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection
 from django.db.models import Sum
 
-from delivery.lanes.shares import HELD_FOR, leave_shares, take_share
+from delivery.lanes.shares import HELD_FOR, leave_shares, narrow_lane, take_share
 from delivery.models import Lane, LaneShare
 from tests.delivery.ledger import SECOND, a_lane
 from tests.factories import NOW
@@ -70,3 +70,20 @@ def test_two_workers_that_ask_at_once_are_told_of_each_other() -> None:
     shares = beside(lambda: take_share(lane.pk, ADA, NOW), lambda: take_share(lane.pk, BOB, NOW))
     assert shares == (10, 0)
     assert held() == 10
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_two_workers_that_are_refused_at_once_both_count() -> None:
+    lane = a_lane(concurrency=10)
+    for holder in (ADA, BOB):
+        take_share(lane.pk, holder, NOW)
+    take_share(lane.pk, ADA, NOW)
+    take_share(lane.pk, BOB, NOW)
+
+    def narrowed(holder: UUID, connections: int) -> None:
+        narrow_lane(lane.pk, holder, connections=connections, said="421 Too many", now=NOW)
+
+    beside(lambda: narrowed(ADA, 1), lambda: narrowed(BOB, 2))
+    lane.refresh_from_db()
+    assert lane.server_takes == 3

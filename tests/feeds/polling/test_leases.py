@@ -10,12 +10,24 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
+from common.net.client import client as shared_client
 from feeds.adding.edit import alter_feed
 from feeds.models import Feed, Host, Item
 from feeds.polling import poll_pass
-from feeds.polling.claims import FEED_LEASE, claim_feeds, renew
+from feeds.polling.claims import (
+    FEED_LEASE,
+    asks,
+    claim_feed,
+    claim_feeds,
+    claim_hosts,
+    release_feeds,
+    release_hosts,
+    renew,
+)
 from feeds.polling.poll import poll_due, poll_feed
-from feeds.polling.record import TAKEN_OVER, PollResult
+from feeds.polling.read import fetch
+from feeds.polling.record import TAKEN_OVER, Answered, PollResult, record_all
+from feeds.polling.scouts import wake
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog, at, post
 from tests.races import beside
@@ -79,6 +91,18 @@ def test_leases_are_extended_by_whoever_holds_them_alone() -> None:
         at(1) + FEED_LEASE,
         at(0),
     ]
+
+
+@pytest.mark.django_db
+def test_a_lease_ends_by_its_own_token_alone() -> None:
+    feed = FeedFactory(host="one.example")
+    leased(feed, at(2))
+    Host.objects.create(name="one.example", lease_token=uuid4(), lease_until=at(2))
+    release_feeds(token=uuid4(), feeds=[feed.pk])
+    release_hosts(token=uuid4(), hosts=["one.example"], free_at=at(9))
+    assert list(Feed.objects.unleased(at(1))) == []
+    host = Host.objects.get()
+    assert (host.lease_token is None, host.lease_until, host.free_at) == (False, at(2), None)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -154,3 +178,66 @@ def test_two_workers_claim_different_feeds(server: FeedServer, transactional_db:
     held, read = beside(hold, lambda: due(0), blocks=False)
     assert (held, read) == (one.pk, [two.pk])
     assert due(0) == [one.pk]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_one_of_two_workers_gets_a_feed_and_one_its_host() -> None:
+    feed = FeedFactory(host="one.example")
+    Host.objects.create(name="one.example")
+
+    def claims() -> Feed | None:
+        return claim_feed(Feed.objects.unleased(at(0)), at(0))
+
+    def hosts() -> int:
+        wanted = {"one.example": [feed.pk]}
+        return len(claim_hosts(wanted, Feed.objects.unleased(at(0)), token=uuid4(), now=at(0)))
+
+    assert beside(claims, claims, blocks=False) == (feed, None)
+    assert beside(hosts, hosts, blocks=False) == (1, 0)
+
+
+def answered(blog: Blog, minutes: float) -> Answered:
+    """Claim the blog's feed and fetch it; nothing is recorded yet."""
+    feed = claim_feed(Feed.objects.filter(pk=blog.feed.pk), at(minutes))
+    assert feed is not None
+    (ask,) = asks([feed])
+    return Answered(feed, ask.feeds[feed.pk], fetch(ask, shared_client(), lambda: at(minutes)))
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+@pytest.mark.parametrize("answer", ["new", "quiet", "failed"])
+def test_what_is_recorded_while_another_worker_takes_the_feed_is_not_stored(
+    server: FeedServer, transactional_db: None, answer: str
+) -> None:
+    blogs = [Blog(server, path) for path in ("/one.xml", "/two.xml")]
+    for blog in blogs:
+        blog.watch(start="all")
+        blog.read(0)
+        if answer == "new":
+            blog.show("a")
+        elif answer == "failed":
+            blog.serve("", status=500)
+    every = [answered(blog, 10) for blog in blogs]
+    taken, other = (blog.feed for blog in blogs)
+    _, results = beside(lambda: leased(taken, at(99)), lambda: record_all(every))
+    assert [result.error == TAKEN_OVER for result in results] == [True, False]
+    assert not Item.objects.filter(feed=taken).exists()
+    taken.refresh_from_db()
+    other.refresh_from_db()
+    assert (taken.last_polled_at, taken.lease_until) == (at(0), at(99))
+    assert (other.last_polled_at, other.lease_until) == (at(10), None)
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_feeds_that_are_being_recorded_are_not_waited_for_when_their_host_is_back() -> None:
+    waiting = {"host": "one.example", "failures": 1, "next_poll_why": "probe", "next_poll_at": at(60)}
+    recorded, other = FeedFactory(**waiting), FeedFactory(**waiting)
+
+    def record() -> Feed:
+        return Feed.objects.select_for_update().get(pk=recorded.pk)
+
+    assert beside(record, lambda: wake(hosts=["one.example"], now=at(0)), blocks=False)[1] == 1
+    assert list(Feed.objects.filter(next_poll_at=at(0))) == [other]

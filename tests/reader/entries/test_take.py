@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from feeds.models import Feed, Item
 from feeds.polling import audience
@@ -16,6 +17,7 @@ from reader.entries.take import Readers
 from reader.models import Channel, Entry, Place, Unread
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog, at, post
+from tests.races import beside
 from tests.reader.client import MicrosubClient
 
 pytestmark = pytest.mark.django_db
@@ -266,3 +268,19 @@ class TestForgetting:
         FeedFactory(unread_since=long_ago)
         FeedFactory(for_letters=False, read_by=1, unread_since=long_ago)
         assert drop_unwanted_feeds(now=at(0)) == 0
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_a_post_that_is_withdrawn_beside_its_placing_is_not_shown(
+    transactional_db: None, blog: Blog, home: Channel
+) -> None:
+    blog.show("a")
+    followed(blog, home).read(0)
+
+    def withdraw() -> None:
+        Entry.objects.update(withdrawn_at=at(1), due_at=at(1))
+
+    beside(withdraw, lambda: place_due(clock=lambda: at(2)))
+    place_due(clock=lambda: at(3))
+    assert names(home) == []
+    assert Entry.objects.get().due_at is None
