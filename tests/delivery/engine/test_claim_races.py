@@ -18,37 +18,34 @@ pytestmark = [
 ]
 
 
-def claim(lane: Lane) -> tuple[ClaimedDelivery, ...]:
-    return claimed(lane=lane)
-
-
 def mail_comes_and_is_claimed(lane: Lane) -> tuple[ClaimedDelivery, ...]:
-    """Claim beside another worker, which cannot have chosen this row: it did not exist yet."""
+    """Claim a row that another worker cannot have chosen: it did not exist yet."""
     a_mail(lane=lane, due_at=NOW)
-    return claim(lane)
+    return claimed(lane=lane)
 
 
 @pytest.mark.parametrize("limits", [{"rate": 0.001, "burst": 2, "tokens": 2}, {"per_hour": 2}])
 def test_two_workers_do_not_use_a_lanes_room_twice(limits: dict[str, Any]) -> None:
     lane = a_lane(**limits)
     queued(2, lane=lane)
-    first, second = beside(lambda: claim(lane), lambda: mail_comes_and_is_claimed(lane), blocks=False)
+    first, second = beside(lambda: claimed(lane=lane), lambda: mail_comes_and_is_claimed(lane), blocks=False)
     assert (len(first), second) == (2, ())
-    assert claim(lane) == ()
+    assert claimed(lane=lane) == ()
 
 
 def test_two_workers_do_not_use_a_domains_room_twice() -> None:
     lane = a_lane()
     limited(lane, "example.org", concurrency=2)
     queued(2, lane=lane)
-    first, second = beside(lambda: claim(lane), lambda: mail_comes_and_is_claimed(lane), blocks=False)
+    first, second = beside(lambda: claimed(lane=lane), lambda: mail_comes_and_is_claimed(lane), blocks=False)
     assert (len(first), second) == (2, ())
+    assert claimed(lane=lane) == ()
 
 
 def test_a_serial_lane_has_one_head_however_many_workers_ask() -> None:
     lane = a_lane(serial=True, concurrency=1)
     queued(lane=lane)
-    first, second = beside(lambda: claim(lane), lambda: mail_comes_and_is_claimed(lane), blocks=False)
+    first, second = beside(lambda: claimed(lane=lane), lambda: mail_comes_and_is_claimed(lane), blocks=False)
     assert (len(first), second) == (1, ())
     assert states() == {"sending": 1, "queued": 1}
 
@@ -60,7 +57,7 @@ def test_two_lanes_do_not_use_the_room_of_their_account_twice() -> None:
     )
     queued(lane=one)
     queued(lane=two)
-    first, second = beside(lambda: claim(one), lambda: claim(two))
+    first, second = beside(lambda: claimed(lane=one), lambda: claimed(lane=two))
     assert (len(first), second) == (1, ())
     assert LaneUse.objects.get(lane=account).count == 1
 
@@ -83,7 +80,7 @@ def test_a_letter_that_is_cancelled_beside_a_claim_stays_cancelled(stopped_by: s
     def cancel() -> None:
         Delivery.objects.update(state="cancelled", last_error="By hand.")
 
-    _, rows = beside(cancel, lambda: claim(lane))
+    _, rows = beside(cancel, lambda: claimed(lane=lane))
     row = Delivery.objects.get()
     assert rows == ()
     assert (row.state, row.held_for, row.last_error, row.due_at) == ("cancelled", "", "By hand.", NOW)
