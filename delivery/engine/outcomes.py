@@ -7,8 +7,10 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import datetime
 from email import message_from_bytes, policy
 from functools import partial
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import F
@@ -26,14 +28,17 @@ from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.lanes.backoff import Stop, back_off, well_lanes
 from delivery.lanes.breakers import count_refusals
 from delivery.models import Attempt, Delivery, Lane, MailboxMessage, RemotePost
+from delivery.rules.lanes import HEAD_WAITS
 from delivery.rules.meaning import Concern
 from delivery.rules.outcomes import (
     GIVE_UP,
+    LANE_LONGEST,
     LONGEST_RETRY,
     UNKNOWN_END_RETRIES,
     Next,
     after_ambiguous,
     after_temporary,
+    rest_in_order,
     when_unsure,
 )
 from delivery.rules.server_words import meaning
@@ -56,7 +61,7 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
     accepted = [task for task in tasks if isinstance(task.outcome, Sent)]
     failed = [task for task in tasks if not isinstance(task.outcome, Sent)]
     record_accepted(accepted)
-    ours = _record_failed(failed)
+    ours, rests = _record_failed(failed)
     _keep_letters(accepted)
     _keep_remote(accepted, ours)
     _keep_remarks(accepted)
@@ -73,26 +78,20 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
             Destination.objects.filter(pk=task.delivery.destination_id, disabled_at=None).update(
                 disabled_at=task.at, disabled_reason=_text(task)
             )
-    stops = [
-        Stop(
-            lane_id=lane_id,
-            text=_text(task),
-            retry_at=task.outcome.retry_at,
-            claimed_at=task.delivery.claimed_at,
-            at=task.at,
-            is_about_us=task.outcome.meaning is not None or task.outcome.forbidden,
-            is_forbidden=task.outcome.forbidden,
-        )
+    stops = rests + [
+        _stop(task, lane_id, task.outcome.retry_at)
         for task in failed
         if isinstance(task.outcome, Temporary)
         for lane_id in _stopped(task.outcome, task.delivery.lane)
     ]
     # Nothing was posted yet: the pause after a message has not begun.
     waiting = {
-        task.delivery.lane.pk for task in ours if isinstance(task.outcome, Temporary) and task.outcome.waits
+        task.delivery.lane.pk: _waits_until(task)
+        for task in ours
+        if isinstance(task.outcome, Temporary) and task.outcome.waits
     }
-    if waiting:
-        Lane.objects.filter(pk__in=waiting, failures=0).update(free_at=None)
+    for lane_id, free_at in waiting.items():
+        Lane.objects.filter(pk=lane_id, failures=0).update(free_at=free_at)
     lanes = {task.delivery.lane for task in accepted}
     back_off(
         stops=stops,
@@ -160,6 +159,26 @@ def _stopped(outcome: Temporary, lane: Lane) -> Iterator[int]:
         yield lane.pk
 
 
+def _stop(task: SendTask, lane_id: int, retry_at: datetime | None) -> Stop:
+    is_forbidden = isinstance(task.outcome, Temporary) and task.outcome.forbidden
+    return Stop(
+        lane_id=lane_id,
+        text=_text(task),
+        retry_at=retry_at,
+        claimed_at=task.delivery.claimed_at,
+        at=task.at,
+        is_about_us=getattr(task.outcome, "meaning", None) is not None or is_forbidden,
+        is_forbidden=is_forbidden,
+    )
+
+
+def _waits_until(task: SendTask) -> datetime | None:
+    """Return until when a serial lane waits for the rest of a post, so that no later one passes it."""
+    again = task.outcome.retry_at if isinstance(task.outcome, Temporary) else None
+    is_short = again is not None and again - task.at <= LANE_LONGEST
+    return again if task.delivery.lane.serial and is_short else None
+
+
 def is_plain(task: SendTask) -> bool:
     """Whether nothing of the acceptance is to be kept but the acceptance itself."""
     sent = task.outcome
@@ -192,8 +211,8 @@ def _keep_remote(accepted: Sequence[SendTask], failed: Sequence[SendTask]) -> No
             Lane.objects.filter(pk=task.delivery.lane.pk).update(state=dict(task.new_state))
 
 
-def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
-    """Returns those that were still ours; late failures are only logged.
+def _record_failed(tasks: Sequence[SendTask]) -> tuple[list[SendTask], list[Stop]]:
+    """Return the tasks that were still ours, and the rests of serial lanes; late failures are only logged.
 
     The first message to stop a lane that was well is counted: it may be the cause.
     """
@@ -202,12 +221,13 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
     rows = Delivery.objects.only("attempts", "created_at", "due_at", "begun_at", "last_error")
     known = rows.in_bulk([task.pk for task in tasks])
     unknown_ends = _unknown_ends(tasks)
-    ours, lost, attempts = [], [], []
+    ours, rests, lost, attempts = [], [], [], []
     for task in tasks:
         row = known.get(task.pk)
         ends = unknown_ends[task.pk]
         # None: its newsletter was dropped meanwhile.
-        becomes, counts = _after(task, row, task.delivery.lane.pk in well, ends) if row else (None, False)
+        ending = _ending(task, row, task.delivery.lane.pk in well, ends) if row else _Ending(None)
+        becomes = ending.becomes
         is_lanes_alone = _is_lanes_alone(task)
         is_ours = 0
         if row and becomes:
@@ -219,13 +239,15 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
             ).update(
                 state=becomes.state,
                 due_at=becomes.due_at or row.due_at,
-                attempts=F("attempts") + int(counts),
+                attempts=F("attempts") + int(ending.counts),
                 last_error=row.last_error if is_lanes_alone else _last_error(task, becomes, ends),
                 begun_at=unknown if was_dealt_with else task.delivery.begun_before,
                 **RELEASED,
             )
         if becomes and is_ours:
             ours.append(task)
+            if ending.lane_rests_until is not None:
+                rests.append(_stop(task, task.delivery.lane.pk, ending.lane_rests_until))
             if becomes.state == Delivery.State.FAILED:
                 lost.append(task)
             if not is_lanes_alone and becomes.state != Delivery.State.CANCELLED:
@@ -238,7 +260,7 @@ def _record_failed(tasks: Sequence[SendTask]) -> list[SendTask]:
             well.discard(task.delivery.lane.pk)
     Attempt.objects.bulk_create(attempts)
     transaction.on_commit(partial(_tell, attempts, lost))
-    return ours
+    return ours, rests
 
 
 def _unknown_ends(tasks: Sequence[SendTask]) -> Counter[int]:
@@ -279,6 +301,30 @@ def _is_lanes_alone(task: SendTask) -> bool:
     )
 
 
+class _Ending(NamedTuple):
+    """What becomes of a delivery, whether the attempt counts, and how long its serial lane waits for it."""
+
+    becomes: Next | None
+    counts: bool = False
+    lane_rests_until: datetime | None = None
+
+
+def _ending(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int) -> _Ending:
+    becomes, counts = _after(task, row, is_lane_well, unknown_ends)
+    outcome, at = task.outcome, task.at
+    is_waiting = isinstance(outcome, Temporary) and outcome.waits
+    if not task.delivery.lane.serial or becomes.state != Delivery.State.DEFERRED or is_waiting:
+        return _Ending(becomes, counts)
+    if isinstance(outcome, Temporary) and outcome.stops_lane:
+        # The lane rests anyway.
+        return _Ending(Next(becomes.state, at), counts)
+    retry_at = getattr(outcome, "retry_at", None)
+    # A copy must not arrive while the service may still be busy with the first one.
+    limit = UNKNOWN_END_RETRIES[-1] * 2 if isinstance(outcome, Ambiguous) else LANE_LONGEST
+    rest = rest_in_order(becomes, attempts=row.attempts + 1, retry_at=retry_at, now=at, limit=limit)
+    return _Ending(Next(becomes.state, at), counts, rest) if rest else _Ending(becomes, counts)
+
+
 def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int) -> tuple[Next, bool]:
     """What becomes of it, and whether the attempt counts."""
     outcome, at = task.outcome, task.at
@@ -308,7 +354,11 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int)
     if outcome.waits and outcome.retry_at is not None and outcome.retry_at - created_at < GIVE_UP:
         return Next("deferred", outcome.retry_at), False
     if outcome.stops_lane and not is_lane_well:
-        return Next("deferred", at), False
+        # In a serial lane all others wait for this one: it has to end some day.
+        if not task.delivery.lane.serial or at - created_at < HEAD_WAITS:
+            return Next("deferred", at), False
+        after = after_temporary(attempts=attempts, created_at=created_at, retry_at=None, now=at)
+        return after, True
     is_letters = outcome.holdup is Holdup.LETTER
     if outcome.holdup is Holdup.DOMAIN or (is_letters and task.delivery.issue_id is not None):
         return Next("queued", at), False

@@ -36,18 +36,20 @@ class Queued:
 
 
 def serial_next(queue: Sequence[Queued], now: datetime) -> int | None:
-    """The message that a serial lane may send now: its head, once it is due.
+    """Return the message that a serial lane may send now: the first one, once it is due.
 
-    A head that is put off holds the others back for an hour at most, and then lets those go first that are
-    due. Messages on hold are not in the queue: they hold nobody back. While one is being sent, none goes.
+    A message whose time has not come holds back the later ones until it is an hour old. An earlier failure
+    changes nothing: after an outage the oldest message is sent first. Messages on hold are not in the queue,
+    so they hold back nothing. While one message is being sent, no other is.
     """
     if any(message.state == "sending" for message in queue):
         return None
     for message in queue:
-        is_put_off = message.state == "deferred" or message.due_at > now
-        if not is_put_off or now - message.created_at < HEAD_WAITS:
-            return message.pk if message.due_at <= now else None
-    return next((message.pk for message in queue if message.due_at <= now), None)
+        if message.due_at <= now:
+            return message.pk
+        if now - message.created_at < HEAD_WAITS:
+            return None
+    return None
 
 
 def share(concurrency: int, others: Collection[int]) -> int:

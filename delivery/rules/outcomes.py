@@ -129,6 +129,22 @@ def forbidden_pause(since: datetime, *, now: datetime) -> datetime:
     return now + (FORBIDDEN_RETRY if now - since < FORBIDDEN_OFTEN_FOR else FORBIDDEN_LONGEST)
 
 
+def rest_in_order(
+    after: Next, *, attempts: int, retry_at: datetime | None, now: datetime, limit: timedelta = LANE_LONGEST
+) -> datetime | None:
+    """Return until when a serial lane rests instead of putting off the message that failed, if it does.
+
+    Nobody can tell a message that its service cannot digest from a service that is down, so the lane waits
+    for the message, and the order is kept. Later messages may pass it when the service named a long delay for
+    it, or when it failed LEAST_TRIES times by itself, which takes hours.
+    """
+    if after.due_at is None:
+        return None
+    if retry_at is not None and retry_at - now > limit:
+        return None
+    return min(after.due_at, now + limit) if attempts < LEAST_TRIES else None
+
+
 class RecipientStatus(NamedTuple):
     """How the subscription behind a delivery stands when it is claimed. None: there is none any more.
 

@@ -1,4 +1,4 @@
-"""The order of a serial lane: its head first, waited for at most an hour."""
+"""Order of a serial lane: by creation; a message whose time has not come is waited for at most an hour."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -32,15 +32,15 @@ def test_a_head_that_is_put_off_is_passed_after_an_hour() -> None:
     assert serial_next([queued(1, state="deferred", due=5, age=60), queued(2)], NOW) == 2
 
 
-def test_a_head_that_keeps_failing_lets_the_others_go_first_after_an_hour() -> None:
-    """It is due each time the lane has rested: without this it alone would ever be tried."""
-    assert serial_next([queued(1, state="deferred", age=60), queued(2)], NOW) == 2
+def test_a_head_that_failed_before_goes_first_when_it_is_due() -> None:
+    assert serial_next([queued(1, state="deferred", age=60), queued(2)], NOW) == 1
+    assert serial_next([queued(1, state="deferred", age=6_000), queued(2, age=90)], NOW) == 1
 
 
-def test_a_passed_head_goes_as_soon_as_nothing_else_is_due() -> None:
-    assert serial_next([queued(1, state="deferred", age=90)], NOW) == 1
+def test_a_passed_head_goes_as_soon_as_it_is_due() -> None:
     late = [queued(1, state="deferred", age=90, due=1), queued(2, state="deferred", age=80)]
     assert serial_next(late, NOW) == 2
+    assert serial_next(late, NOW + MINUTE) == 1
 
 
 def test_a_head_that_merely_waited_long_keeps_its_place() -> None:
@@ -56,7 +56,9 @@ MESSAGES = st.lists(st.tuples(STATES, st.integers(-90, 90), st.integers(0, 180))
 
 
 @given(MESSAGES)
-def test_what_goes_is_due_and_nothing_young_stands_before_it(rows: list[tuple[str, int, int]]) -> None:
+def test_only_old_ones_whose_time_has_not_come_are_passed(
+    rows: list[tuple[str, int, int]],
+) -> None:
     queue = [queued(pk, state=state, due=due, age=age) for pk, (state, due, age) in enumerate(rows)]
     chosen = serial_next(queue, NOW)
     if chosen is None:
@@ -64,7 +66,8 @@ def test_what_goes_is_due_and_nothing_young_stands_before_it(rows: list[tuple[st
         assert head_waits or not any(row.due_at <= NOW for row in queue)
         return
     assert queue[chosen].due_at <= NOW
-    assert all(NOW - row.created_at >= HEAD_WAITS for row in queue[:chosen])
+    passed = queue[:chosen]
+    assert all(row.due_at > NOW and NOW - row.created_at >= HEAD_WAITS for row in passed)
 
 
 @given(MESSAGES)
