@@ -32,8 +32,7 @@ MOST_IMAGES = 10
 MOST_LINES = 50
 # Of a post's html so much is looked through for its words and its pictures.
 MOST_HTML = 200_000
-NO_LINK = "The post has no link, so there is nothing to announce. Give it a link in its feed."
-NO_ARCHIVE = "The digest has no archive page to link to. Set SITE_URL, and let the bridge have an archive."
+NOTHING_TO_SAY = "The post has neither a link nor words, so there is nothing to post."
 # Where a letter has no time of its own.
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
@@ -68,6 +67,7 @@ class Announcement:
     newsletter: str
     newsletter_title: str
     title: str
+    # The post's own, else the page, if it has one that anybody may read.
     link: str
     at: datetime
     # Whether the post has a title of its own.
@@ -95,9 +95,7 @@ class Announcement:
 
     @property
     def refusal(self) -> str:
-        if self.link:
-            return ""
-        return NO_ARCHIVE if self.is_digest else NO_LINK
+        return "" if self.link or self.title or self.summary or self.own_words else NOTHING_TO_SAY
 
     @property
     def language(self) -> str:
@@ -136,7 +134,7 @@ def announcement_of(letter: Letter) -> Announcement:
         common,
         title=_title(entry),
         is_titled=bool(plain_line(entry.title)),
-        link=postable(entry.link),
+        link=postable(entry.link) or postable(letter.web_url),
         authors=_name(", ".join(entry.authors)),
         summary=_bounded(entry.warning or summary, SUMMARY_LIMIT),
         own_summary=_bounded(entry.warning or own_summary, SUMMARY_LIMIT),

@@ -68,7 +68,7 @@ def extra_parts(said: Announcement, names: Collection[str]) -> list[FittingPart]
     parts = []
     if "titles" in names:
         parts += [FittingPart(f"\n• {line.title}", optional=1) for line in said.lines]
-    if "summary" in names and said.summary not in ("", said.title):
+    if "summary" in names and said.summary not in ("", said.title) and _is_read_elsewhere(said):
         parts.append(FittingPart(f"\n\n{said.summary}", cuttable=True, optional=2))
     if "hashtags" in names:
         joints = chain(["\n\n"], repeat(" "))
@@ -95,21 +95,41 @@ def _fitted(line: Line, fits: Callable[[str], bool]) -> str:
 
 def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
     """`[name] New Post: TITLE, by AUTHOR LINK`, and the forms without title or author; of a digest `[name]
-    TITLE LINK`. Upstream's words. Without `link`, for services that show it as a card."""
+    TITLE LINK`. Upstream's words. Without `link`, for services that show it as a card.
+
+    A post that has no link is followed by its text, because it cannot be read anywhere else.
+    """
     start = [FittingPart("["), FittingPart(said.newsletter, cuttable=True), FittingPart("] ")]
     if said.is_digest:
         words, joint = [FittingPart(said.title, cuttable=True)], " "
     else:
+        title = headline(said) if link else said.title
         words = (
-            [FittingPart("New Post: "), FittingPart(said.title, cuttable=True)]
-            if said.title
+            [FittingPart("New Post: "), FittingPart(title, cuttable=True)]
+            if title
             else [FittingPart("New Untitled Post")]
         )
         if said.authors:
             words += [FittingPart(", by "), FittingPart(said.authors, cuttable=True)]
         joint = " " if said.title or said.authors else " at "
     end = [FittingPart(joint), FittingPart(said.link, link=said.link)] if link and said.link else []
-    return [*start, *words, *end]
+    return [*start, *words, *end, *(text_of_unlinked(said) if link else ())]
+
+
+def headline(said: Announcement) -> str:
+    """The title; of a post that has neither title nor link the whole text, which its title only begins."""
+    return said.title if said.is_titled or _is_read_elsewhere(said) else said.summary or said.title
+
+
+def text_of_unlinked(said: Announcement) -> list[FittingPart]:
+    """The text of a post that has no link, on lines below its title."""
+    if _is_read_elsewhere(said) or said.summary in ("", headline(said)):
+        return []
+    return [FittingPart("\n\n"), FittingPart(said.summary, cuttable=True)]
+
+
+def _is_read_elsewhere(said: Announcement) -> bool:
+    return bool(said.link) or said.is_digest
 
 
 def listed_parts(said: Announcement, most: int) -> list[FittingPart]:

@@ -5,7 +5,7 @@ import logging
 import socket
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any, ClassVar
@@ -239,8 +239,36 @@ class BridgeContract(ChannelContract):
         assert "T0" in self.arrived()[0].text
 
     @pytest.mark.parametrize("link", ["", "javascript:alert(1)", "ftp://x.example/a", "https://"])
-    def test_a_post_without_a_web_link_is_not_announced(self, link: str) -> None:
-        outcome = self.post(letter(entries=(entry(link=link),)))
+    def test_a_post_without_a_web_link_is_posted_in_its_words(self, link: str) -> None:
+        self.server_says(Answer.OK)
+        posted = self.post(letter(entries=(entry("Bees", link=link, summary="They dance."),)))
+        assert isinstance(posted, Sent)
+        [arrival] = self.arrived()
+        assert "Bees" in arrival.text
+        assert "They dance." in arrival.text
+        assert "javascript:" not in arrival.text
+
+    def test_a_post_without_title_and_link_is_posted_with_its_whole_text(self) -> None:
+        words = "Bees dance in the hive to tell the others where they found " + "clover, " * 5 + "and thyme."
+        self.server_says(Answer.OK)
+        assert isinstance(self.post(letter("", entries=(entry("", link="", content=words),))), Sent)
+        assert "and thyme." in self.arrived()[0].text
+
+    def test_a_post_without_a_link_leads_to_its_issues_page(self) -> None:
+        page = "https://letters.example/s/bees/archive/7/"
+        self.server_says(Answer.OK)
+        composed = self.composed(letter(entries=(entry(link=""),), web_url=page))
+        assert page in str(asdict(composed))
+        assert isinstance(self.post(letter(entries=(entry(link=""),), web_url=page)), Sent)
+
+    def test_a_digest_without_a_page_is_posted(self) -> None:
+        entries = tuple(entry(f"T{n}", link=f"https://blog.example/{n}") for n in range(3))
+        self.server_says(Answer.OK)
+        assert isinstance(self.post(letter("T0, and 2 more", entries=entries, is_digest=True)), Sent)
+        assert "T0" in self.arrived()[0].text
+
+    def test_a_post_without_link_and_words_is_refused_without_asking_anyone(self) -> None:
+        outcome = self.post(letter("", entries=(entry("", link="", authors=()),)))
         assert isinstance(outcome, Permanent)
         assert not outcome.disables
         assert self.service.requests == []

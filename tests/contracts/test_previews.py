@@ -65,7 +65,13 @@ def test_a_digest_is_shown(kind: str) -> None:
 
 
 def test_where_nothing_is_posted_it_says_why(kind: str) -> None:
-    assert "link" in looks(kind, letter(entries=(entry(link=""),))).refusal
+    assert "link" in looks(kind, letter("", entries=(entry("", link=""),))).refusal
+
+
+def test_a_post_without_a_link_is_shown_with_its_text(kind: str) -> None:
+    found = looks(kind, letter(entries=(entry("Bees", link="", summary="They dance."),)))
+    assert found.refusal == ""
+    assert "They dance." in every_word(found)
 
 
 @pytest.mark.parametrize("key", ["slack", "mattermost", "rocketchat", "matrix", "ntfy", "apprise"])

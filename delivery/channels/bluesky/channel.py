@@ -16,8 +16,8 @@ from delivery.letter import Recipient
 
 class BlueskyChannel(BridgeChannel):
     key = "bluesky"
-    # A repetition has the same record key, and is the same post.
-    crash_policy = CrashPolicy.RESEND
+    # A repetition has the same record key, and is the same post: no number of them makes two.
+    crash_policy = CrashPolicy.LOOK_UP
     # Far below 5,000 points an hour, of which a post costs two; and easy on followers.
     lane = LaneDefaults(spacing_seconds=60.0)
 

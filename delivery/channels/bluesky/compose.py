@@ -87,7 +87,7 @@ def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipi
 def _announcing(said: Announcement, options: Mapping[str, str]) -> BlueskyPost:
     template, is_own = options.get("template", ""), bool(said.own_words)
     plain = _record(said, options, *rich_text(parts_of(said, template), said.hashtags, is_own=is_own))
-    if said.is_digest or options.get("card") == "no":
+    if said.is_digest or not said.link or options.get("card") == "no":
         return BlueskyPost(plain, plain)
     parts = parts_of(said, template, link=False)
     text, facets = rich_text(parts, said.hashtags, is_own=is_own)

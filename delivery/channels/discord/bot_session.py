@@ -33,6 +33,7 @@ DISCORD_EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
 REST_LATER = timedelta(minutes=10)
 # Its followers have it, or it has a thread.
 DONE_ALREADY = (ALREADY_CROSSPOSTED, HAS_A_THREAD)
+SAME_WORDS = "A message with the same words is there, and the post has no link to know it by."
 UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
 
 
@@ -138,6 +139,8 @@ class BotSession(DiscordSession):
             author, is_recent = found.get("author"), _posted_at(found["id"]) >= since
             is_own = isinstance(author, Mapping) and author.get("id") == me
             if is_own and is_recent and any(_is_alike(found, body) for body in (message.full, message.plain)):
+                if not message.link:
+                    return Ambiguous(SAME_WORDS, holds=True)
                 channel = str(found.get("channel_id", ""))
                 return sent(message.config.get("guild_id", ""), channel, found["id"])
         reaches_back = len(newest) < MESSAGES_LOOKED_AT or _posted_at(newest[-1]["id"]) < since

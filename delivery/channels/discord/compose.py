@@ -49,6 +49,8 @@ class Message:
     # After so many minutes without a word a thread is put away; "" for no thread beneath the message.
     thread_minutes: str = ""
     wants_crosspost: bool = False
+    # By which a message of an earlier attempt is known; without one others may have the same words.
+    link: str = ""
     refusal: str = ""
 
 
@@ -79,14 +81,15 @@ def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipi
         wants_thread="thread_name" in options,
         thread_minutes=options.get("thread_minutes", ""),
         wants_crosspost=bool(options.get("crosspost")),
+        link=said.link,
     )
 
 
 def _full(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
     style, has_words = options.get("style", ""), bool(said.own_words or options.get("template"))
-    if style == "text":
+    if style == "text" or (style == "link" and not said.link):
         return _body(_words(said, options, CONTENT_LIMIT, with_preview), options)
-    if style == "link":
+    if style == "link" and said.link:
         link = with_preview(FittingPart(said.link, link=said.link))
         if len(_call(options)) + len(link) > CONTENT_LIMIT:
             raise DoesNotFit(TOO_LONG)

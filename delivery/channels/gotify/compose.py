@@ -39,7 +39,7 @@ def push_of(said: Announcement, options: Mapping[str, str], recipient: Recipient
     except DoesNotFit:
         return GotifyPush(recipient.config, recipient.secrets, {}, refusal=TOO_LONG)
     picture = said.images[0].url if said.images and options.get("picture") != "no" else ""
-    notification: dict[str, Any] = {"click": {"url": said.link}}
+    notification: dict[str, Any] = {"click": {"url": said.link}} if said.link else {}
     if picture:
         notification["bigImageUrl"] = picture
     body = {

@@ -66,10 +66,14 @@ def unmentioned(text: str) -> str:
     return MENTION.sub(f"@{WORD_JOINER}", text)
 
 
-def is_of(content: str, *, text: str, link: str = "") -> bool:
+def is_of(content: str, *, text: str, link: str = "", whole: bool = False) -> bool:
     """Whether the html of a status has the link, and begins with the text: several newsletters may post one
-    link. Services write spaces and lines otherwise, and what follows may have been shortened otherwise."""
-    shown, wanted = ("".join(one.split())[:BEGINNING] for one in (shown_text(content), text))
+    link. Services write spaces and lines otherwise, and what follows may have been shortened otherwise.
+
+    `whole`: compare the whole text, where there is no link to tell posts apart.
+    """
+    most = None if whole else BEGINNING
+    shown, wanted = ("".join(one.split())[:most] for one in (shown_text(content), text))
     return shown == wanted and (not link or holds(content, link))
 
 

@@ -9,7 +9,7 @@ import requests
 from mastodon import Mastodon
 
 from common.pictures.picture import CleanPicture
-from delivery.channels.base import Sent
+from delivery.channels.base import Permanent, Sent
 from delivery.channels.http.client import (
     ApiClient,
     Failed,
@@ -143,8 +143,12 @@ class Client:
         return self._ask("GET", f"/api/v1/media/{media_id}", lambda answer: answer.status == 200)
 
     def find(self, message: Message, text: str, before: str, *, since: datetime) -> Sent | None:
-        """The account's own status with our link that begins so, among its last 40 and since then; of a
-        thread's others that which answers the one `before`."""
+        """Return the account's own status with our link that begins so, among its last 40 and since then.
+
+        Of a thread's others it is the one that answers `before`. Without a link another post may have the
+        same words. Raises Failed then, because only a person can tell.
+        """
+        is_known = bool(before or message.link)
 
         def is_ours(status: Any) -> bool:
             created = a_moment(status.get("created_at"))
@@ -152,11 +156,14 @@ class Client:
             is_new = created is None or created >= since - CLOCKS_DIFFER
             is_there = before == (status.get("in_reply_to_id") or "")
             content, link = str(status.get("content", "")), "" if before else message.link
-            return is_new and is_there and is_of(content, text=text, link=link)
+            return is_new and is_there and is_of(content, text=text, link=link, whole=not is_known)
 
         me = self.account()[0]
         newest = partial(self._api.account_statuses, me, limit=STATUSES_LOOKED_AT, exclude_reblogs=True)
-        return self._read(newest, lambda answer: next(map(_status, filter(is_ours, answer.json)), None))
+        found = self._read(newest, lambda answer: next(map(_status, filter(is_ours, answer.json)), None))
+        if found and not is_known:
+            raise Failed(Permanent(f"A status with the same words is there: {found.url or found.remote_id}"))
+        return found
 
     def _read(self, request: Callable[[], Any], read: Callable[[ApiResponse], T], **options: Any) -> T:
         """What is in the answer to a request of Mastodon.py."""

@@ -53,7 +53,7 @@ def status_of(said: Announcement, options: Mapping[str, str], recipient: Recipie
         access_token=recipient.secrets.get("access_token", ""),
         parts=tuple(part if part.link else replace(part, text=unmentioned(part.text)) for part in parts),
         lines=tuple(Line(unmentioned(line.title), line.link) for line in said.lines) if is_thread else (),
-        link=said.link,
+        link=said.link if any(said.link in (part.link, part.text) for part in parts) else "",
         images=(said.images or said.sensitive_images)[: int(options.get("images") or 1)],
         visibility=options.get("visibility") or next(iter(VISIBILITIES)),
         quotes=options.get("quotes", ""),

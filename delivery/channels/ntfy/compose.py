@@ -54,7 +54,7 @@ def push_of(said: Announcement, options: Mapping[str, str], recipient: Recipient
     fields: dict[str, Any] = {
         "topic": recipient.config.get("topic", ""),
         "title": said.newsletter_title,
-        "click": said.link,
+        "click": said.link or None,
         "tags": tags.split(",") if tags else None,
         "priority": int(options.get("priority") or 0) or None,
         "attach": said.images[0].url if said.images and options.get("picture") != "no" else None,

@@ -10,7 +10,7 @@ from common.truncation import DoesNotFit, FittingPart, fitted
 from delivery.channels.announcement import Announcement
 from delivery.channels.http.links import WORD_JOINER
 from delivery.channels.http.measures import utf16_units
-from delivery.channels.wording import parts_of
+from delivery.channels.wording import headline, parts_of, text_of_unlinked
 from delivery.letter import Recipient
 
 # In UTF-16 units, of what is shown.
@@ -72,8 +72,9 @@ def _usual(said: Announcement) -> list[FittingPart]:
     """The title, which is the link; below it who says so; of a digest its posts."""
     by = f", by {said.authors}" if said.authors else ""
     parts = [
-        FittingPart(said.title or UNTITLED, cuttable=True, link=said.link),
+        FittingPart(headline(said) or UNTITLED, cuttable=True, link=said.link),
         FittingPart(f"\n{said.newsletter_title}{by}"),
+        *text_of_unlinked(said),
     ]
     for line in said.lines[:DIGEST_LINES]:
         parts += [FittingPart("\n• "), FittingPart(line.title, cuttable=True, link=line.link)]
@@ -104,6 +105,6 @@ def _unmentioned(text: str) -> str:
 
 
 def _preview(link: str, wish: str) -> dict[str, Any]:
-    if wish == "none":
+    if wish == "none" or not link:
         return {"is_disabled": True}
     return {"url": link, "prefer_small_media" if wish == "small" else "prefer_large_media": True}

@@ -8,13 +8,14 @@ from django.utils import translation
 from django.utils.translation import gettext
 
 from common.truncation import DoesNotFit, cut_at_word
-from delivery.channels.announcement import NO_ARCHIVE, Announcement, announcement_of
+from delivery.channels.announcement import Announcement, announcement_of
 from delivery.channels.webpush.encryption import LONGEST_PUSH
 from delivery.letter import Letter, Recipient
 from delivery.rendering.languages import spoken
 
 # Octets: screens show less of a title than that, and the text has room beside it.
 TITLE_OCTETS = 300
+NO_PAGE = "There is no page to open. Set SITE_URL, and let the newsletter have pages."
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ def notifier(letter: Letter) -> Callable[[Recipient], Notification]:
             leave_label=label,
             icon=icon,
             language=said.language,
-            refusal="" if url or said.link else said.refusal or NO_ARCHIVE,
+            refusal="" if url or said.link else NO_PAGE,
         )
 
     return notification

@@ -91,6 +91,15 @@ class TestAfterAnInterruptedTry:
         assert isinstance(post(discord, begun_at=NOW, key="key-2"), Sent)
         assert len(discord.messages) == 2
 
+    def test_a_post_without_a_link_is_held_where_a_message_has_the_same_words(self, discord: Discord) -> None:
+        made = bots_message(letter(entries=(entry("Bees", link=""),)))
+        assert isinstance(sent_by(bot_session(discord.url), made), Sent)
+        outcome = sent_by(bot_session(discord.url), made, begun_at=NOW, key="key-2")
+        assert isinstance(outcome, Ambiguous)
+        assert outcome.holds
+        assert "same words" in outcome.text
+        assert len(discord.messages) == 1
+
     def test_somebody_elses_copy_is_not_ours(self, discord: Discord) -> None:
         content = bots_message(style="text").full["content"]
         discord.somebody_writes(content)

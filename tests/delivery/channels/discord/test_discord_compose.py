@@ -283,5 +283,5 @@ def test_it_is_shown_beforehand_without_markup(
 
 
 def test_beforehand_it_is_said_that_nothing_is_posted() -> None:
-    looks = DiscordChannel().preview(bots_message(letter(entries=(entry(link=""),))))
-    assert "no link" in looks.refusal
+    looks = DiscordChannel().preview(bots_message(letter("", entries=(entry("", link=""),))))
+    assert "neither a link nor words" in looks.refusal

@@ -99,9 +99,10 @@ class TestEdits:
         assert isinstance(edit(message(instance.url, "Bees " * 200), old), Sent)
         assert "Bees Bees" in str(instance.statuses[0])
 
-    def test_a_post_that_lost_its_link_is_not_changed(self, instance: MastodonInstance) -> None:
+    def test_a_post_that_lost_its_link_is_changed(self, instance: MastodonInstance) -> None:
         old = sent(message(instance.url))
-        assert isinstance(edit(message(instance.url, link=""), old), Permanent)
+        assert isinstance(edit(message(instance.url, "Bees", link=""), old), Sent)
+        assert LINK not in str(instance.statuses[0])
 
     @pytest.mark.parametrize(
         "reply", [TOO_MANY, Reply(503), Reply(hangs_up=True), Reply(body="<html>"), Reply(body={})]

@@ -127,3 +127,32 @@ class TestEarlierAttempts:
     def test_after_a_look_up_that_found_nothing_the_post_may_wait(self, instance: MastodonInstance) -> None:
         instance.says = TOO_MANY
         assert isinstance(self.begun(message(instance.url), minutes=90), Temporary)
+
+    def test_a_post_without_a_link_is_held_where_a_status_has_the_same_words(
+        self, instance: MastodonInstance
+    ) -> None:
+        what = message(instance.url, "Bees", link="")
+        assert isinstance(send(what), Sent)
+        outcome = self.begun(what, minutes=90)
+        assert isinstance(outcome, Ambiguous)
+        assert outcome.holds
+        assert "same words" in outcome.text
+        assert len(instance.statuses) == 1
+
+    def test_a_post_without_a_link_is_posted_where_no_status_has_all_its_words(
+        self, instance: MastodonInstance
+    ) -> None:
+        beginning = "Bees that dance in the hive to tell the others where clover is"
+        assert isinstance(send(message(instance.url, f"{beginning}, first", link="")), Sent)
+        opened, what = session(), message(instance.url, f"{beginning}, second", link="")
+        outcome = opened.send(what, key="key-2", begun_at=NOW - timedelta(minutes=90), now=NOW)
+        opened.close()
+        assert isinstance(outcome, Sent)
+        assert len(instance.statuses) == 2
+
+    def test_a_template_without_a_link_is_looked_up_by_its_words(self, instance: MastodonInstance) -> None:
+        what = message(instance.url, options={"template": "{title}"})
+        assert isinstance(send(what), Sent)
+        outcome = self.begun(what, minutes=90)
+        assert isinstance(outcome, Ambiguous)
+        assert outcome.holds

@@ -117,12 +117,6 @@ class TestRequest:
         assert request.headers["idempotency-key"] == "key-1"
         assert request.headers["authorization"] == f"Bearer {TOKEN}"
 
-    def test_a_post_without_a_link_is_refused_without_asking_anyone(self, instance: MastodonInstance) -> None:
-        outcome = send(message(instance.url, link=""))
-        assert isinstance(outcome, Permanent)
-        assert "no link" in outcome.text
-        assert instance.requests == []
-
     def test_one_session_serves_several_accounts(self, instance: MastodonInstance) -> None:
         with MastodonInstance() as other:
             opened = session()

@@ -45,10 +45,6 @@ def test_it_fits_and_the_link_is_whole(before: str, after: str) -> None:
     assert LINK in status(f"x {before} {LINK} {after}")
 
 
-def test_a_post_without_a_link_is_not_announced() -> None:
-    assert message("New", link="").refusal
-
-
 def test_a_letter_with_html_has_the_usual_words() -> None:
     made = CHANNEL.compose(letter("T", html="<p>x</p>", text="x"), recipient("https://fake.example"))
     assert fit_parts(made.parts, FITS) == f"[bees] New Post: T, by Ada {LINK}"

@@ -80,6 +80,10 @@ class TestWebPushContract(BridgeContract):
 
     # No newsletter has words of its own for devices.
     test_a_template_is_posted_in_its_words = None  # type: ignore[assignment]
+    # A notification needs a page that a touch opens, and each newsletter that has any gives it one.
+    test_a_post_without_a_web_link_is_posted_in_its_words = None  # type: ignore[assignment]
+    test_a_post_without_title_and_link_is_posted_with_its_whole_text = None  # type: ignore[assignment]
+    test_a_digest_without_a_page_is_posted = None  # type: ignore[assignment]
 
     def server(self) -> PushService:
         made = PushService(now=NOW)
