@@ -127,8 +127,8 @@ class Looks:
     """How a message would stand at its service: the text without markup, and its length by the service's own
     measure, in `unit` (none: characters). `limit` 0: it knows none.
 
-    With a `refusal` there is nothing to post. `title` is a push's, `picture` an address, `answers` are the
-    other posts of a thread.
+    With a `refusal` there is nothing to post. `title` is a push's or a thread's, `pictures` are addresses,
+    `answers` are the other posts of a thread. `notes` are what else is sent, such as where a push leads.
     """
 
     text: str
@@ -138,8 +138,9 @@ class Looks:
     shape: Shape = Shape.POST
     title: str = ""
     card: LinkCard | None = None
-    picture: str = ""
+    pictures: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     unit: str = ""
 
     @property

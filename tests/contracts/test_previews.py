@@ -58,6 +58,47 @@ def test_what_is_long_is_shown_as_it_is_cut(kind: str) -> None:
     assert len(found.text) < 13_000
 
 
+ALL_OPTIONS = {"images": "4", "hashtags": "on", "summary": "on", "photo": "on", "thread": "on"}
+MARKS = ("bee.jpg", "wasp.jpg", "UrbanBees", "They dance.", "Stings ahead", "Post 2", "Ada")
+
+
+@pytest.mark.parametrize(
+    "options", [{}, ALL_OPTIONS, {**ALL_OPTIONS, "image": "small"}], ids=["", "all", "small"]
+)
+@pytest.mark.parametrize("of", ["a post", "a sensitive post", "a digest"])
+def test_whatever_is_sent_is_shown(kind: str, of: str, options: dict[str, str]) -> None:
+    """Pictures, hashtags, warnings, authors and the posts of a thread."""
+    media = (PICTURE, Media(url="https://blog.example/wasp.jpg", type="image/jpeg"))
+    more: dict[str, Any] = {"media": media, "categories": ("urban bees",), "summary": "They dance."}
+    if of == "a sensitive post":
+        more |= {"sensitive": True, "warning": "Stings ahead"}
+    shown = letter(entries=(entry("Bees", **more),))
+    if of == "a digest":
+        posts = tuple(entry(f"Post {number}", link=f"{LINK}&n={number}") for number in range(3))
+        shown = letter("Three posts", entries=posts, is_digest=True, web_url="https://l.example/3")
+    ours = channel(kind)
+    assert isinstance(ours, Previews)
+    message = ours.compose(replace(shown, options=options), Recipient(1, "a/b", "bot", secrets=SECRETS))
+    sent, seen = str(message), every_word(ours.preview(message))
+    assert [mark for mark in MARKS if mark in sent and mark not in seen] == []
+
+
+@pytest.mark.parametrize("key", ["mastodon", "bluesky", "discord", "telegram", "slack", "ntfy", "gotify"])
+def test_the_picture_is_shown(key: str) -> None:
+    shown = letter(entries=(entry("Bees", media=(PICTURE,)),))
+    assert PICTURE.url in every_word(looks(key, shown, photo="on"))
+
+
+@pytest.mark.parametrize("key", ["ntfy", "gotify"])
+def test_a_push_says_where_it_leads(key: str) -> None:
+    assert LINK in every_word(looks(key, letter("Bees")))
+
+
+def test_a_forums_thread_is_shown_with_its_name() -> None:
+    found = looks("discord", letter("Bees"), thread_name="About {title}")
+    assert found.title == "About Bees"
+
+
 def test_a_digest_is_shown(kind: str) -> None:
     posts = tuple(entry(f"Post {number}", link=f"{LINK}&n={number}") for number in range(3))
     digest = letter("Three posts", entries=posts, is_digest=True, web_url="https://l.example/3")
@@ -111,14 +152,14 @@ def test_blueskys_thread_is_shown_in_full() -> None:
 
 def test_slack_shows_the_picture_that_it_is_sent_and_the_others_none() -> None:
     shown = letter(entries=(entry("Bees", media=(PICTURE,)),))
-    assert looks("slack", shown).picture == PICTURE.url
-    assert looks("slack", shown, picture="no").picture == ""
-    assert looks("mattermost", shown).picture == ""
+    assert looks("slack", shown).pictures == (PICTURE.url,)
+    assert looks("slack", shown, picture="no").pictures == ()
+    assert looks("mattermost", shown).pictures == ()
 
 
 def test_ntfy_is_a_push_with_a_title() -> None:
     found = looks("ntfy", letter(entries=(entry("Žluť", media=(PICTURE,)),)))
-    assert (found.shape, found.title, found.picture) == (Shape.PUSH, "Bees", PICTURE.url)
+    assert (found.shape, found.title, found.pictures) == (Shape.PUSH, "Bees", (PICTURE.url,))
     assert (found.length, found.limit) == (len(found.text.encode()), 4_096)
 
 

@@ -1,6 +1,6 @@
 """The Bluesky channel: a post for each post, or one for a digest."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -39,11 +39,19 @@ class BlueskyChannel(BridgeChannel):
             unit=unit,
             card=_card(embed["external"], first.picture) if embed else None,
             answers=tuple(post.record["text"] for post in others),
+            notes=tuple(_notes(first.record)),
         )
 
     def connect(self, lane: LaneFacts) -> BlueskySession:
         """The password comes with each message, the tokens with the lane."""
         return BlueskySession(lane.state)
+
+
+def _notes(record: Mapping[str, Any]) -> Iterator[str]:
+    if tags := record.get("tags"):
+        yield "Found by " + " ".join(f"#{tag}" for tag in tags)
+    if labels := record.get("labels"):
+        yield "Warning: " + ", ".join(label["val"] for label in labels["values"])
 
 
 def _card(external: Mapping[str, Any], picture: str) -> LinkCard:

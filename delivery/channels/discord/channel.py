@@ -8,7 +8,7 @@ from django.conf import settings
 from delivery.channels.announcement import Announcement
 from delivery.channels.base import CrashPolicy, LaneDefaults, LaneFacts, LinkCard, Looks
 from delivery.channels.bridge import BridgeChannel
-from delivery.channels.discord.bot_session import BotSession
+from delivery.channels.discord.bot_session import FORUMS, BotSession
 from delivery.channels.discord.compose import CONTENT_LIMIT, Message, message_of
 from delivery.channels.discord.markup import shown
 from delivery.channels.discord.service import BREAKER
@@ -29,7 +29,15 @@ class _Discord(BridgeChannel):
         """As Previews has it. A card has no length that people need to mind."""
         words = message.full.get("content", "")
         card = next((_card(embed) for embed in message.full.get("embeds", ())), None)
-        return Looks(shown(words), len(words), CONTENT_LIMIT if words else 0, message.refusal, card=card)
+        is_thread = message.config.get("channel_type") in FORUMS or message.wants_thread
+        return Looks(
+            shown(words),
+            len(words),
+            CONTENT_LIMIT if words else 0,
+            message.refusal,
+            title=message.thread_name if is_thread and not message.thread_id else "",
+            card=card,
+        )
 
 
 def _card(embed: Mapping[str, Any]) -> LinkCard:
@@ -37,7 +45,7 @@ def _card(embed: Mapping[str, Any]) -> LinkCard:
         title=shown(embed.get("title", "")),
         text=shown(embed.get("description", "")),
         source=embed.get("footer", {}).get("text", ""),
-        picture=embed.get("image", {}).get("url", ""),
+        picture=(embed.get("image") or embed.get("thumbnail") or {}).get("url", ""),
         picture_below=True,
         above=embed.get("author", {}).get("name", ""),
     )

@@ -29,7 +29,8 @@ class GotifyChannel(BridgeChannel):
             message.refusal,
             shape=Shape.PUSH,
             title=message.body.get("title", ""),
-            picture=message.picture,
+            pictures=(message.picture,) if message.picture else (),
+            notes=(f"Opens {message.link}",) if message.link else (),
         )
 
     def connect(self, lane: LaneFacts) -> GotifySession:

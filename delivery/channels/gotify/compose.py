@@ -22,6 +22,7 @@ class GotifyPush:
     secrets: Mapping[str, str] = field(repr=False)
     body: Mapping[str, Any]
     picture: str = ""
+    link: str = ""
     refusal: str = ""
 
 
@@ -52,4 +53,4 @@ def push_of(said: Announcement, options: Mapping[str, str], recipient: Recipient
             "client::notification": notification,
         },
     }
-    return GotifyPush(recipient.config, recipient.secrets, body, picture, said.refusal)
+    return GotifyPush(recipient.config, recipient.secrets, body, picture, said.link, said.refusal)

@@ -35,8 +35,16 @@ class MastodonChannel(BridgeChannel):
         except DoesNotFit:
             return Looks("", refusal="The link alone is longer than what an instance takes.")
         length = status_length(texts[0], limits.per_url) + graphemes(warning)
-        shown = "\n\n".join(filter(None, (warning, *texts)))
-        return Looks(shown, length, limits.characters, message.refusal)
+        shown = "\n\n".join(filter(None, (warning, texts[0])))
+        return Looks(
+            shown,
+            length,
+            limits.characters,
+            message.refusal,
+            pictures=tuple(image.url for image in message.images),
+            answers=tuple(texts[1:]),
+            notes=("The pictures are hidden until somebody looks.",) if message.sensitive else (),
+        )
 
     def connect(self, lane: LaneFacts) -> MastodonSession:
         """The credentials come with each message."""

@@ -1,7 +1,8 @@
 """The ntfy channel: a push for each post, or one for a digest."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from common.truncation import DoesNotFit
 from delivery.channels.announcement import Announcement
@@ -36,10 +37,18 @@ class NtfyChannel(BridgeChannel):
             message.refusal,
             shape=Shape.PUSH,
             title=body.get("title", ""),
-            picture=body.get("attach", ""),
+            pictures=(body["attach"],) if "attach" in body else (),
+            notes=tuple(_notes(body)),
             unit="bytes",
         )
 
     def connect(self, lane: LaneFacts) -> NtfySession:
         """The credentials come with each message."""
         return NtfySession()
+
+
+def _notes(body: Mapping[str, Any]) -> Iterator[str]:
+    if tags := body.get("tags"):
+        yield f"Tags: {', '.join(tags)}"
+    if link := body.get("click"):
+        yield f"Opens {link}"

@@ -33,7 +33,8 @@ class IncomingWebhookChannel(BridgeChannel):
     def preview(self, message: RoomPost) -> Looks:
         """As Previews has it. What counts is the text as it is written, markup included."""
         length = len(message.bodies[0]["text"]) if message.bodies else 0
-        return Looks(message.shown, length, MOST_CHARACTERS, message.refusal, picture=message.picture)
+        pictures = (message.picture,) if message.picture else ()
+        return Looks(message.shown, length, MOST_CHARACTERS, message.refusal, pictures=pictures)
 
     def connect(self, lane: LaneFacts) -> IncomingWebhookSession:
         """The credentials come with each message."""

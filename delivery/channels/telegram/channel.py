@@ -29,7 +29,14 @@ class TelegramChannel(BridgeChannel):
         """As Previews has it."""
         html, limit = (message.caption, CAPTION_LIMIT) if message.picture else (message.text, TEXT_LIMIT)
         text = shown_text(html)
-        return Looks(text, utf16_units(text), limit, message.refusal)
+        return Looks(
+            text,
+            utf16_units(text),
+            limit,
+            message.refusal,
+            pictures=(message.picture,) if message.picture else (),
+            notes=("The picture is hidden until somebody taps it.",) if message.has_spoiler else (),
+        )
 
     def connect(self, lane: LaneFacts) -> TelegramSession:
         return TelegramSession(
