@@ -26,6 +26,7 @@ from feedletter_site.demo.discord.api import DiscordApi
 from feedletter_site.demo.discord.interactions import ANSWER_SECONDS, Application, Interactions
 from feedletter_site.demo.discord.places import API, BOT_NAME
 from feedletter_site.demo.discord.portal import Portal
+from feedletter_site.demo.mastodon_oauth import MastodonOAuth
 from feedletter_site.demo.timeline import Timeline
 
 LONGEST_REQUEST = 20 * 2**20
@@ -76,6 +77,7 @@ class ServicesServer(ThreadingHTTPServer):
         self.timeline = Timeline(folder, clock)
         interactions = Interactions(application, deliver, clock)
         self.portal = Portal(interactions, folder=folder, name=BOT_NAME)
+        self.oauth = MastodonOAuth()
         self.discord = DiscordApi(self.timeline, self.portal)
         self.pages = pages.DiscordPages(
             self.discord,
@@ -134,6 +136,9 @@ class ServicesHandler(BaseHTTPRequestHandler):
             return
         headers = dict(self.headers.items())
         request = ApiRequest(self.command, self.path, headers, self.rfile.read(length))
+        if (step := self.server.oauth.answer(request)) is not None:
+            self._send(step)
+            return
         if not request.path.startswith("/api/"):
             self._send(self.server.page(request))
             return

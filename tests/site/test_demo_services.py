@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import requests
+from django.test import Client
 from PIL import Image
 
 from common.ports import channels
@@ -15,12 +18,16 @@ from delivery.channels.pictures import forget_pictures
 from delivery.letter import Letter, Recipient
 from feedletter_site.demo.bridges import demo_bridges
 from feedletter_site.demo.discord.places import API
+from feedletter_site.demo.mastodon import ACCOUNT, TOKEN
 from feedletter_site.demo.services import Elsewhere, ServicesServer
 from feedletter_site.demo.timeline import MOST_POSTS, Timeline
 from feedletter_site.monitoring import attention
 from feeds.parsing.entry import Media
+from subscriptions.models import Destination
 from tests.contracts.bridge import MARKUP, entry, letter
 from tests.contracts.channel import NOW
+from tests.delivery.bridges.consenting import Person
+from tests.delivery.own_letters import a_read_feed
 from tests.pictures import octets_of
 from tests.servers.picture_host import PictureHost
 from tests.servers.services.discord_client import OURS
@@ -154,3 +161,38 @@ def test_only_the_demos_overview_leads_there(
     line, reading = attention.demo()
     assert reading.url == "/reader/"
     assert line.url == f"http://127.0.0.1:{services.server_port}/mastodon/"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_account_of_the_demos_mastodon_is_connected_by_a_yes(
+    services: ServicesServer, admin_client: Client, settings: Any
+) -> None:
+    settings.SITE_URL = "http://testserver"
+    url = f"http://127.0.0.1:{services.server_port}"
+    feed, person = a_read_feed(), Person(admin_client, SimpleNamespace(url=url))
+    typed = {"feeds": [feed.pk], "name": "bees", "title": "Bees", "mastodon_instance_url": url}
+    shown = person.connects(f"/admin/add-bridge/?kind=mastodon&feed={feed.pk}", typed, "Authorize")
+    assert f"Connected as {ACCOUNT} at" in shown
+    row = Destination.objects.get()
+    assert row.secrets.open() == {"access_token": TOKEN}
+
+
+def test_a_code_of_the_demos_mastodon_is_good_once_and_for_its_application(services: ServicesServer) -> None:
+    url, back = f"http://127.0.0.1:{services.server_port}", "http://testserver/back/"
+
+    def registered() -> dict[str, str]:
+        form = {"client_name": "F", "redirect_uris": back, "scopes": "read"}
+        made: dict[str, str] = requests.post(f"{url}/api/v1/apps", data=form, timeout=10).json()
+        return {name: made[name] for name in ("client_id", "client_secret")}
+
+    ours, others = registered(), registered()
+    query = {"client_id": ours["client_id"], "redirect_uri": back, "answer": "yes", "state": "s"}
+    there = requests.get(f"{url}/oauth/authorize", params=query, timeout=10, allow_redirects=False)
+    code = parse_qs(urlsplit(there.headers["Location"]).query)["code"][0]
+    form = {"grant_type": "authorization_code", "code": code, "redirect_uri": back}
+    statuses = [
+        requests.post(f"{url}/oauth/token", data=form | app, timeout=10).status_code for app in (others, ours)
+    ]
+    assert statuses == [400, 400]
+    elsewhere = query | {"redirect_uri": "http://evil.example/"}
+    assert requests.get(f"{url}/oauth/authorize", params=elsewhere, timeout=10).status_code == 400

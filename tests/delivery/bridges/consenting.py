@@ -38,7 +38,8 @@ class Person:
     """An admin's browser, and the fake service that they say yes at."""
 
     client: Client
-    server: ApiServer
+    # Of which only the address is asked.
+    server: Any
 
     def presses(self, url: str, typed: dict[str, Any]) -> str:
         """The address at the service that the form leads to; empty where it was refused."""

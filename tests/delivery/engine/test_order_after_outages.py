@@ -1,6 +1,6 @@
 """Posts of a serial lane go out in the order of their creation, whatever the outages were."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import pytest
@@ -30,7 +30,7 @@ def serial_lane() -> Lane:
     return a_lane(kind="mastodon", account="bot@mastodon.example", serial=True, concurrency=1)
 
 
-def sent_through(outages: list[tuple[datetime, datetime, Outcome]], until: datetime) -> list[int]:
+def sent_through(outages: Sequence[tuple[datetime, datetime, Outcome]], until: datetime) -> list[int]:
     """Work the lane minute by minute, and return what it sent, in order."""
     sent, now = [], NOW
     while now < until and Delivery.objects.waiting().exists():
