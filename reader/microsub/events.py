@@ -7,8 +7,8 @@ from reader.microsub.actions import Call
 from reader.microsub.items import Json, channel_json, item, unread_json
 from reader.models import Token
 from reader.rules import scopes
-from reader.streams.stream import Stream, watch_from, whether_left
-from reader.streams.watch import UNREAD_COUNT, Event
+from reader.streams.stream import Stream, whether_left
+from reader.streams.watch import UNREAD_COUNT, Event, Watch
 
 EVENTS = "events"
 
@@ -19,7 +19,7 @@ def open_stream(
     """A stream for this token. Raises ApiError, TooManyStreams."""
     call.require(scopes.READ)
     return Stream(
-        watch=watch_from(call.reader, since),
+        watch=Watch.after(call.reader, since),
         reader_id=call.reader.pk,
         say=lambda event: data_of(event, call.token),
         is_allowed=is_allowed,

@@ -18,9 +18,9 @@ from reader.streams.stream import (
     TRIES_AGAIN_AFTER,
     Stream,
     TooManyStreams,
-    watch_from,
     whether_left,
 )
+from reader.streams.watch import Watch
 from reader.timelines.pages import Timeline, count_newer
 
 MOST_NEW = 1_000
@@ -46,7 +46,7 @@ def events(request: HttpRequest, reader: Reader) -> HttpResponseBase:
     """Events that only say that something happened: the script asks `news` what it is."""
     try:
         body = Stream(
-            watch=watch_from(reader, request.headers.get("Last-Event-ID", "")),
+            watch=Watch.after(reader, request.headers.get("Last-Event-ID", "")),
             reader_id=reader.pk,
             say=lambda _: {},
             is_allowed=lambda: _is_signed_in(request, reader),

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 # Clients put it into addresses as it stands.
-_CURSOR = re.compile(r"(-?\d{1,18})-(\d{1,19})", re.ASCII)
+_CURSOR = re.compile(r"(?:[0-9a-f]{8}_)?(-?\d{1,18})-(\d{1,19})", re.ASCII)
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
 LARGEST_KEY = 2**63 - 1
@@ -34,7 +34,7 @@ class Key:
 
     @classmethod
     def read(cls, text: str) -> "Key":
-        """The key in a cursor. Raises BadCursor."""
+        """The key in a cursor, or in the id of an event, which names a state before it. Raises BadCursor."""
         match = _CURSOR.fullmatch(text)
         if match is None or int(match[2]) > LARGEST_KEY:
             raise BadCursor(text)

@@ -18,9 +18,7 @@ from django.db import Error
 from common.counters import count
 from common.refused import Refused
 from common.shutdown import stopping
-from reader.models import Reader
 from reader.rules.event_stream import PING, message, retry
-from reader.rules.order import BadCursor, Key
 from reader.streams.watch import Event, Watch
 
 log = logging.getLogger(__name__)
@@ -106,14 +104,6 @@ class Stream:
 
     def _written(self, event: Event) -> bytes:
         return message(event.name, self._say(event), event.id)
-
-
-def watch_from(reader: Reader, last_event_id: str) -> Watch:
-    """From where the client was when its last stream ended; from now on where it says nothing."""
-    try:
-        return Watch(reader, Key.read(last_event_id) if last_event_id else None)
-    except BadCursor:
-        return Watch(reader, is_lost=True)
 
 
 def whether_left(environ: Mapping[str, Any]) -> Callable[[], bool]:

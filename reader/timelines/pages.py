@@ -72,6 +72,20 @@ def newest_key(timeline: Timeline) -> Key:
     return Key(*newest) if newest else Key(EPOCH, 0)
 
 
+def newest_arrival(reader: Reader) -> Key:
+    """Return the key, by `came_at`, of the post that came last into any of the reader's channels."""
+    rows = Place.objects.seen().filter(reader=reader).order_by("-came_at", "-pk")
+    newest = rows.values_list("came_at", "pk").first()
+    return Key(*newest) if newest else Key(EPOCH, 0)
+
+
+def arrivals(reader: Reader, since: Key, *, limit: int) -> list[tuple[Key, bool]]:
+    """Return the posts that came since, oldest first, and whether each was placed on top of its channel."""
+    rows = Place.objects.seen().filter(newer_than(since, at="came_at"), reader=reader)
+    found = rows.order_by("came_at", "pk").values_list("came_at", "pk", "at")[:limit]
+    return [(Key(came_at, pk), at >= came_at) for came_at, pk, at in found]
+
+
 def count_newer(timeline: Timeline, key: Key, *, most: int) -> int:
     """How many posts came since that one, `most` at most."""
     rows = Place.objects.seen().filter(newer_than(key), **timeline.owner)
@@ -88,9 +102,9 @@ def from_here_up(key: Key, place: str = "pk", at: str = "at") -> Q:
     return Q(**{f"{at}__gte": key.at}) & (Q(**{f"{at}__gt": key.at}) | Q(**{f"{place}__gte": key.place}))
 
 
-def newer_than(key: Key, place: str = "pk") -> Q:
+def newer_than(key: Key, place: str = "pk", at: str = "at") -> Q:
     """Above the key."""
-    return Q(at__gte=key.at) & (Q(at__gt=key.at) | Q(**{f"{place}__gt": key.place}))
+    return Q(**{f"{at}__gte": key.at}) & (Q(**{f"{at}__gt": key.at}) | Q(**{f"{place}__gt": key.place}))
 
 
 def unread_counts(channels: Sequence[int]) -> dict[int, int]:

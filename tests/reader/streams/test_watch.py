@@ -7,13 +7,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reader.channels.channels import alter_channel, drop_channel, order_channels
+from reader.channels.filters import change_filters
+from reader.channels.follows import move_follow, unfollow
 from reader.channels.mutes import mute, unmute
-from reader.models import Channel, Place, Reader
+from reader.models import Channel, Follow, Place, Reader
 from reader.rules.order import EPOCH, Key
 from reader.streams.watch import Event, Watch
 from reader.timelines import marks
 from reader.timelines.pages import Timeline, unread_counts
-from tests.factories import NOW
+from tests.factories import NOW, FeedFactory
 from tests.reader.posts import an_entry, minutes, put
 from tests.reader.timelines.test_pages import EVENT, World
 
@@ -66,6 +68,90 @@ def test_who_comes_back_gets_what_was_missed_and_only_that(ada: Reader, home: Ch
     assert watch.look(at_counts=True) == []
     here = Watch(ada, Key(missed.at, missed.pk))
     assert names(here.start()) == ["started"]
+
+
+def test_no_id_is_sent_before_all_up_to_it_was_sent(ada: Reader, home: Channel) -> None:
+    known = put(home)
+    missed = [put(home, at=minutes(number)).pk for number in (1, 2)]
+    last_id, heard = str(Key(known.at, known.pk)), []
+    # The connection breaks after each event.
+    for kept in (1, 2, 2):
+        *_, last = Watch.after(ada, last_id).start()[:kept]
+        last_id = last.id
+        heard += [last.place.pk] if last.place else []
+    assert heard == missed
+    assert names(Watch.after(ada, last_id).start()) == ["started"]
+
+
+@pytest.mark.parametrize("last_id", ["nonsense", "0-0"])
+def test_a_reset_that_did_not_arrive_is_sent_again(ada: Reader, home: Channel, last_id: str) -> None:
+    for _ in range(101):
+        put(home)
+    started, reset = Watch.after(ada, last_id).start()
+    assert names([started, reset]) == ["started", "reset"]
+    assert names(Watch.after(ada, started.id or last_id).start()) == ["started", "reset"]
+    assert names(Watch.after(ada, reset.id).start()) == ["started"]
+
+
+def followed(channel: Channel, *ages: int, is_unread: bool = False) -> Follow:
+    """A feed with posts of so many days ago, as `follow_feed` puts them there."""
+    follow = Follow.objects.create(channel=channel, feed=FeedFactory())
+    for age in ages:
+        put(channel, at=minutes(-1440 * age), is_unread=is_unread, came_at=minutes(5))
+    return follow
+
+
+@pytest.mark.parametrize("held", [0, 1])
+@pytest.mark.parametrize("is_unread", [False, True])
+def test_the_posts_of_a_feed_followed_newly_are_announced_together(
+    ada: Reader, home: Channel, held: int, is_unread: bool
+) -> None:
+    for _ in range(held):
+        put(home, at=minutes(-1440 * 3))
+    watch = begun(ada)
+    last_id = Watch(ada).start()[0].id
+    followed(home, 1, 5, 9, is_unread=is_unread)
+    counts = ["unread-count"] if is_unread else []
+    assert names(watch.look(at_counts=False)) == ["reset", *counts]
+    assert watch.look(at_counts=True) == []
+    assert names(Watch.after(ada, last_id).start()) == ["started", "reset"]
+
+
+def test_old_posts_that_are_placed_after_the_first_reading_are_announced_together(
+    ada: Reader, home: Channel
+) -> None:
+    followed(home)
+    watch = begun(ada)
+    put(home, at=minutes(-9), is_unread=False, came_at=minutes(6))
+    assert names(watch.look(at_counts=False)) == ["reset"]
+
+
+@pytest.mark.parametrize("what", ["mute", "unmute", "hide", "show", "move"])
+def test_a_change_of_what_is_shown_is_announced_also_to_who_was_away(
+    ada: Reader, home: Channel, channel: Callable[[str], Channel], what: str
+) -> None:
+    other, follow = channel("other"), followed(home, 3)
+    put(home, an_entry(author=AUTHOR, feed=follow.feed), is_unread=False)
+    if what == "unmute":
+        mute(reader=ada, channel=home, url=AUTHOR, now=NOW)
+    if what == "show":
+        change_filters(channel=home, kinds=["article"], at_once=None)
+    watch = begun(ada)
+    (started,) = Watch(ada).start()
+    match what:
+        case "mute":
+            mute(reader=ada, channel=home, url=AUTHOR, now=NOW)
+        case "unmute":
+            unmute(reader=ada, channel=home, url=AUTHOR)
+        case "hide":
+            change_filters(channel=home, kinds=["article"], at_once=None)
+        case "show":
+            change_filters(channel=home, at_once=None)
+        case "move":
+            move_follow(follow=follow, to=other, now=NOW, with_posts=True)
+    assert names(watch.look(at_counts=True)) == ["reset"]
+    assert watch.look(at_counts=True) == []
+    assert names(Watch.after(ada, started.id).start()) == ["started", "reset"]
 
 
 def test_too_much_at_once_is_told_as_a_reset(ada: Reader, home: Channel) -> None:
@@ -130,7 +216,8 @@ def test_what_is_muted_is_not_told(ada: Reader, home: Channel) -> None:
     Place.objects.create(channel=home, reader=ada, entry=entry, at=minutes(1), hidden=Place.Hidden.MUTED)
     assert watch.look(at_counts=True) == []
     unmute(reader=ada, channel=home, url=AUTHOR)
-    assert told(watch.look(at_counts=True))[-1] == ("unread-count", 1)
+    assert names(watch.look(at_counts=True)) == ["reset", "unread-count"]
+    assert watch.look(at_counts=True) == []
 
 
 def test_another_readers_posts_are_not_told(ada: Reader, bob: Reader) -> None:
@@ -165,3 +252,76 @@ def test_whoever_adds_up_what_is_told_has_the_timeline_and_its_count(
     in_order = Place.objects.filter(pk__in=seen).order_by("at", "pk").values_list("pk", flat=True)
     assert list(in_order) == seen
     assert not set(seen) & before
+
+
+CHANGE = st.one_of(
+    st.tuples(st.sampled_from(["arrive", "read", "unread", "mute", "unmute"]), st.integers(0, 40)),
+    st.tuples(st.sampled_from(["follow", "unfollow", "filter", "break", "look"]), st.integers(0, 40)),
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.integers(0, 3), max_size=5), st.lists(CHANGE, max_size=20))
+def test_a_client_that_follows_the_events_knows_the_timeline_and_its_count(
+    moments: list[int], changes: list[tuple[str, int]]
+) -> None:
+    world = World(moments)
+    client = StreamClient(world)
+    for what, number in changes:
+        match what:
+            case "follow":
+                world.newest += 1
+                follow = Follow.objects.create(channel=world.channel, feed=FeedFactory())
+                for age in range(number % 4):
+                    entry = an_entry(feed=follow.feed)
+                    at, came_at = minutes(-number - age), minutes(world.newest)
+                    put(world.channel, entry, at=at, is_unread=age == 0, came_at=came_at)
+            case "unfollow":
+                if last := Follow.objects.of(world.reader).last():
+                    unfollow(channel=world.channel, feed=last.feed, now=NOW)
+            case "filter":
+                hide = [f"Post {number % 10}"] if number % 2 else []
+                change_filters(channel=world.channel, hide=hide, at_once=None)
+            case "break":
+                client.come_back(after=number % 4)
+            case "look":
+                client.look()
+            case _:
+                world.happen((what, number))
+    client.look()
+    assert client.posts == set(world.seen())
+    assert client.count == len(world.unread())
+
+
+class StreamClient:
+    """Adds up what a stream says, and asks for the timeline when it says so."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.last_id = world, ""
+        self.posts: set[int] = set()
+        self.count = 0
+        self.come_back()
+
+    def come_back(self, after: int = 1_000) -> None:
+        """Begins a stream of which the first `after` events arrive, and then another one."""
+        is_first = not self.last_id
+        self.watch = Watch.after(self.world.reader, self.last_id)
+        self.hear(self.watch.start()[: None if is_first else after])
+        if is_first:
+            self.posts = set(self.world.seen())
+        self.watch = Watch.after(self.world.reader, self.last_id)
+        self.hear(self.watch.start())
+
+    def look(self) -> None:
+        self.hear(self.watch.look(at_counts=True))
+
+    def hear(self, events: list[Event]) -> None:
+        for event in events:
+            self.last_id = event.id or self.last_id
+            if event.name == "reset":
+                self.posts = set(self.world.seen())
+            if event.place is not None:
+                assert event.place.pk not in self.posts, "none twice"
+                self.posts.add(event.place.pk)
+            for channel, count in event.channels:
+                self.count = count if channel.uid == "home" else self.count
