@@ -8,6 +8,7 @@ from collections.abc import Iterable
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 # Overrides of the writing direction let a title or name look like another one.
 _OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_DIGITS = re.compile("([0-9]+)")
 
 
 def words(text: str) -> frozenset[str]:
@@ -52,3 +53,12 @@ def text_width(text: str) -> int:
 def padded(text: str, width: int) -> str:
     """The text with blanks after it, so that it takes `width` places of a terminal."""
     return text + " " * (width - text_width(text))
+
+
+def natural_order(text: str) -> tuple[str | tuple[int, str], ...]:
+    """Return a sort key by which numbers in a text count as numbers: "part 2" before "part 10"."""
+    parts = _DIGITS.split(text.casefold())
+    # Every second part is a number. (Not made an int: Python refuses very long ones.)
+    return tuple(
+        (len(part.lstrip("0")), part.lstrip("0")) if number % 2 else part for number, part in enumerate(parts)
+    )

@@ -1,9 +1,12 @@
 """Days as readers see them: in the form of the language that is spoken, and whole in their line."""
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from django import template
+from django.contrib.humanize.templatetags.humanize import naturaltime
+from django.utils import timezone
 from django.utils.formats import date_format, get_format
+from django.utils.translation import ngettext
 
 register = template.Library()
 
@@ -29,6 +32,25 @@ def days_words(first: date, last: date) -> str:
 def day(moment: date | datetime | None) -> str:
     """For templates: the day of a moment in the current time zone; nothing for what is no moment."""
     return day_words(moment) if isinstance(moment, date) else ""
+
+
+@register.filter(expects_localtime=True)
+def ago(moment: datetime | None) -> str:
+    """For templates: "2 hours ago", "3 days ago"; the day of what is older than a week or in the future."""
+    if not isinstance(moment, datetime):
+        return ""
+    age = timezone.now() - moment
+    if not timedelta(0) <= age < timedelta(days=7):
+        return day_words(moment)
+    if days := age.days:
+        return ngettext("%(number)s day ago", "%(number)s days ago", days) % {"number": days}
+    return str(naturaltime(moment))
+
+
+@register.filter(expects_localtime=True)
+def full_time(moment: datetime | None) -> str:
+    """For templates: the day and the time of a moment in the current time zone."""
+    return date_format(moment, "DATETIME_FORMAT") if isinstance(moment, datetime) else ""
 
 
 def _whole(text: str) -> str:

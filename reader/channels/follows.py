@@ -13,7 +13,9 @@ from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import one_line
 from feeds.adding.add import add_feed, feed_at
+from feeds.adding.candidates import Candidate
 from feeds.adding.discover import discover
+from feeds.adding.edit import alter_feed
 from feeds.credentials import split_address
 from feeds.models import Feed
 from feeds.polling.audience import is_still_kept, kept_reading, told_of_all
@@ -26,7 +28,7 @@ from reader.entries.filters import ask_again, ask_filters_of, show_what_passes
 from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
 from reader.entries.take import backfilled, columns, newest_of
 from reader.entries.visibility import hide
-from reader.models import Channel, Entry, Follow, Place, Unread
+from reader.models import Channel, Entry, Follow, Place, Reader, Unread
 from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.models.place import PlaceQuerySet
 from reader.rules.retention import BACKFILLED
@@ -160,6 +162,38 @@ def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool 
     return follow
 
 
+def change_address(*, reader: Reader, feed: Feed, url: str, clock: Callable[[], datetime] = utcnow) -> Feed:
+    """Follow what is at another address in place of a feed, wherever the reader follows it. Asks the network.
+
+    What came from the feed stays, as read as it is. Returns the feed at that address. Raises Refused and
+    ValidationError.
+    """
+    new = shared_feed_at(url)
+    if new is None:
+        best = _best(url, clock)
+        new = shared_feed_at(best.url) or _readdressed(reader, feed, best.url) or _added_as_found(best, clock)
+    if new.pk == feed.pk:
+        return new
+    for follow in Follow.objects.of(reader).filter(feed=feed).select_related("channel"):
+        # (While the old posts are still the old feed's: copies of them are hidden by their links.)
+        follow_feed(channel=follow.channel, feed=new, name=follow.name, clock=clock)
+        with transaction.atomic():
+            place_in_turn()
+            pks = Place.objects.filter(channel=follow.channel, feed=feed).order_by("pk")
+            for some in chunks(list(pks.select_for_update().values_list("pk", flat=True))):
+                Place.objects.filter(pk__in=some).update(feed=new)
+            unfollow(channel=follow.channel, feed=feed, now=clock())
+    return new
+
+
+@transaction.atomic
+def _readdressed(reader: Reader, feed: Feed, url: str) -> Feed | None:
+    """The same feed with another address, if nobody else wants it at the old one."""
+    feed = Feed.objects.select_for_update().get(pk=feed.pk)
+    others = Follow.objects.filter(feed=feed).exclude(channel__reader=reader)
+    return None if feed.for_letters or others.exists() else alter_feed(feed=feed, url=url)
+
+
 def rename_follow(*, follow: Follow, name: str) -> Follow:
     """What its reader calls the feed in this channel; "" for as it calls itself."""
     name = one_line(name)[:LONGEST_FOLLOW_NAME].strip()
@@ -208,16 +242,22 @@ def _refuse_more_in(channel: Channel) -> None:
 
 def _found(url: str, clock: Callable[[], datetime]) -> Feed:
     """The feed behind an address, added if it is not watched. Asks the network."""
-    now = clock()
-    found = discover(url, now=now)
+    best = _best(url, clock)
+    return shared_feed_at(best.url) or _added_as_found(best, clock)
+
+
+def _best(url: str, clock: Callable[[], datetime]) -> Candidate:
+    """The best feed that is found at an address. Asks the network. Raises Refused."""
+    found = discover(url, now=clock())
     best = found.only or found.best
     if best is None:
         raise Refused(found.problem, "url")
-    feed = shared_feed_at(best.url)
-    if feed is not None:
-        return feed
+    return best
+
+
+def _added_as_found(best: Candidate, clock: Callable[[], datetime]) -> Feed:
     # What it calls itself is known already; its first reading would say the same.
-    return _added(best.url, best.looked.parsed.title if best.looked.parsed else "", now, timedelta(0))
+    return _added(best.url, best.looked.parsed.title if best.looked.parsed else "", clock(), timedelta(0))
 
 
 def _added(url: str, title: str, now: datetime, wait: timedelta) -> Feed:

@@ -2,7 +2,7 @@
 channels.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import wraps
@@ -151,6 +151,11 @@ def keys_in(texts: Iterable[str]) -> list[int]:
     """The rows' keys in a form; what is none is passed over, as unknown ones are."""
     numbers = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 19]
     return [number for number in numbers if number <= LARGEST_KEY]
+
+
+def feed_in(given: Mapping[str, str]) -> int | None:
+    """The key of the feed whose posts a form or a script means; None for those of all feeds."""
+    return next(iter(keys_in([given.get("feed", "")])), None)
 
 
 def back_to(request: HttpRequest, otherwise: str) -> str:

@@ -13,21 +13,28 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from common.clock import utcnow
 from common.rates import is_within
 from common.refused import Refused
-from common.text import one_line
+from common.text import natural_order, one_line
 from feeds.adding.discover import Discovery, discover
 from feeds.addresses import MAX_FEED_URL
+from feeds.polling.poll import request_poll
 from reader.channels.channels import NoSuchChannel, add_channel, channel_of
-from reader.channels.follows import follow_address, rename_follow, shared_feed_at, unfollow
+from reader.channels.follows import (
+    change_address,
+    follow_address,
+    move_follow,
+    rename_follow,
+    shared_feed_at,
+    unfollow,
+)
 from reader.models import Follow, Place, Reader
 from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.pages.access import for_readers, surroundings
-from reader.pages.posts import shown_places
-from reader.rules.order import LARGEST_KEY, Stretch
-from reader.timelines.pages import Timeline, page_of
+from reader.pages.timelines import shown_timeline
+from reader.rules.order import LARGEST_KEY
+from reader.timelines.pages import Timeline
 
 # Each may ask other servers a dozen times.
 LOOKS_A_MINUTE = 20
-NEWEST = 5
 
 
 @for_readers
@@ -56,7 +63,9 @@ def follow(request: HttpRequest, reader: Reader) -> HttpResponse:
 def feeds(request: HttpRequest, reader: Reader) -> HttpResponse:
     """What the reader follows, channel by channel."""
     rows = Follow.objects.of(reader).select_related("feed", "channel")
-    by_channel = sorted(rows, key=lambda row: (row.channel.position, row.channel_id, row.title.casefold()))
+    by_channel = sorted(
+        rows, key=lambda row: (row.channel.position, row.channel_id, natural_order(row.title))
+    )
     left = request.GET.get("left", "")
     context = {
         **surroundings(reader),
@@ -71,26 +80,82 @@ def feeds(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def feed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """How a feed does that the reader follows, and why there may be no posts of it. A POST names it."""
-    follows = _follows(reader, pk)
-    if request.method == "POST":
-        rename_follow(follow=_follow_in(follows, request), name=request.POST.get("name", ""))
-        return HttpResponseRedirect(reverse("reader:feed", args=[pk]))
-    places = Place.objects.filter(reader=reader, feed=pk)
-    page = page_of(Timeline(reader, follows[0].channel, pk), Stretch(limit=NEWEST))
+    """One feed's posts, and how it does. A POST reads it now, names it, moves it or changes its address.
+
+    A feed that is followed no longer has its page as long as there are posts of it.
+    """
+    if request.method != "POST":
+        return _feed_page(request, reader, pk)
+    act, here = request.POST.get("act", ""), reverse("reader:feed", args=[pk])
+    follow = _follow_in(_follows(reader, pk), request)
+    if act in ("read", "address") and not may_look(reader):
+        problem = gettext("That was often. Please wait a minute.")
+        return _feed_page(request, reader, pk, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
+    if act == "read":
+        request_poll(feed_ids=[pk], now=utcnow())
+        return HttpResponseRedirect(f"{here}?reading")
+    try:
+        if act == "address":
+            url = one_line(request.POST.get("url", ""))[:MAX_FEED_URL]
+            new = change_address(reader=reader, feed=follow.feed, url=url)
+            return HttpResponseRedirect(reverse("reader:feed", args=[new.pk]))
+        if act == "move":
+            to = channel_of(reader, request.POST.get("to", ""))
+            move_follow(follow=follow, to=to, now=utcnow(), with_posts=True)
+        else:
+            rename_follow(follow=follow, name=request.POST.get("name", ""))
+    except NoSuchChannel:
+        raise
+    except (Refused, ValidationError) as error:
+        problem = gettext("That could not be changed.")
+        details = str(error) if isinstance(error, Refused) else " ".join(error.messages)
+        status = HTTPStatus.BAD_REQUEST
+        return _feed_page(request, reader, pk, problem=problem, details=details, status=status)
+    return HttpResponseRedirect(here)
+
+
+def _feed_page(
+    request: HttpRequest,
+    reader: Reader,
+    pk: int,
+    *,
+    problem: str = "",
+    details: str = "",
+    status: int = HTTPStatus.OK,
+) -> HttpResponse:
+    places = Place.objects.filter(reader=reader, feed=min(pk, LARGEST_KEY))
+    follows = _follows_of(reader, pk)
+    newest = places.seen().select_related("channel", "feed").order_by("-pk").first() if not follows else None
+    channels = [follow.channel for follow in follows] or ([newest.channel] if newest else [])
+    feed = follows[0].feed if follows else newest.feed if newest else None
+    if feed is None:
+        raise Http404("You do not follow such a feed.")
+    chosen = request.GET.get("channel", "")
+    channel = next((one for one in channels if one.uid == chosen), channels[0])
+    title = next((one.title for one in follows if one.channel == channel), feed.title or feed.host)
+    around = surroundings(reader, channel)
     context = {
-        **surroundings(reader),
+        **around,
+        **shown_timeline(request, Timeline(reader, channel, feed.pk)),
         "section": "feeds",
-        "feed": follows[0].feed,
-        "title": follows[0].title,
+        "layout": channel.layout,
+        "only_feed": feed.pk,
+        "in_channel": channel.uid if len(channels) > 1 else "",
+        "feed": feed,
+        "title": title,
         "longest": LONGEST_FOLLOW_NAME,
+        "longest_address": MAX_FEED_URL,
         "follows": follows,
-        "posts": shown_places(reader, page.places, page.unread),
+        "follows_any": True,
+        "choices": [line for line in around["channels"] if not line.is_notifications],
         "muted": places.filter(hidden=Place.Hidden.MUTED).count(),
-        "filtered": places.filter(hidden=Place.Hidden.FILTERED).count(),
+        "hidden": places.filter(hidden=Place.Hidden.FILTERED).count(),
+        "is_reading": "reading" in request.GET,
+        "problem": problem,
+        "details": details,
         "now": utcnow(),
     }
-    return render(request, "reader/feed.html", context)
+    return render(request, "reader/feed.html", context, status=status)
 
 
 @for_readers
@@ -151,11 +216,15 @@ def _form(
 
 def _follows(reader: Reader, pk: int) -> list[Follow]:
     """Of one feed, in all channels. Raises Http404 where there are none."""
-    rows = Follow.objects.of(reader).filter(feed=min(pk, LARGEST_KEY))
-    found = list(rows.select_related("feed", "channel").order_by("pk"))
+    found = _follows_of(reader, pk)
     if not found:
         raise Http404("You do not follow such a feed.")
     return found
+
+
+def _follows_of(reader: Reader, pk: int) -> list[Follow]:
+    rows = Follow.objects.of(reader).filter(feed=min(pk, LARGEST_KEY))
+    return list(rows.select_related("feed", "channel").order_by("pk"))
 
 
 def _follow_in(follows: list[Follow], request: HttpRequest) -> Follow:

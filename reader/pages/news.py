@@ -10,7 +10,7 @@ from django.views.decorators.http import require_GET
 
 from reader.channels.channels import channel_of
 from reader.models import Reader
-from reader.pages.access import counts_of, for_readers
+from reader.pages.access import counts_of, feed_in, for_readers
 from reader.people.readers import may_read
 from reader.rules.order import BadCursor, Key
 from reader.streams.stream import (
@@ -31,7 +31,7 @@ MOST_NEW = 1_000
 def news(request: HttpRequest, reader: Reader) -> HttpResponse:
     """The counts of all channels, and how many posts of this page's timeline are newer than the page."""
     uid, since = request.GET.get("channel", ""), request.GET.get("since", "")
-    timeline = Timeline(reader, channel_of(reader, uid) if uid else None)
+    timeline = Timeline(reader, channel_of(reader, uid) if uid else None, feed_in(request.GET))
     try:
         new = count_newer(timeline, Key.read(since), most=MOST_NEW) if since else 0
     except BadCursor as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from django.db.models import Q
@@ -17,7 +18,7 @@ from reader.channels.channels import channel_of
 from reader.channels.find import LONGEST_QUERY, search_posts
 from reader.micropub.compositions import reactions_to
 from reader.models import Channel, Follow, Marking, Place, Reader, Unread
-from reader.pages.access import back_to, counts_of, for_readers, keys_in, surroundings
+from reader.pages.access import back_to, counts_of, feed_in, for_readers, keys_in, surroundings
 from reader.pages.posts import shown_places, shown_post
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch
 from reader.timelines import marks, stars
@@ -42,30 +43,38 @@ OLDEST = 3_650
 def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpResponse:
     """All channels, or one of them."""
     channel = channel_of(reader, uid) if uid else None
-    unread_only = "unread" in request.GET
-    asked = _asked(request)
-    is_first_page = asked.from_ is None
-    # (Looked at before the page: what comes between the two is told of, and not missed.)
-    newest = str(newest_key(Timeline(reader, channel))) if is_first_page else ""
-    page = page_of(Timeline(reader, channel), asked, unread_only=unread_only)
     followed_in = {"channel": channel} if channel else {"channel__reader": reader}
     context = {
         **surroundings(reader, channel),
+        **shown_timeline(request, Timeline(reader, channel)),
         "section": "" if channel else "all",
+        "follows_any": Follow.objects.filter(**followed_in).exists(),
+        "layout": channel.layout if channel else Channel.Layout.LIST,
+    }
+    return render(request, "reader/timeline.html", context)
+
+
+def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
+    """Return what the page of a timeline shows of its posts."""
+    reader, unread_only = timeline.reader, "unread" in request.GET
+    asked = _asked(request)
+    is_first_page = asked.from_ is None
+    # (Looked at before the page: what comes between the two is told of, and not missed.)
+    newest = str(newest_key(timeline)) if is_first_page else ""
+    page = page_of(timeline, asked, unread_only=unread_only)
+    is_filtered = timeline.channel and timeline.feed is None and not page.places
+    return {
         "posts": shown_places(reader, page.places, page.unread),
         "unread_only": unread_only,
         "older": page.paging.after,
         "is_first_page": is_first_page,
         "newest": newest,
         "top": page.places[0].pk if page.places else 0,
-        "has_unread": bool(page.unread) or Unread.objects.filter(**Timeline(reader, channel).owner).exists(),
-        "filtered": _filtered(channel) if channel and not page.places else 0,
-        "follows_any": Follow.objects.filter(**followed_in).exists(),
+        "has_unread": bool(page.unread) or timeline.unread().exists(),
+        "filtered": _filtered(timeline.channel) if timeline.channel and is_filtered else 0,
         "marking": marking_of(request, reader),
         "oldest": OLDEST,
-        "layout": channel.layout if channel else Channel.Layout.LIST,
     }
-    return render(request, "reader/timeline.html", context)
 
 
 @for_readers
@@ -128,7 +137,7 @@ def search_page(request: HttpRequest, reader: Reader) -> HttpResponse:
 def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
     """One post, or several at once, read or unread. A script is told the counts, a form is led back."""
     channel = channel_of(reader, request.POST["channel"]) if request.POST.get("channel") else None
-    timeline = Timeline(reader, channel)
+    timeline = Timeline(reader, channel, feed_in(request.POST))
     back = back_to(
         request, reverse("reader:channel", args=[channel.uid]) if channel else reverse("reader:all")
     )

@@ -8,6 +8,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from feeds.models import Feed
 from reader.models import Channel, Place, Reader, Unread
+from reader.models.place import PlaceQuerySet
 from reader.rules.order import EPOCH, Key, Paging, Stretch, paging_of
 
 # A feed has forty columns: all of them for each post took a sixth of the time of a page.
@@ -31,6 +32,16 @@ class Timeline:
         """The condition on places, and on unread rows, by which each index of theirs begins."""
         return {"channel": self.channel} if self.channel else {"reader": self.reader}
 
+    def seen(self) -> PlaceQuerySet:
+        """The places that it shows."""
+        rows = Place.objects.seen().filter(**self.owner)
+        return rows if self.feed is None else rows.filter(feed=self.feed)
+
+    def unread(self) -> "QuerySet[Unread]":
+        """The rows of what is unread in it."""
+        rows = Unread.objects.filter(**self.owner)
+        return rows if self.feed is None else rows.filter(place__feed=self.feed)
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -43,14 +54,10 @@ class Page:
 
 def page_of(timeline: Timeline, asked: Stretch, *, unread_only: bool = False) -> Page:
     """The places in the stretch that is asked for, as many as its limit."""
+    rows: tuple[QuerySet[Any], str] = (timeline.seen(), "pk")
     if unread_only:
-        rows: QuerySet[Any] = Unread.objects.filter(**timeline.owner)
-        rows = rows.filter(place__feed=timeline.feed) if timeline.feed is not None else rows
-        keys = _keys(rows, "place_id", asked)
-    else:
-        rows = Place.objects.seen().filter(**timeline.owner)
-        rows = rows.filter(feed=timeline.feed) if timeline.feed is not None else rows
-        keys = _keys(rows, "pk", asked)
+        rows = timeline.unread(), "place_id"
+    keys = _keys(*rows, asked)
     pks = [key.place for key in keys[: asked.limit]]
     places, unread = with_entries(pks)
     return Page(places, unread, paging_of(asked, keys))
@@ -67,7 +74,7 @@ def with_entries(pks: Sequence[int]) -> tuple[tuple[Place, ...], frozenset[int]]
 
 def newest_key(timeline: Timeline) -> Key:
     """Of its newest post; before all posts where there is none."""
-    rows = Place.objects.seen().filter(**timeline.owner).order_by("-at", "-pk")
+    rows = timeline.seen().order_by("-at", "-pk")
     newest = rows.values_list("at", "pk").first()
     return Key(*newest) if newest else Key(EPOCH, 0)
 
@@ -88,7 +95,7 @@ def arrivals(reader: Reader, since: Key, *, limit: int) -> list[tuple[Key, bool]
 
 def count_newer(timeline: Timeline, key: Key, *, most: int) -> int:
     """How many posts came since that one, `most` at most."""
-    rows = Place.objects.seen().filter(newer_than(key), **timeline.owner)
+    rows = timeline.seen().filter(newer_than(key))
     return rows.order_by("-at", "-pk")[:most].count()
 
 

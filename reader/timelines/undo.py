@@ -50,9 +50,7 @@ def mark_read_undoably(timeline: Timeline, wanted: Q, *, now: datetime, onto: st
     `onto` names the last marking if this one belongs to it: they are undone together.
     """
     Reader.objects.select_for_update(no_key=True).get(pk=timeline.reader.pk)
-    unread = Unread.objects.filter(wanted, **timeline.owner)
-    if timeline.feed is not None:
-        unread = unread.filter(place__feed=timeline.feed)
+    unread = timeline.unread().filter(wanted)
     places = list(unread.order_by("place").select_for_update(of=("self",)).values_list("place_id", flat=True))
     if not places:
         return None

@@ -64,7 +64,8 @@
     let refusedAt = -STREAM_AGAIN;
     let waiting = 0;
     const look = async () => {
-      const asked = new URLSearchParams({ channel: news.dataset.channel, since: news.dataset.since });
+      const { channel, since, feed = "" } = news.dataset;
+      const asked = new URLSearchParams({ channel, since, feed });
       const answer = await fetch(`${news.dataset.news}?${asked}`, { redirect: "error" });
       if (!answer.ok) throw new Error(String(answer.status));
       const told = await answer.json();

@@ -1,10 +1,10 @@
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from django.template import Context, Template
 from django.utils import timezone, translation
 
-from common.formats.dates import day_words, days_words
+from common.formats.dates import ago, day_words, days_words, full_time
 
 DAY = date(2026, 3, 5)
 
@@ -50,3 +50,39 @@ def test_templates_show_a_moments_day_in_the_zone_they_are_in() -> None:
     template = Template("{{ moment|day }}|{{ nothing|day }}")
     with timezone.override("Asia/Tokyo"):
         assert template.render(Context({"moment": night, "nothing": None})) == "March\xa06,\xa02026|"
+
+
+@pytest.mark.parametrize(
+    ("language", "hours", "full"),
+    [
+        ("en", "2 hours ago", "March 5, 2026, 2:07 p.m."),
+        ("de", "vor 2 Stunden", "5. März 2026 14:07"),
+        ("fr", "il y a 2 heures", "5 mars 2026 14:07"),
+        ("es", "hace 2 horas", "5 de marzo de 2026 a las 14:07"),
+        ("pt", "há 2 horas atrás", "5 de março de 2026 às 14:07"),
+    ],
+)
+def test_how_long_ago_is_said_in_the_language_of_the_reader(language: str, hours: str, full: str) -> None:
+    with translation.override(language):
+        assert ago(timezone.now() - timedelta(hours=2, minutes=9)).replace("\xa0", " ") == hours
+        assert full_time(datetime(2026, 3, 5, 14, 7, tzinfo=UTC)).replace("\xa0", " ") == full
+
+
+@pytest.mark.parametrize(
+    ("age", "words"),
+    [
+        (timedelta(minutes=1, seconds=5), "a minute ago"),
+        (timedelta(hours=23, minutes=59), "23\xa0hours ago"),
+        (timedelta(hours=25), "1 day ago"),
+        (timedelta(days=6, hours=23), "6 days ago"),
+    ],
+)
+def test_of_the_last_week_the_age_is_said(age: timedelta, words: str) -> None:
+    assert ago(timezone.now() - age) == words
+
+
+@pytest.mark.parametrize("age", [timedelta(days=7, minutes=1), timedelta(days=900), timedelta(hours=-1)])
+def test_of_all_else_the_day_is_said(age: timedelta) -> None:
+    moment = timezone.now() - age
+    assert ago(moment) == day_words(moment)
+    assert ago(None) == full_time(None) == ""

@@ -1,11 +1,14 @@
 """Timelines as pages, and what the forms on them do."""
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 
 from common.clock import utcnow
 from reader.models import Channel, Marking, Reader, Star, Unread
@@ -272,3 +275,12 @@ def test_a_posts_text_and_title_each_have_their_direction(browser: Client, home:
     page = text(browser, f"/reader/post/{entry.pk}/")
     assert '<h1 dir="rtl">' in page
     assert '<div class="text" dir="rtl">' in page
+
+
+def test_posts_say_how_long_ago_they_are_with_the_full_time(browser: Client, home: Channel) -> None:
+    at = utcnow() - timedelta(hours=2, minutes=5)
+    place = put(home, an_entry(jf2={"type": "entry", "name": "Fresh", "published": at.isoformat()}), at=at)
+    for address in ("/reader/", "/reader/deck/", f"/reader/post/{place.entry_id}/"):
+        page = browser.get(address).content.decode().replace("\xa0", " ")
+        (title,) = re.findall(r'title="([^"]+)">2 hours ago</time>', page)
+        assert title == date_format(localtime(at), "DATETIME_FORMAT"), address
