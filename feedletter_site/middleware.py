@@ -142,14 +142,17 @@ class WebSlotMiddleware(Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         with web_request():
-            return self.get_response(request)
+            response = self.get_response(request)
+        if response.status_code == HTTPStatus.SERVICE_UNAVAILABLE and "Retry-After" in response:
+            # An answer by design, such as to a client that asks for one stream too many: no error to log.
+            response._has_been_logged = True  # type: ignore[attr-defined]
+        return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, ServerBusy):
             return None
         response = render(request, "503.html", status=HTTPStatus.SERVICE_UNAVAILABLE)
         response["Retry-After"] = str(RETRY_AFTER_SECONDS)
-        response._has_been_logged = True  # type: ignore[attr-defined] # an answer by design, not an error
         return response
 
 

@@ -87,6 +87,8 @@ class Opml:
     passed: list[Passed] = field(default_factory=list)
     # Those that feeds stand in, and those at the top that are empty, in order.
     folders: list[str] = field(default_factory=list)
+    # Those of the empty ones that `write_opml` wrote. (Other programs' are left-overs.)
+    kept_folders: set[str] = field(default_factory=set)
     # Not well-formed: read all the same, as far as it goes.
     is_broken: bool = False
 
@@ -185,11 +187,19 @@ def _decoded(text: str) -> str:
     return _REFERENCE.sub(lambda reference: unescape(reference.group()), text)
 
 
+# The type of an outline that `write_opml` writes for an empty folder.
+EMPTY_FOLDER = "channel"
+
+
 @dataclass
 class _OpenOutline:
-    """One that has not ended; `folder` is "" where it is a feed, or has no name."""
+    """One that has not ended; `folder` is "" where it is a feed, or has no name.
+
+    `is_kept`: it says that it is a folder even if nothing is in it.
+    """
 
     folder: str
+    is_kept: bool
     is_empty: bool = True
 
 
@@ -215,7 +225,8 @@ class _Builder:
                 }
                 if self._open:
                     self._open[-1].is_empty = False
-                self._open.append(_OpenOutline(self._outline(given, line)))
+                is_kept = given.get("type", "").strip().lower() == EMPTY_FOLDER
+                self._open.append(_OpenOutline(self._outline(given, line), is_kept))
             case "body":
                 self._seen_body = True
             case "title" if not self._seen_body and not self.found.title:
@@ -227,6 +238,8 @@ class _Builder:
             ended = self._open.pop()
             if ended.is_empty and not self._open:
                 self._note_folder(ended.folder)
+                if ended.is_kept:
+                    self.found.kept_folders.add(ended.folder)
         elif local == "title":
             self.close()
 
@@ -342,7 +355,8 @@ def write_opml(
     ):
         indent = "    " if not name else "      "
         if name:
-            yield f"    <outline{_attributes(text=name, title=name)}>\n"
+            kind = "" if folders[name] else EMPTY_FOLDER
+            yield f"    <outline{_attributes(type=kind, text=name, title=name)}>\n"
         for feed in folders[name]:
             facts = _attributes(
                 type="rss",

@@ -95,7 +95,10 @@ def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, no
         for line in lines:
             line.follow_list = kept
         FollowLine.objects.bulk_create(lines, batch_size=500)
-    named = [_channel_name(name) for name in opml.folders] + [line.channel for line in lines if line.channel]
+    used = {line.channel: None for line in lines if line.channel}
+    # (In the order of the file.)
+    folders = [name for name in opml.folders if _channel_name(name) in used or name in opml.kept_folders]
+    named = [*map(_channel_name, folders), *used]
     # Each is put on top of the list: the file's first comes last.
     for name in reversed(list(dict.fromkeys(named))):
         # Why one cannot be made, its lines say when it is their turn.

@@ -24,6 +24,8 @@ from common.net.web_slots import ServerBusy
 log = logging.getLogger(__name__)
 
 MAX_PICTURE = 5_000_000
+# Four octets each in a browser. A file of a few kB may declare billions.
+MOST_PIXELS = 50_000_000
 FETCH_SECONDS = 10.0
 # What could not be shown is not asked for again for so long.
 FORGOTTEN_AFTER_SECONDS = 600
@@ -36,6 +38,8 @@ TURN_SECONDS = 2.0
 LOOKS_A_SECOND = 10
 # The folder is counted at one in so many pictures that are new.
 COUNTED_AT_ONE_IN = 50
+# Of JPEG: SOF0 to SOF15, without DHT, JPG and DAC, which lie between.
+FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _in_flight = threading.BoundedSemaphore(MOST_IN_FLIGHT)
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
@@ -107,6 +111,56 @@ def picture_type(body: bytes) -> str:
     return ""
 
 
+def declared_size(body: bytes) -> tuple[int, int]:
+    """Return the width and the height that a picture's header declares; zeros where it has none."""
+    head = body[:40].ljust(40, b"\0")
+    match picture_type(body):
+        # (The header is always the first chunk.)
+        case "image/png" if head[12:16] == b"IHDR":
+            return int.from_bytes(head[16:20]), int.from_bytes(head[20:24])
+        case "image/gif":
+            return int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
+        case "image/webp":
+            return _size_of_webp(head)
+        case "image/jpeg":
+            return _size_of_jpeg(body)
+    return 0, 0
+
+
+def _size_of_webp(head: bytes) -> tuple[int, int]:
+    """RFC 9649 §2.5 to §2.7."""
+    if head[12:16] == b"VP8X":
+        return int.from_bytes(head[24:27], "little") + 1, int.from_bytes(head[27:30], "little") + 1
+    if head[12:16] == b"VP8L":
+        bits = int.from_bytes(head[21:25], "little")
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    return int.from_bytes(head[26:28], "little") & 0x3FFF, int.from_bytes(head[28:30], "little") & 0x3FFF
+
+
+def _size_of_jpeg(body: bytes) -> tuple[int, int]:
+    """In the first frame header (ITU T.81, B.2.2), behind segments that each say how long they are."""
+    position = 2
+    while (position := body.find(b"\xff", position)) >= 0 and position + 9 <= len(body):
+        marker = body[position + 1]
+        if marker in FRAME_HEADERS:
+            return (
+                int.from_bytes(body[position + 7 : position + 9]),
+                int.from_bytes(body[position + 5 : position + 7]),
+            )
+        # 0xFF fills, the others have no length.
+        is_bare = marker in (0x00, 0x01, 0xFF) or 0xD0 <= marker <= 0xD8
+        length = 0 if is_bare else int.from_bytes(body[position + 2 : position + 4])
+        position += 1 if marker == 0xFF else 2 + length
+    return 0, 0
+
+
+def _shown(body: bytes) -> RemotePicture | None:
+    """The picture, unless it is of no kind that is shown or would be too large once it is decoded."""
+    kind = picture_type(body)
+    width, height = declared_size(body)
+    return RemotePicture(body, kind) if kind and width * height <= MOST_PIXELS else None
+
+
 def _fetched(url: str) -> RemotePicture | None:
     host = f"media-host-{host_of(url)}"
     cache.add(host, 0, 60)
@@ -123,8 +177,7 @@ def _fetched(url: str) -> RemotePicture | None:
         return None
     finally:
         _turns.release()
-    kind = picture_type(answer.body) if answer.status == 200 else ""
-    return RemotePicture(answer.body, kind) if kind else None
+    return _shown(answer.body) if answer.status == 200 else None
 
 
 def _fetched_by_another(key: str) -> RemotePicture | None:
@@ -150,8 +203,7 @@ def _kept(key: str) -> RemotePicture | None:
         os.utime(path)
     except OSError:
         return None
-    kind = picture_type(body)
-    return RemotePicture(body, kind) if kind else None
+    return _shown(body)
 
 
 def _keep(key: str, body: bytes) -> None:

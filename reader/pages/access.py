@@ -112,6 +112,14 @@ def policy_with_form_to(*origins: str) -> str:
     return POLICY.replace("form-action 'self'", " ".join(("form-action 'self'", *origins)))
 
 
+def policy_with_media() -> str:
+    """The policy of a page that plays audio, which may be led on to any server of the web.
+
+    Nothing is fetched before somebody presses play.
+    """
+    return f"{POLICY}; media-src https: http:"
+
+
 def policy_to_own_sites() -> str:
     """Of a form that leads to an address which nobody knows before it is typed."""
     return policy_with_form_to("https:", *(("http:",) if is_trial() else ()))

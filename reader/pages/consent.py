@@ -33,6 +33,14 @@ LONGEST_STATE = 2_000
 class CannotLeadBack(Refused):
     """Nobody knows that the answer may go where the request says, so the reader is told instead."""
 
+    status = HTTPStatus.BAD_REQUEST
+
+
+class TooOften(CannotLeadBack):
+    """Each request may ask another server."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -124,7 +132,7 @@ def _asked(request: HttpRequest, reader: Reader) -> Asked:
     except Refused as error:
         raise CannotLeadBack(str(error)) from error
     if not is_within(f"indieauth-asks-{reader.pk}", PAGES_A_MINUTE):
-        raise CannotLeadBack("That was often. Please wait a minute.")
+        raise TooOften("That was often. Please wait a minute.")
     client, redirect_uri = read_client(client_id), given.get("redirect_uri", "")
     if not client.may_return_to(redirect_uri):
         why = f" {client.problem}" if client.problem else ""
@@ -139,6 +147,9 @@ def _asked(request: HttpRequest, reader: Reader) -> Asked:
     elif given.get("code_challenge_method") != "S256" or not is_challenge(given.get("code_challenge", "")):
         # PKCE (RFC 7636) is required of everybody.
         problem = "invalid_request"
+    elif not 1 <= len(given.get("state", "")) <= LONGEST_STATE:
+        # Required by IndieAuth §5.2. (One that is cut would not be the client's any more.)
+        problem = "invalid_request"
     return Asked(
         client=client,
         redirect_uri=redirect_uri,
@@ -151,7 +162,7 @@ def _asked(request: HttpRequest, reader: Reader) -> Asked:
 
 def _refused(request: HttpRequest, error: CannotLeadBack) -> HttpResponse:
     context = {"details": str(error)}
-    return render(request, "reader/consent_refused.html", context, status=HTTPStatus.BAD_REQUEST)
+    return render(request, "reader/consent_refused.html", context, status=error.status)
 
 
 def scope_words() -> dict[str, str]:

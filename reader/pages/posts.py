@@ -26,6 +26,7 @@ LONGEST_WHOLE = 900
 LONGEST_BEGINNING = 400
 LONGEST_EXCERPT = 200
 MOST_PICTURES = 20
+MOST_PLAYERS = 20
 _HEADING = re.compile(r"<(/?)h[1-6](?=[ >])")
 RELATIONS = {
     "in-reply-to": gettext_lazy("In reply to"),
@@ -102,7 +103,8 @@ class ShownPost:
     pictures: tuple[str, ...]
     first_picture: str
     references: tuple[Reference, ...]
-    files: tuple[str, ...]
+    audio: tuple[str, ...]
+    video: tuple[str, ...]
     categories: tuple[str, ...]
     is_unread: bool
     is_starred: bool
@@ -184,7 +186,8 @@ def shown_post(
         pictures=pictures,
         first_picture=pictures[0] if pictures else first,
         references=tuple(_references(jf2)),
-        files=tuple(filter(None, map(web_address, [*jf2.get("audio", ()), *jf2.get("video", ())]))),
+        audio=tuple(filter(None, map(web_address, jf2.get("audio", ()))))[:MOST_PLAYERS],
+        video=tuple(filter(None, map(web_address, jf2.get("video", ())))),
         categories=tuple(map(str, jf2.get("category", ())))[:10],
         is_unread=is_unread,
         is_starred=is_starred,

@@ -18,11 +18,19 @@ from reader.channels.channels import channel_of
 from reader.channels.find import LONGEST_QUERY, search_posts
 from reader.micropub.compositions import reactions_to
 from reader.models import Channel, Follow, Marking, Place, Reader, Unread
-from reader.pages.access import back_to, counts_of, feed_in, for_readers, keys_in, surroundings
+from reader.pages.access import (
+    back_to,
+    counts_of,
+    feed_in,
+    for_readers,
+    keys_in,
+    policy_with_media,
+    surroundings,
+)
 from reader.pages.posts import shown_places, shown_post
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch
 from reader.timelines import marks, stars
-from reader.timelines.pages import Timeline, newest_key, page_of
+from reader.timelines.pages import Timeline, neighbours, newest_key, page_of
 from reader.timelines.undo import (
     NothingToUndo,
     all_below,
@@ -60,16 +68,19 @@ def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
     asked = _asked(request)
     is_first_page = asked.from_ is None
     # (Looked at before the page: what comes between the two is told of, and not missed.)
-    newest = str(newest_key(timeline)) if is_first_page else ""
-    page = page_of(timeline, asked, unread_only=unread_only)
+    newest = newest_key(timeline) if is_first_page else None
+    oldest_first = "oldest" in request.GET
+    page = page_of(timeline, asked, unread_only=unread_only, oldest_first=oldest_first)
     is_filtered = timeline.channel and timeline.feed is None and not page.places
     return {
         "posts": shown_places(reader, page.places, page.unread),
         "unread_only": unread_only,
         "older": page.paging.after,
         "is_first_page": is_first_page,
-        "newest": newest,
+        "newest": str(newest or ""),
         "top": page.places[0].pk if page.places else 0,
+        "newest_place": newest.place if newest else 0,
+        "oldest_first": oldest_first,
         "has_unread": bool(page.unread) or timeline.unread().exists(),
         "filtered": _filtered(timeline.channel) if timeline.channel and is_filtered else 0,
         "marking": marking_of(request, reader),
@@ -84,6 +95,7 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     entry = stars.entry_of(reader, _key(pk))
     places = Place.objects.seen().filter(reader=reader, entry=entry)
     place = places.select_related("channel", "feed", "entry").order_by("-at", "-pk").first()
+    newer, older = neighbours(place) if place else (None, None)
     if place is None:
         done = reactions_to(reader, [entry.pk]).get(entry.pk, ())
         shown = shown_post(entry, is_starred=True, reactions=done)
@@ -91,7 +103,11 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
         is_unread = Unread.objects.filter(reader=reader, place__entry=entry).exists()
         (shown,) = shown_places(reader, [place], [place.pk] if is_unread else [])
     around = surroundings(reader, place.channel if place else None)
-    return render(request, "reader/post.html", {**around, "post": shown})
+    context = {**around, "post": shown, "newer": newer, "older": older}
+    response = render(request, "reader/post.html", context)
+    if shown.audio:
+        response.headers["Content-Security-Policy"] = policy_with_media()
+    return response
 
 
 @for_readers

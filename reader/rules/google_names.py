@@ -10,7 +10,8 @@ from typing import Literal
 from reader.rules.order import LARGEST_KEY
 
 POST = "tag:google.com,2005:reader/item/"
-_LONG_POST = re.compile(rf"(?:{re.escape(POST)})?([0-9a-fA-F]{{16}})", re.ASCII)
+POST_DIGITS = 16
+_LONG_POST = re.compile(rf"(?:{re.escape(POST)})?([0-9a-fA-F]{{1,16}})", re.ASCII)
 _DECIMAL = re.compile(r"[0-9]{1,19}", re.ASCII)
 _STREAM = re.compile(
     r"(?:feed/)+(?P<feed>.+)"
@@ -52,10 +53,14 @@ def post_name(key: int) -> str:
 
 
 def post_key(name: str) -> int | None:
-    """The key in a post's name, long, of 16 hex digits alone, or decimal; None for what is none of ours."""
-    # (A decimal number has no zero at its beginning; one of 16 digits that has is hex.)
+    """The key in a post's name, long, of hex digits alone, or decimal; None for what is none of ours.
+
+    Some clients leave out the zeros at the beginning of hex digits.
+    """
     match = _LONG_POST.fullmatch(name)
-    if match and (name.startswith(POST) or name[0] == "0" or not name.isdigit()):
+    # (A decimal number has no zero at its beginning; one of 16 digits that has is hex.)
+    is_padded = len(name) == POST_DIGITS and name[0] == "0"
+    if match and (name.startswith(POST) or is_padded or not name.isdigit()):
         key = int(match[1], 16)
     elif _DECIMAL.fullmatch(name):
         key = int(name)

@@ -45,19 +45,24 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Places, newest first, with their entries; the keys of those that are unread."""
+    """Places in their order, with their entries; the keys of those that are unread."""
 
     places: tuple[Place, ...]
     unread: frozenset[int]
     paging: Paging
 
 
-def page_of(timeline: Timeline, asked: Stretch, *, unread_only: bool = False) -> Page:
-    """The places in the stretch that is asked for, as many as its limit."""
+def page_of(
+    timeline: Timeline, asked: Stretch, *, unread_only: bool = False, oldest_first: bool = False
+) -> Page:
+    """The places in the stretch that is asked for, as many as its limit.
+
+    With `oldest_first` the page begins at `from_` and goes up.
+    """
     rows: tuple[QuerySet[Any], str] = (timeline.seen(), "pk")
     if unread_only:
         rows = timeline.unread(), "place_id"
-    keys = _keys(*rows, asked)
+    keys = _keys(*rows, asked, oldest_first=oldest_first)
     pks = [key.place for key in keys[: asked.limit]]
     places, unread = with_entries(pks)
     return Page(places, unread, paging_of(asked, keys))
@@ -120,11 +125,21 @@ def unread_counts(channels: Sequence[int]) -> dict[int, int]:
     return dict(rows.values_list("channel", "n"))
 
 
-def _keys(rows: "QuerySet[Any]", place: str, asked: Stretch) -> list[Key]:
-    """The keys of a page, newest first, and of one row more if there is one."""
+def neighbours(place: Place) -> tuple[Place | None, Place | None]:
+    """Return the next newer and the next older post in the channel of a post."""
+    rows = Place.objects.seen().filter(channel=place.channel_id).exclude(pk=place.pk)
+    key = Key(place.at, place.pk)
+    newer = rows.filter(newer_than(key)).order_by("at", "pk").first()
+    return newer, rows.filter(from_here_down(key)).order_by("-at", "-pk").first()
+
+
+def _keys(rows: "QuerySet[Any]", place: str, asked: Stretch, *, oldest_first: bool) -> list[Key]:
+    """The keys of a page in their order, and of one row more if there is one."""
     if asked.from_ is not None:
-        rows = rows.filter(from_here_down(asked.from_, place))
+        from_here = from_here_up if oldest_first else from_here_down
+        rows = rows.filter(from_here(asked.from_, place))
     if asked.newer_than is not None:
         rows = rows.filter(newer_than(asked.newer_than, place))
-    found = rows.order_by("-at", f"-{place}").values_list("at", place)
+    order = ("at", place) if oldest_first else ("-at", f"-{place}")
+    found = rows.order_by(*order).values_list("at", place)
     return [Key(at, pk) for at, pk in found[: asked.limit + 1]]

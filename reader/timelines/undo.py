@@ -28,9 +28,9 @@ def all_below(timeline: Timeline, place: int) -> Q:
 
 
 def all_between(timeline: Timeline, top: int, place: int) -> Q:
-    """From the first post of a page down to this one. Raises NoSuchPost."""
-    here = _key(timeline, place)
-    return from_here_down(_key(timeline, top), "place_id") & from_here_up(here, "place_id")
+    """From the first post of a page to this one, whatever their order. Raises NoSuchPost."""
+    low, high = sorted((_key(timeline, top), _key(timeline, place)))
+    return from_here_down(high, "place_id") & from_here_up(low, "place_id")
 
 
 def these(places: Collection[int]) -> Q:

@@ -73,6 +73,8 @@
       const link = news.querySelector("a");
       link.hidden = !told.new;
       link.textContent = told.words;
+      const nothing = document.querySelector("[data-nothing]");
+      if (nothing) nothing.hidden = !!told.new;
     };
     const lookIn = (pause) => {
       clearTimeout(waiting);
@@ -190,18 +192,20 @@
     entries[here].focus({ preventScroll: true });
     entries[here].scrollIntoView({ block: "start", inline: "nearest" });
   };
+  // From a whole post to the next one, or the one before.
+  const turn = (way) => document.querySelector(`.pager a[rel="${way}"]`)?.click();
   const keys = document.querySelector("[data-keys]");
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea, [contenteditable]") || keys?.open) return;
     const entry = entries[here] || whole;
     const acts = {
-      j: () => go(here + 1),
-      k: () => go(here - 1),
+      j: () => (whole ? turn("next") : go(here + 1)),
+      k: () => (whole ? turn("prev") : go(here - 1)),
       o: () => entry?.dataset.open && location.assign(entry.dataset.open),
       m: () => entry && mark(entry, !entry.classList.contains("is-read")),
       s: () => entry && star(entry),
-      u: () => document.querySelector('.choices a[href^="?"]:not([aria-current])')?.click(),
+      u: () => document.querySelector('.choices a[data-which]:not([aria-current])')?.click(),
       "/": () => document.querySelector('.channels a[href$="/search/"]')?.click(),
       "?": () => keys?.showModal(),
     };

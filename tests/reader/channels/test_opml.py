@@ -123,6 +123,18 @@ def test_what_goes_out_comes_back_the_same(ada: Reader, bob: Reader, home: Chann
     assert list(ada.channels.values_list("name", flat=True)) == channels
 
 
+def test_an_empty_folder_of_another_program_becomes_no_channel(ada: Reader) -> None:
+    before = list(ada.channels.values_list("name", flat=True))
+    feed = "<outline type='rss' text='f' xmlUrl='https://f.example.org/'/>"
+    taken(
+        ada,
+        "<opml version='2.0'><body><outline text='Left'/><outline text='Over'></outline>"
+        f"<outline text='Above'><outline text='Within'/></outline><outline text='Used'>{feed}</outline>"
+        "</body></opml>",
+    )
+    assert sorted(ada.channels.values_list("name", flat=True)) == sorted([*before, "Used"])
+
+
 NAMES = st.text(min_size=1, max_size=100).filter(lambda text: one_line(text) == text)
 
 

@@ -86,7 +86,15 @@ class TestThePage:
     def test_it_is_asked_for_so_often_a_minute(self, app: ClientApp) -> None:
         for _ in range(20):
             assert page_of(app).status_code == 200
-        assert "Please wait" in page_of(app).content.decode()
+        refused = page_of(app)
+        assert "Please wait" in refused.content.decode()
+        assert refused.status_code == 429
+
+    @pytest.mark.parametrize("state", ["", "x" * 2_001])
+    def test_a_request_without_a_state_is_refused(self, app: ClientApp, state: str) -> None:
+        answer = page_of(app, state=state)
+        assert answer.status_code == 302
+        assert "error=invalid_request" in answer.headers["Location"]
 
 
 class TestWhereAnAnswerGoes:

@@ -3,17 +3,21 @@
 import os
 from collections import Counter
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import cache
 from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
 
 from common import counters
 from reader.media import pictures
 from reader.media.addresses import media_path
-from reader.media.pictures import forget_oldest, key_of, picture_type
+from reader.media.pictures import MOST_PIXELS, declared_size, forget_oldest, key_of, picture_type
 from reader.models import Channel, Reader
 from tests.reader.posts import an_entry, put
 from tests.servers.feed_server import FeedServer
@@ -170,3 +174,59 @@ def test_pages_show_pictures_by_our_address_only(
 def test_nothing_is_shown_where_reading_is_switched_off(settings: Any, server: FeedServer) -> None:
     settings.READER = "off"
     assert Client().get(media_path(server.serve("/a.png", PNG))).status_code == 404
+
+
+def drawn(kind: str, width: int, height: int, **options: Any) -> bytes:
+    file = BytesIO()
+    Image.new("RGB", (width, height)).save(file, kind, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("PNG", {}),
+        ("GIF", {}),
+        ("JPEG", {}),
+        ("JPEG", {"progressive": True, "exif": b"Exif\0\0" + b"\xff\xc0" * 300, "comment": b"\xff" * 99}),
+        ("WEBP", {}),
+        ("WEBP", {"lossless": True}),
+        ("WEBP", {"exif": b"Exif\0\0" + b"0" * 30}),
+    ],
+)
+def test_the_size_of_a_picture_is_read_from_its_header(kind: str, options: dict[str, Any]) -> None:
+    body = drawn(kind, 321, 123, **options)
+    assert declared_size(body) == (321, 123)
+    assert all(declared_size(body[:length]) is not None for length in range(len(body)))
+
+
+@given(st.sampled_from([body for body, _ in SHOWN]), st.binary(max_size=200))
+def test_no_header_is_too_broken(begun: bytes, rest: bytes) -> None:
+    width, height = declared_size(begun + rest)
+    assert width >= 0
+    assert height >= 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "order"), [("PNG", 16, "big"), ("GIF", 6, "little"), ("JPEG", None, "big")]
+)
+def test_a_picture_that_would_fill_the_memory_is_not_shown(
+    server: FeedServer, kind: str, at: int | None, order: Any
+) -> None:
+    body, size = drawn(kind, 99, 99), 4 if kind == "PNG" else 2
+    at = body.index((99).to_bytes(2) * 2) if at is None else at
+    huge = body[:at] + (60_000).to_bytes(size, order) * 2 + body[at + 2 * size :]
+    assert declared_size(huge) == (60_000, 60_000)
+    assert Client().get(media_path(server.serve("/ok", body))).status_code == 200
+    assert Client().get(media_path(server.serve("/huge", huge))).status_code == 404
+    assert MOST_PIXELS < 60_000**2
+
+
+def test_one_that_was_kept_before_is_not_shown_either(server: FeedServer, folder: Path) -> None:
+    path = media_path(url := server.serve("/a.png", drawn("PNG", 9, 9)))
+    assert Client().get(path).status_code == 200
+    body = drawn("PNG", 9, 9)
+    huge = body[:16] + (60_000).to_bytes(4) * 2 + body[24:]
+    (folder / key_of(url)[:2] / key_of(url)).write_bytes(huge)
+    server.serve("/a.png", huge)
+    assert Client().get(path).status_code == 404

@@ -284,3 +284,62 @@ def test_posts_say_how_long_ago_they_are_with_the_full_time(browser: Client, hom
         page = browser.get(address).content.decode().replace("\xa0", " ")
         (title,) = re.findall(r'title="([^"]+)">2 hours ago</time>', page)
         assert title == date_format(localtime(at), "DATETIME_FORMAT"), address
+
+
+def test_the_oldest_come_first_where_one_asks_for_them(browser: Client, home: Channel) -> None:
+    places = [put(home, at=minutes(number)).pk for number in range(25)]
+    address, found = "/reader/c/home/?oldest", []
+    while address:
+        page = text(browser, address)
+        found += [int(pk) for pk in re.findall(r'id="post-(\d+)"', page)]
+        more = re.search(r'rel="next" href="(\?oldest&amp;after=[^"]+)"', page)
+        address = f"/reader/c/home/{more[1].replace('&amp;', '&')}" if more else ""
+    assert found == places
+    first = text(browser, "/reader/c/home/?oldest")
+    assert 'href="?oldest&amp;unread"' in first
+    assert 'href="?">Newest first</a>' in first
+    act(browser, "/reader/mark/", act="here", channel="home", top=places[0], place=places[2])
+    assert unread(home) == set(places[3:])
+    (top,) = re.findall(
+        r'name="top" value="(\d+)"><input[^>]*><button type="submit" name="act" value="all"', first
+    )
+    act(browser, "/reader/mark/", act="all", channel="home", top=top)
+    assert not unread(home)
+
+
+def test_a_whole_post_leads_to_the_next_and_the_one_before(browser: Client, home: Channel) -> None:
+    old, here, new = (put(home, at=minutes(number)).entry_id for number in (1, 1, 2))
+    page = text(browser, f"/reader/post/{here}/")
+    assert f'rel="prev" href="/reader/post/{new}/"' in page
+    assert f'rel="next" href="/reader/post/{old}/"' in page
+    assert 'rel="prev"' not in text(browser, f"/reader/post/{new}/")
+    assert 'rel="next"' not in text(browser, f"/reader/post/{old}/")
+
+
+def test_audio_is_played_and_nothing_of_it_is_fetched_before(browser: Client, home: Channel) -> None:
+    bad, good = "javascript:alert(1)", "https://pod.example.org/a.mp3?x=1&y=2"
+    jf2 = {
+        "type": "entry",
+        "name": "Episode",
+        "audio": [good, bad],
+        "video": ["https://pod.example.org/v.mp4"],
+    }
+    place = put(home, an_entry(jf2=jf2))
+    answer = browser.get(f"/reader/post/{place.entry_id}/")
+    page = answer.content.decode()
+    assert re.findall(r"<audio [^>]*>", page) == [
+        '<audio controls preload="none" src="https://pod.example.org/a.mp3?x=1&amp;y=2">'
+    ]
+    assert bad not in page
+    assert "Listen or watch" in page
+    assert "media-src https: http:" in answer.headers["Content-Security-Policy"]
+    plain = put(home)
+    assert (
+        "media-src" not in browser.get(f"/reader/post/{plain.entry_id}/").headers["Content-Security-Policy"]
+    )
+
+
+def test_what_says_that_nothing_is_there_is_marked_for_the_script(browser: Client, home: Channel) -> None:
+    assert "<div data-nothing>" in text(browser, "/reader/c/home/")
+    put(home)
+    assert "data-nothing" not in text(browser, "/reader/c/home/")

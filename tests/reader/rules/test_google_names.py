@@ -27,7 +27,7 @@ def test_sixteen_hex_digits_alone_are_a_name_too(key: int) -> None:
         "-1",
         "x",
         POST,
-        f"{POST}1",
+        f"{POST}{1:017x}",
         f"{POST}{0:016x}",
         f"{POST}8000000000000000",
         "9" * 19,
@@ -64,3 +64,15 @@ def test_no_text_is_too_much(text: str) -> None:
 )
 def test_streams_are_feeds_folders_and_states(text: str, name: StreamName | None) -> None:
     assert stream_name(text) == name
+
+
+@pytest.mark.parametrize("key", [1, 26, 4_660, 2**63 - 1])
+def test_the_zeros_at_the_beginning_of_hex_digits_may_be_left_out(key: int) -> None:
+    assert post_key(f"{POST}{key:x}") == post_key(f"{POST}{key:X}") == key
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("1f", 31), ("12", 12), ("00000000000012", 12), ("1000000000000000", 10**15)]
+)
+def test_digits_alone_are_decimal_unless_they_are_padded(name: str, key: int) -> None:
+    assert post_key(name) == key

@@ -222,3 +222,11 @@ def test_it_says_something_now_and_then(ask: Open, ada: Reader, in_time: Callabl
     assert events_of(first)
     assert next(pieces) == b": ping\n\n"
     close(response)
+
+
+def test_a_stream_that_is_refused_is_no_error_in_the_log(
+    ask: Open, ada: Reader, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.READER_STREAMS = 0
+    assert refused(ask(ada))
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
