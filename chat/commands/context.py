@@ -25,6 +25,7 @@ from chat.models import Guild, GuildFeed, Interaction
 from chat.rules.asked import Asked
 from chat.rules.buttons import Pressed
 from chat.rules.permissions import missing_in
+from common.clock import utcnow
 from common.refused import Refused
 
 
@@ -100,6 +101,8 @@ def try_words(refusal: ChannelRefusal) -> str:
     """Say when a channel that refuses the bot is tried again, and how to do it at once."""
     if refusal.retry_at is None:
         return ""
+    if refusal.retry_at <= utcnow():
+        return _("What is new waits. I try again with the next post, and at once after `/feed resume`.")
     said = _("What is new waits. I try again %(when)s, and at once after `/feed resume`.")
     return said % {"when": ago(refusal.retry_at)}
 

@@ -184,10 +184,9 @@ def fate_words(fate: PostFate) -> str:
             return _("is being posted")
         case "waits":
             if fate.at:
-                said = _("waits until %(when)s") % {"when": ago(fate.at)}
-                if is_answer(fate.words):
-                    return f"{said}. {_('Discord said: %(said)s') % {'said': words}}"
-                return said
+                until = _("waits until %(when)s") % {"when": ago(fate.at)}
+                answer = _("Discord said: %(said)s") % {"said": words}
+                return f"{until}. {answer}" if is_answer(fate.words) else until
             return _("waits: %(why)s") % {"why": words} if words else _("is posted within moments")
         case "left out":
             return _("left out: %(why)s") % {"why": words}

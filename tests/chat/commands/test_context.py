@@ -6,6 +6,7 @@ import pytest
 
 from chat.commands.context import feed_line
 from chat.models import Guild, GuildFeed
+from delivery.models import Lane
 from subscriptions.models import Destination
 from tests.factories import NOW, BridgeFactory, DestinationFactory, FeedFactory, SubscriptionFactory
 
@@ -30,6 +31,11 @@ def channel_refuses(one: GuildFeed) -> None:
     Destination.objects.update(disabled_at=NOW, disabled_reason="Missing Access")
 
 
+def channel_refuses_for_now(one: GuildFeed) -> None:
+    facts = {"refused_since": NOW, "free_at": NOW, "last_error": "Missing Permissions"}
+    Lane.objects.create(kind="discord_bot", account="discord/5", **facts)
+
+
 def it_is_paused(one: GuildFeed) -> None:
     one.subscribable.stopped = True
 
@@ -43,6 +49,11 @@ def it_is_paused(one: GuildFeed) -> None:
         (feed_is("paused"), "is not read any more"),
         (feed_waits, "waits for your decision"),
         (channel_refuses, "Discord lets nothing be posted there: Missing Access"),
+        (
+            channel_refuses_for_now,
+            "Discord lets nothing be posted there: Missing Permissions What is new waits. I try again with"
+            " the next post, and at once after `/feed resume`.",
+        ),
         (it_is_paused, "paused"),
     ],
 )
