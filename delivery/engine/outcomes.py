@@ -92,7 +92,12 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
     }
     for lane_id, free_at in waiting.items():
         Lane.objects.filter(pk=lane_id, failures=0).update(free_at=free_at)
-    lanes = {task.delivery.lane for task in accepted}
+    lanes = {
+        task.delivery.lane
+        for task in accepted
+        # A service may take the edit of an old post where it refuses new ones.
+        if task.delivery.lane.refused_since is None or task.delivery.kind not in Delivery.CHANGES
+    }
     back_off(
         stops=stops,
         sent=lanes | {lane.parent for lane in lanes if lane.parent is not None},

@@ -8,12 +8,14 @@ from delivery.channels.base import Sent, Temporary
 from delivery.engine.claim import claim_due
 from delivery.engine.outcomes import record_outcomes
 from delivery.models import Attempt, Delivery, Lane
-from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, claimed, ended, ended_task, queued
+from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, claimed, ended, ended_task, queued
 from tests.factories import NOW
 
 pytestmark = pytest.mark.django_db
 
 STOP = Temporary("421 4.7.0 Too many connections", stops_lane=True, suspect=True)
+FORBIDDEN = Temporary("403 Missing Permissions", stops_lane=True, forbidden=True)
+DAY = timedelta(days=1)
 # No connection, no login: no message had any part in it.
 AWAY = Temporary("It cannot be reached", stops_lane=True)
 
@@ -36,6 +38,34 @@ def test_a_lane_that_was_stopped_rests_and_says_why() -> None:
     assert (lane.failures, lane.last_error) == (1, STOP.text)
     assert claimed(now=NOW + SECOND) == ()
     assert claim_due(lane_id=lane.pk, now=NOW + SECOND, in_flight=0).again_at == lane.free_at
+
+
+def test_a_destination_that_refuses_us_rests_its_lane_by_the_hour_and_fails_no_message() -> None:
+    lane, now = a_lane(serial=True), NOW
+    queued(lane=lane)
+    for day in range(6):
+        now = NOW + day * DAY
+        (row,) = ended(FORBIDDEN, *claimed(now=now), at=now)
+        assert rest(lane, now) == (HOUR if day < 3 else DAY)
+        assert (row.state, row.attempts) == ("queued", 0)
+    assert lane.refused_since == NOW
+    now = NOW + 6 * DAY
+    (row,) = ended(Sent(), *claimed(now=now), at=now)
+    lane.refresh_from_db()
+    assert (row.state, lane.failures) == ("sent", 0)
+    assert not lane.refused_since
+
+
+@pytest.mark.parametrize(("kind", "ends"), [("edit", False), ("confirmation", True)])
+def test_an_edit_that_is_taken_ends_no_refusal(kind: str, ends: bool) -> None:
+    lane = a_lane(serial=True)
+    queued(lane=lane)
+    ended(FORBIDDEN, *claimed())
+    Delivery.objects.all().delete()
+    a_mail(kind, lane=lane)
+    ended(Sent(), *claimed(now=NOW + HOUR), at=NOW + HOUR)
+    lane.refresh_from_db()
+    assert (lane.refused_since is None) is ends
 
 
 def test_each_failure_in_a_row_makes_it_rest_twice_as_long() -> None:
