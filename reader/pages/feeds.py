@@ -1,5 +1,6 @@
 """Following: finding a feed, looking into it, choosing a channel; and how the feeds do that one follows."""
 
+from datetime import timedelta
 from http import HTTPStatus
 
 from django.core.exceptions import ValidationError
@@ -35,6 +36,8 @@ from reader.timelines.pages import Timeline
 
 # Each may ask other servers a dozen times.
 LOOKS_A_MINUTE = 20
+# Its server is asked once, however many readers want the same feed now.
+READ_AGAIN_AFTER = timedelta(minutes=1)
 
 
 @for_readers
@@ -92,7 +95,9 @@ def feed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
         problem = gettext("That was often. Please wait a minute.")
         return _feed_page(request, reader, pk, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     if act == "read":
-        request_poll(feed_ids=[pk], now=utcnow())
+        last = follow.feed.last_polled_at
+        if last is None or utcnow() - last >= READ_AGAIN_AFTER:
+            request_poll(feed_ids=[pk], now=utcnow())
         return HttpResponseRedirect(f"{here}?reading")
     try:
         if act == "address":

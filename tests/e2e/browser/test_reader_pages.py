@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from common.clock import utcnow
 from reader.channels.mutes import mute
-from reader.models import Channel, Follow, Reader, Star, Unread
+from reader.models import Channel, Entry, Follow, Reader, Star, Unread
 from reader.people.readers import add_reader
 from tests.e2e.browser.screens import look_at
 from tests.factories import FeedFactory
@@ -79,7 +79,8 @@ def ada(server: FeedServer) -> Reader:
         },
     ]
     for number in range(24):
-        entry = a_post(number, tide, **texts[number % 4])
+        audio = {"audio": ["https://tide.example.org/episode.mp3"]} if number == 4 else {}
+        entry = a_post(number, tide, **texts[number % 4], **audio)
         put(home, entry, at=utcnow() - timedelta(hours=number), is_unread=number % 3 != 1)
     return reader
 
@@ -136,6 +137,8 @@ def test_a_reader_reads(page: Any, site: str, ada: Reader) -> None:
         ("search", "search/?q=tide"),
         ("feeds", "feeds/"),
         ("feed", f"feeds/{Follow.objects.latest('pk').feed_id}/"),
+        ("feed-posts", f"feeds/{Follow.objects.earliest('pk').feed_id}/"),
+        ("audio", f"post/{Entry.objects.get(jf2__has_key='audio').pk}/"),
         ("follow", "follow/"),
         ("nothing", "c/news/"),
         ("notifications", "c/notifications/"),

@@ -117,6 +117,13 @@ def test_it_is_read_now_but_not_without_end(browser: Client, feed: Feed) -> None
     assert (answers[0], answers[-1]) == (302, 429)
 
 
+def test_a_feed_that_was_read_a_moment_ago_is_not_read_again(browser: Client, feed: Feed) -> None:
+    later = utcnow() + timedelta(hours=5)
+    Feed.objects.update(next_poll_at=later, last_polled_at=utcnow() - timedelta(seconds=30))
+    assert browser.post(page_of(feed), {"channel": "home", "act": "read"}).status_code == 302
+    assert Feed.objects.get().next_poll_at == later
+
+
 def test_it_moves_to_another_channel_with_its_posts(
     browser: Client, home: Channel, feed: Feed, channel: Callable[[str], Channel], bob: Reader
 ) -> None:
