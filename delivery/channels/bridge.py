@@ -49,6 +49,10 @@ DELETE = fields.switch(
 )
 
 
+# What a check found that does not keep a destination from being saved: of its config, shown beside it.
+WARNING = "warning"
+
+
 def account_field(kind: str, label: str, help_text: str) -> Field:
     """The field `account` of destinations that share the accounts of that kind."""
 

@@ -27,7 +27,11 @@ _SENTENCE_ENDS = frozenset(".!?…:。！？")
 _WIDE_ENDS = frozenset("。！？")
 _CLOSERS = "\"'”’»)]」』"
 _JOINER = "\u200d"
-_BARE_LINK = re.compile(r"<a\b[^<>]*>\s*(?:https?://|www\.)[^\s<>]*\s*</a>", re.IGNORECASE)
+# Programs such as Mastodon part the address by tags of their own, to hide some of it.
+_TAG_INSIDE = r"<(?!/?a\b)[^<>]*>"
+_BARE_LINK = re.compile(
+    rf"<a\b[^<>]*>(?:\s|{_TAG_INSIDE})*(?:https?://|www\.)(?:[^\s<>]|{_TAG_INSIDE})*\s*</a>", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)

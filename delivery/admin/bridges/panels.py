@@ -15,6 +15,7 @@ from delivery.admin.bridges.add import add_bridge_url, set_up_url
 from delivery.admin.bridges.set_up import reconnect_url, refusal_words
 from delivery.bridges.connect import connections_of
 from delivery.bridges.messages import looks_of, recipient_at
+from delivery.channels.bridge import WARNING
 from delivery.issues.sent_changes import SentChanges, changes_of
 from delivery.letters.build import issue_letter
 from delivery.models import Delivery, Issue
@@ -83,7 +84,9 @@ def _standing(subscription: Subscription) -> SafeString:
     if refusal := refusal_words(to):
         return format_html('<p class="fl-alert">{}</p>', refusal)
     if not to.disabled_at:
-        return format_html('<p><span class="fl-dot fl-dot-good" aria-hidden="true"></span>{}</p>', to.label)
+        good = format_html('<p><span class="fl-dot fl-dot-good" aria-hidden="true"></span>{}</p>', to.label)
+        warning = to.config.get(WARNING, "")
+        return format_html('{}<p class="fl-alert">{}</p>', good, warning) if warning else good
     return format_html(
         '<p class="fl-alert">Nothing is posted to {} since {}: {}'
         ' <a class="fl-link" href="{}">Connect again</a></p>',

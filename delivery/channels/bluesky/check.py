@@ -10,10 +10,15 @@ from common.clock import utcnow
 from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.channels.bluesky.client import BLUESKY, BlueskyClient, pds_of
 from delivery.channels.bluesky.compose import BlueskyAccount
+from delivery.channels.bridge import WARNING
 from delivery.channels.http.checking import told_at_fields
 from delivery.channels.http.client import ApiClient, Failed, host_of
 from delivery.channels.http.transport import TIMEOUT_SECONDS, Transport
 
+OWN_LOGIN = (
+    "This is the account's own password, with which everything can be done. Make an app password in Bluesky"
+    " (Settings, Privacy and security), and connect again with it."
+)
 PLC = "https://plc.directory"
 
 
@@ -36,11 +41,14 @@ def check_account(
     if not signed_in.is_active:
         raise InvalidDestination(f"handle: {host_of(service)} says that this account is not active.")
     handle = signed_in.handle
+    kept = {name: value for name, value in config.items() if name != WARNING}
+    if signed_in.is_main_password:
+        kept[WARNING] = OWN_LOGIN
     return replace(
         destination,
         core=signed_in.did,
         label=f"@{handle}",
-        config={**config, "did": signed_in.did, "pds": pds, "handle": handle},
+        config={**kept, "did": signed_in.did, "pds": pds, "handle": handle},
     )
 
 

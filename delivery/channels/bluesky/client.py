@@ -3,6 +3,8 @@
 https://docs.bsky.app/docs/api/at-protocol-xrpc-api
 """
 
+import base64
+import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -17,6 +19,8 @@ from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Trans
 
 T = TypeVar("T")
 LONGEST_TOKEN = 8_000
+# That of app passwords is com.atproto.appPass or com.atproto.appPassPrivileged.
+FULL_ACCESS = "com.atproto.access"
 # Both come with 400. Whatever the token's kind, a new one may do.
 STALE = frozenset({"ExpiredToken", "InvalidToken"})
 
@@ -50,6 +54,8 @@ class SignedIn(NamedTuple):
     pds: str
     is_active: bool
     tokens: Mapping[str, str]
+    # Whether it was the account's own password, which may do everything.
+    is_main_password: bool = False
 
 
 class BlueskyClient:
@@ -166,7 +172,20 @@ class BlueskyClient:
         pds = pds_of(answer.at("didDoc"))
         kept = pds or self._account.pds or self._account.service
         tokens = {"name": self._account.name, "did": did, "pds": kept, "access": access, "refresh": refresh}
-        return SignedIn(did, str(answer.at("handle")), pds, answer.at("active") is not False, tokens)
+        is_main = scope_of(access) == FULL_ACCESS
+        return SignedIn(did, str(answer.at("handle")), pds, answer.at("active") is not False, tokens, is_main)
+
+
+def scope_of(token: str) -> str:
+    """The scope that an access token says it has; "" where it cannot be read (RFC 7519 §3)."""
+    _, _, rest = token.partition(".")
+    payload = rest.partition(".")[0]
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    except (ValueError, RecursionError):
+        return ""
+    scope = claims.get("scope") if isinstance(claims, dict) else None
+    return scope if isinstance(scope, str) else ""
 
 
 def pds_of(document: Any) -> str:

@@ -15,9 +15,11 @@ BEGINNING = 40
 WORD_JOINER = "\u2060"
 _HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-# What ends a link in a text or breaks it: white space (JavaScript's is U+FEFF, too), control characters,
-# delimiters, lone surrogates.
-_BREAKS = re.compile(r'[\s\ufeff\x00-\x1f\x7f<>"\\^`{|}\ud800-\udfff]')
+# Invisible: marks of direction, joiners, spaces without width. They turn around the text that follows.
+_INVISIBLE = r"\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+# What ends a link in a text or breaks it: white space, control characters, delimiters, lone surrogates.
+_BREAKS = re.compile(rf'[\s{_INVISIBLE}\x00-\x1f\x7f<>"\\^`{{|}}\ud800-\udfff]')
+_AROUND = re.compile(rf"\A[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+\Z")
 
 
 def postable(link: str) -> str:
@@ -26,7 +28,8 @@ def postable(link: str) -> str:
     Mastodon looks for mentions in links, too. A name and password before the host are left out: nobody's
     password is public.
     """
-    escaped = _BREAKS.sub(lambda match: quote(match[0], errors="replace"), link.strip())
+    bare = _AROUND.sub("", link)
+    escaped = _BREAKS.sub(lambda match: quote(match[0], errors="replace"), bare)
     try:
         parts = urlsplit(escaped)
         usable = parts.scheme.lower() in DEFAULT_PORTS and bool(parts.hostname)

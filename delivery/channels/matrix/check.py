@@ -39,7 +39,7 @@ def resolved(
             account = server.whoami()
         with told_at_fields("room"):
             room = server.join(config["room"])
-            if server.state(room, "m.room.encryption"):
+            if server.is_encrypted(room):
                 raise InvalidDestination(ENCRYPTED)
             levels = server.state(room, "m.room.power_levels")
             # Only room versions from 12 on have ids without a server.

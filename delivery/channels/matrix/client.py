@@ -82,6 +82,10 @@ class Homeserver:
                 return {}
             raise
 
+    def is_encrypted(self, room_id: str) -> bool:
+        """Whether the room takes encrypted messages only, which cannot be switched off again."""
+        return bool(self.state(room_id, "m.room.encryption"))
+
     def post(self, room_id: str, content: dict[str, Any], txn: str) -> str:
         """Sends a message; its id. The same transaction of one token is done once only."""
         return self._put(f"/rooms/{_in_path(room_id)}/send/m.room.message/{_in_path(txn)}", content)

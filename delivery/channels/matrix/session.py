@@ -6,15 +6,37 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
-from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent
+from common.ttl_cache import TtlCache
+from delivery.channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.channels.http.client import Failed
 from delivery.channels.http.session import ApiSession
 from delivery.channels.matrix.client import MATRIX, Homeserver
 from delivery.channels.matrix.compose import KEY, Notice
 
+# Encryption may be switched on later: each room is asked for it once an hour.
+ROOM_REMEMBERED_SECONDS = 60 * 60.0
+MOST_ROOMS = 1000
+ENCRYPTED = (
+    "The room is encrypted now, and encryption cannot be switched off. Nothing was posted, because bridges"
+    " post readable text. Choose or make a room without."
+)
+
+
+def encrypted_rooms() -> TtlCache[bool]:
+    """Whether rooms are encrypted, by server and room."""
+    return TtlCache(room=MOST_ROOMS, seconds=ROOM_REMEMBERED_SECONDS, size=lambda _: 1)
+
+
+ENCRYPTED_ROOMS = encrypted_rooms()
+
 
 class MatrixSession(ApiSession):
     """As Session, Edits and Deletes have it."""
+
+    def __init__(self, *, encrypted: TtlCache[bool] = ENCRYPTED_ROOMS, **options: Any) -> None:
+        """Takes what ApiSession takes, too."""
+        super().__init__(**options)
+        self._encrypted = encrypted
 
     def send(
         self,
@@ -37,6 +59,8 @@ class MatrixSession(ApiSession):
                 return Ambiguous(f"Whether the post went out could not be looked up. {why}", holds=True)
             if found:
                 return _sent(message, found)
+        if (obstacle := self._obstacle(server, message)) is not None:
+            return obstacle
         for plain, txn in ((False, key), (True, f"{key}-plain")):
             try:
                 content = {**message.content(plain=plain), KEY: key}
@@ -53,9 +77,11 @@ class MatrixSession(ApiSession):
         """Puts another content in the place of the first; the event's id stays."""
         if message.refusal:
             return Permanent(message.refusal)
-        room = message.config["room"]
+        server, room = self._server(message, now), message.config["room"]
+        if (obstacle := self._obstacle(server, message)) is not None:
+            return obstacle
         try:
-            self._server(message, now).post(room, message.new_content(remote_id), key)
+            server.post(room, message.new_content(remote_id), key)
         except Failed as failed:
             return failed.outcome
         return _sent(message, remote_id)
@@ -68,6 +94,17 @@ class MatrixSession(ApiSession):
         except Failed as failed:
             return failed.outcome
         return Sent(remote_id)
+
+    def _obstacle(self, server: Homeserver, message: Notice) -> Outcome | None:
+        """What keeps readable text out of the room; None where it may be posted."""
+        room = message.config["room"]
+        key = f"{message.config['server_url']} {room}"
+        try:
+            is_encrypted = self._encrypted.get(key, lambda: server.is_encrypted(room))
+        except Failed as failed:
+            # A refusal to tell is no encryption: the room itself takes the post, or says why not.
+            return failed.outcome if isinstance(failed.outcome, Temporary) else None
+        return Permanent(ENCRYPTED, disables=True) if is_encrypted else None
 
     def _server(self, message: Notice, now: datetime) -> Homeserver:
         url, token = message.config["server_url"], message.secrets["access_token"]

@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from feeds.parsing.entry import Entry
 from feeds.rules.boilerplate import (
     OWN_TITLE,
     SHORTEST,
     Boilerplate,
     Summary,
     boilerplate_of,
+    summary_of,
     without_boilerplate,
 )
 
@@ -153,3 +155,22 @@ def test_whoever_is_the_outlier(texts: list[str], seed: int) -> None:
         posts.insert(seed % len(posts), outlier)
     common = boilerplate_of(posts)
     assert all(not without_boilerplate(post, common).endswith("news of the bees.") for post in posts)
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        '<a href="https://x.example/bees">https://x.example/bees</a>',
+        '<a href="https://x.example/bees"><span class="invisible">https://</span>'
+        '<span class="ellipsis">x.example/b</span><span class="invisible">ees</span></a>',
+        '<a href="https://x.example/bees"> <b>www.x.example</b>/bees </a>',
+    ],
+)
+def test_a_link_that_shows_its_address_is_no_part_of_the_summary_however_it_is_parted(link: str) -> None:
+    entry = Entry(guid="1", title="Bees", summary=f"<p>They dance. {link} Look.</p>")
+    assert summary_of(entry).text == "They dance. Look."
+
+
+def test_a_link_in_words_stays() -> None:
+    entry = Entry(guid="1", summary='<p>See <a href="https://x.example/"><b>the hive</b></a>.</p>')
+    assert summary_of(entry).text == "See the hive."

@@ -3,6 +3,7 @@
 The real one looks at no facet; a wrong one would be shown on the wrong letters, so that here it is refused.
 """
 
+import base64
 import hashlib
 import json
 import re
@@ -47,6 +48,8 @@ class BlueskyServer(ApiServer):
         self.records: dict[str, dict[str, Any]] = {}
         self.blobs: dict[str, dict[str, Any]] = {}
         self.password, self.uses, self.names_pds = PASSWORD, 10**6, True
+        # Of the tokens that it gives; "" for tokens that cannot be read.
+        self.scope = ""
         # Where it says that posts are written; None: here.
         self.pds_url: str | None = None
         self.writes: list[dict[str, Any]] = []
@@ -113,6 +116,9 @@ class BlueskyServer(ApiServer):
     def _new_tokens(self) -> Reply:
         number = len(self.left) + 1
         access, refresh = f"access-jwt-{number}", f"refresh-jwt-{number}"
+        if self.scope:
+            claims = base64.urlsafe_b64encode(json.dumps({"scope": self.scope}).encode()).rstrip(b"=")
+            access = f"{access}.{claims.decode()}.signature"
         self.left[access] = self.uses
         self.refreshable.add(refresh)
         said = {"did": DID, "handle": HANDLE, "accessJwt": access, "refreshJwt": refresh, "active": True}

@@ -6,7 +6,7 @@ import pytest
 
 from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.channels.bluesky.check import check_account
-from delivery.channels.bluesky.client import pds_of
+from delivery.channels.bluesky.client import pds_of, scope_of
 from delivery.channels.bluesky.kind import BlueskyKind
 from tests.contracts.bridge import IMPATIENT, PATIENT, closed_port
 from tests.delivery.channels.bluesky.bluesky_letters import LOOPBACK
@@ -78,6 +78,18 @@ class TestCheck:
         assert (made.core, made.label) == (DID, f"@{HANDLE}")
         assert made.config == {"handle": HANDLE, "service_url": server.url, "did": DID, "pds": server.url}
         assert made.secrets == {"app_password": PASSWORD}
+
+    def test_the_accounts_own_password_is_warned_of(self, server: BlueskyServer) -> None:
+        server.scope = "com.atproto.access"
+        made = checked(server.url)
+        assert "own password" in made.config["warning"]
+        assert "app password" in made.config["warning"]
+        server.scope = "com.atproto.appPass"
+        assert "warning" not in checked(server.url).config
+
+    @pytest.mark.parametrize("token", ["", "a", "a.b.c", "a.bnVsbA.c", f"a.{'W1tb' * 9_999}.c", "a.ü.c"])
+    def test_a_token_that_cannot_be_read_has_no_scope(self, token: str) -> None:
+        assert scope_of(token) == ""
 
     def test_a_changed_handle_is_the_same_account(self, server: BlueskyServer) -> None:
         assert checked(server.url, handle=DID) == checked(server.url)

@@ -118,6 +118,9 @@ class TestLinks:
             ("https://x.example/a\nb<c>", "https://x.example/a%0Ab%3Cc%3E"),
             ("https://x.example/ü?q=1#f", "https://x.example/ü?q=1#f"),
             ("https://x.example/half-\ud800", "https://x.example/half-%3F"),
+            ("\u200ehttps://x.example/a\u200f\u2069", "https://x.example/a"),
+            ("https://x.example/\u202egnp.exe", "https://x.example/%E2%80%AEgnp.exe"),
+            ("https://x.example/a\u200b\u061cb", "https://x.example/a%E2%80%8B%D8%9Cb"),
         ],
     )
     def test_a_link_is_one_word(self, link: str, expected: str) -> None:

@@ -5,13 +5,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from common.ports.channels import InvalidDestination, ParsedDestination
-from delivery.channels.base import Ambiguous, Channel, Sent, Session, Temporary
+from common.ttl_cache import TtlCache
+from delivery.channels.base import Ambiguous, Channel, Permanent, Sent, Session, Temporary
 from delivery.channels.matrix.channel import MatrixChannel
 from delivery.channels.matrix.check import resolved
 from delivery.channels.matrix.compose import KEY, Notice
@@ -98,6 +100,42 @@ class TestMatrixContract(BridgeContract):
         [event] = self.service.events
         seen = SeenHtml(event["content"]["formatted_body"])
         return not seen.bad and seen.links == [LINK] and event["content"]["m.mentions"] == {}
+
+
+class TestEncryption:
+    """It can be switched on in any room at any time, and never off."""
+
+    def test_a_room_that_was_encrypted_later_gets_no_readable_text(
+        self, server: Homeserver, session: MatrixSession
+    ) -> None:
+        server.state["m.room.encryption"] = {"algorithm": "m.megolm.v1.aes-sha2"}
+        outcome = session.send(notice(server.url), key="t-1", begun_at=None, now=NOW)
+        edited = session.edit(notice(server.url), remote_id="$event0", parts=(), key="t-2", now=NOW)
+        for refused in (outcome, edited):
+            assert isinstance(refused, Permanent)
+            assert refused.disables
+            assert "encrypted" in refused.text
+        assert server.events == []
+
+    def test_it_is_asked_once_an_hour(self, server: Homeserver) -> None:
+        seconds = [0.0]
+        known = TtlCache[bool](room=9, seconds=3600, size=lambda _: 1, clock=lambda: seconds[0])
+        opened = MatrixSession(session=LOOPBACK.session(), timeout=PATIENT, encrypted=known)
+        for number in range(3):
+            sent = opened.send(notice(server.url), key=f"t-{number}", begun_at=None, now=NOW)
+            assert isinstance(sent, Sent)
+        place = f"{API}/rooms/{quote(ROOM, safe='')}/state/m.room.encryption"
+        assert len(server.asked(place)) == 1
+        seconds[0] = 3601.0
+        server.state["m.room.encryption"] = {"algorithm": "m.megolm.v1.aes-sha2"}
+        assert isinstance(opened.send(notice(server.url), key="t-9", begun_at=None, now=NOW), Permanent)
+        opened.close()
+
+    def test_a_server_that_does_not_tell_gets_the_post(
+        self, server: Homeserver, session: MatrixSession
+    ) -> None:
+        server.paths[f"{API}/rooms/{quote(ROOM, safe='')}/state/m.room.encryption"] = FORBIDDEN
+        assert isinstance(session.send(notice(server.url), key="t-1", begun_at=None, now=NOW), Sent)
 
 
 class TestPosting:
