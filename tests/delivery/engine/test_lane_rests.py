@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 import pytest
+from django.db import connection
 
 from delivery.channels.base import Sent, Temporary
 from delivery.engine.claim import claim_due
@@ -10,6 +11,7 @@ from delivery.engine.outcomes import record_outcomes
 from delivery.models import Attempt, Delivery, Lane
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, claimed, ended, ended_task, queued
 from tests.factories import NOW
+from tests.races import beside
 
 pytestmark = pytest.mark.django_db
 
@@ -94,6 +96,18 @@ def test_a_later_time_that_one_of_them_heard_is_kept() -> None:
     one, two = claimed()
     ended(STOP, one)
     ended(Temporary("429", retry_at=NOW + HOUR, stops_lane=True, suspect=True), two)
+    assert rest(lane) == HOUR
+    assert lane.failures == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time")
+def test_a_later_time_that_another_worker_heard_at_once_is_kept() -> None:
+    lane = a_lane()
+    queued(2, lane=lane)
+    one, two = claimed()
+    later = Temporary("429", retry_at=NOW + HOUR, stops_lane=True, suspect=True)
+    beside(lambda: ended(later, one), lambda: ended(STOP, two))
     assert rest(lane) == HOUR
     assert lane.failures == 1
 
@@ -223,6 +237,17 @@ def test_two_workers_that_sent_at_the_same_speed_make_it_one_step_faster() -> No
     ended(Sent("ok"), second)
     lane.refresh_from_db()
     assert lane.failures == 2
+
+
+def test_a_success_from_before_the_last_stop_makes_no_step_back() -> None:
+    lane = a_lane()
+    Lane.objects.update(failures=3, free_at=NOW - SECOND)
+    queued(4, lane=lane)
+    first, second, *_ = claimed()
+    ended(STOP, first)
+    ended(Sent("ok"), second)
+    lane.refresh_from_db()
+    assert lane.failures == 4
 
 
 def test_a_lane_with_nothing_left_to_send_is_well_at_once() -> None:
