@@ -62,6 +62,21 @@ def test_two_lanes_do_not_use_the_room_of_their_account_twice() -> None:
     assert LaneUse.objects.get(lane=account).count == 1
 
 
+def test_connecting_another_channel_of_an_account_does_not_stop_the_others() -> None:
+    account = a_lane(kind="discord_bot", account="bot", serial=False)
+    lane = a_lane(kind="discord_bot", account="bot/1", serial=True, parent=account)
+    queued(lane=lane)
+
+    def connect() -> None:
+        a_lane(kind="discord_bot", account="bot/2", serial=True, parent=account)
+        with connection.cursor() as cursor:
+            # The insert locks the account's row when its foreign key is checked.
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
+    _, rows = beside(connect, lambda: claimed(lane=lane), blocks=False)
+    assert len(rows) == 1
+
+
 STOPPED_BY = {
     "nothing": lambda lane: None,
     "a domain's pause": lambda lane: limited(lane, "example.org", paused=True),
