@@ -191,7 +191,10 @@ def _readdressed(reader: Reader, feed: Feed, url: str) -> Feed | None:
     """The same feed with another address, if nobody else wants it at the old one."""
     feed = Feed.objects.select_for_update().get(pk=feed.pk)
     others = Follow.objects.filter(feed=feed).exclude(channel__reader=reader)
-    return None if feed.for_letters or others.exists() else alter_feed(feed=feed, url=url)
+    if feed.for_letters or others.exists():
+        return None
+    # (One that was stopped because its server said that it is gone may be read again.)
+    return alter_feed(feed=feed, url=url, status=Feed.Status.ACTIVE)
 
 
 def rename_follow(*, follow: Follow, name: str) -> Follow:

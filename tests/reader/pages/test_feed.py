@@ -174,6 +174,14 @@ class TestAnotherAddress:
         unread = Unread.objects.filter(reader__slug="ada").select_related("place__entry")
         assert [row.place.entry.jf2["name"] for row in unread if row.place.entry.jf2] == ["Post c"]
 
+    def test_a_feed_that_was_gone_is_read_again(
+        self, browser: Client, followed: Blog, server: FeedServer
+    ) -> None:
+        Feed.objects.update(status=Feed.Status.STOPPED)
+        Blog(server, "/moved.xml").show("a")
+        assert self.change(browser, followed, server.url("/moved.xml")) == 302
+        assert Feed.objects.get().status == Feed.Status.ACTIVE
+
     def test_a_feed_that_is_watched_there_is_followed_instead(
         self, browser: Client, followed: Blog, server: FeedServer
     ) -> None:

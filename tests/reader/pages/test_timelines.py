@@ -297,6 +297,8 @@ def test_the_oldest_come_first_where_one_asks_for_them(browser: Client, home: Ch
     assert found == places
     first = text(browser, "/reader/c/home/?oldest")
     assert 'href="?oldest&amp;unread"' in first
+    # (New posts are on the first page only where the newest come first.)
+    assert '<a href="?" class="button" hidden>' in first
     assert 'href="?">Newest first</a>' in first
     act(browser, "/reader/mark/", act="here", channel="home", top=places[0], place=places[2])
     assert unread(home) == set(places[3:])
