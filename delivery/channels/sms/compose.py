@@ -8,7 +8,7 @@ from delivery.channels.announcement import Announcement, announcement_of
 from delivery.channels.http.links import normalised
 from delivery.channels.http.measures import sms_parts, utf16_units
 from delivery.channels.sms.letters import sms_text
-from delivery.channels.wording import parts_of
+from delivery.channels.wording import headline, parts_of, text_of_unlinked
 from delivery.letter import Letter, Recipient
 
 # https://www.twilio.com/docs/api/errors/21617
@@ -80,7 +80,12 @@ def fits_parts(most: int, *, as_written: bool = False) -> Callable[[str], bool]:
 
 
 def _fitting_link(link: str, own: str, fits: Callable[[str], bool]) -> str:
-    """The post's, unless it leaves no room for a title and our own page's does. Raises DoesNotFit."""
+    """The post's, unless it leaves no room for a title and our own page's does; "" where there is neither.
+
+    Raises DoesNotFit.
+    """
+    if not (link or own):
+        return ""
     usable = [one for one in map(normalised, filter(None, (link, own))) if one.isascii()]
     for room in ("x" * LEAST_TITLE, ""):
         for one in usable:
@@ -92,9 +97,9 @@ def _fitting_link(link: str, own: str, fits: Callable[[str], bool]) -> str:
 def _words(said: Announcement, template: str) -> list[FittingPart]:
     if said.own_words or template:
         return parts_of(said, template)
+    end = [FittingPart(" "), FittingPart(said.link, link=said.link)] if said.link else text_of_unlinked(said)
     return [
         FittingPart(f"{said.newsletter_title}: ", optional=1),
-        FittingPart(said.title or NEW_POST, cuttable=True),
-        FittingPart(" "),
-        FittingPart(said.link, link=said.link),
+        FittingPart(headline(said) or NEW_POST, cuttable=True),
+        *end,
     ]
