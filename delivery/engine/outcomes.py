@@ -85,13 +85,9 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
         for lane_id in _stopped(task.outcome, task.delivery.lane)
     ]
     # Nothing was posted yet: the pause after a message has not begun.
-    waiting = {
-        task.delivery.lane.pk: _waits_until(task)
-        for task in ours
-        if isinstance(task.outcome, Temporary) and task.outcome.waits
-    }
-    for lane_id, free_at in waiting.items():
-        Lane.objects.filter(pk=lane_id, failures=0).update(free_at=free_at)
+    for task in ours:
+        if isinstance(task.outcome, Temporary) and task.outcome.waits:
+            Lane.objects.filter(pk=task.delivery.lane.pk, failures=0).update(free_at=_waits_until(task))
     lanes = {
         task.delivery.lane
         for task in accepted
@@ -179,7 +175,7 @@ def _stop(task: SendTask, lane_id: int, retry_at: datetime | None) -> Stop:
 
 def _waits_until(task: SendTask) -> datetime | None:
     """Return until when a serial lane waits for the rest of a post, so that no later one passes it."""
-    again = task.outcome.retry_at if isinstance(task.outcome, Temporary) else None
+    again = getattr(task.outcome, "retry_at", None)
     is_short = again is not None and again - task.at <= LANE_LONGEST
     return again if task.delivery.lane.serial and is_short else None
 
@@ -317,16 +313,13 @@ class _Ending(NamedTuple):
 def _ending(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int) -> _Ending:
     becomes, counts = _after(task, row, is_lane_well, unknown_ends)
     outcome, at = task.outcome, task.at
-    is_waiting = isinstance(outcome, Temporary) and outcome.waits
-    if not task.delivery.lane.serial or becomes.state != Delivery.State.DEFERRED or is_waiting:
+    if not task.delivery.lane.serial or becomes.state != "deferred" or getattr(outcome, "waits", False):
         return _Ending(becomes, counts)
     if isinstance(outcome, Temporary) and outcome.stops_lane:
         # The lane rests anyway.
         return _Ending(Next(becomes.state, at), counts)
-    retry_at = getattr(outcome, "retry_at", None)
-    # A copy must not arrive while the service may still be busy with the first one.
-    limit = UNKNOWN_END_RETRIES[-1] * 2 if isinstance(outcome, Ambiguous) else LANE_LONGEST
-    rest = rest_in_order(becomes, attempts=row.attempts + 1, retry_at=retry_at, now=at, limit=limit)
+    named = getattr(outcome, "retry_at", None)
+    rest = rest_in_order(becomes, attempts=row.attempts + 1, retry_at=named, now=at)
     return _Ending(Next(becomes.state, at), counts, rest) if rest else _Ending(becomes, counts)
 
 
@@ -335,12 +328,7 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int)
     outcome, at = task.outcome, task.at
     attempts, created_at = row.attempts + 1, row.created_at
     if isinstance(outcome, Ambiguous):
-        options = task.prepared.letter.options if task.prepared else {}
-        policy = "hold" if outcome.holds else channel(task.delivery.lane.kind).crash_policy.value
-        policy = when_unsure(policy, options.get("when_unsure", ""))
-        if task.delivery.kind in Delivery.CHANGES:
-            # To do it again does no harm.
-            policy = CrashPolicy.LOOK_UP.value
+        policy = _policy_when_unsure(task, outcome)
         is_mail = task.delivery.lane.kind == "email"
         after = after_ambiguous(
             policy,
@@ -377,6 +365,15 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int)
     if outcome.holdup is Holdup.SENDER and after.due_at is None:
         return Next("deferred", at + LONGEST_RETRY), True
     return after, True
+
+
+def _policy_when_unsure(task: SendTask, outcome: Ambiguous) -> str:
+    if task.delivery.kind in Delivery.CHANGES:
+        # To do it again does no harm.
+        return CrashPolicy.LOOK_UP.value
+    options = task.prepared.letter.options if task.prepared else {}
+    policy = "hold" if outcome.holds else channel(task.delivery.lane.kind).crash_policy.value
+    return when_unsure(policy, options.get("when_unsure", ""))
 
 
 def _text(task: SendTask) -> str:

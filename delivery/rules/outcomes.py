@@ -129,9 +129,7 @@ def forbidden_pause(since: datetime, *, now: datetime) -> datetime:
     return now + (FORBIDDEN_RETRY if now - since < FORBIDDEN_OFTEN_FOR else FORBIDDEN_LONGEST)
 
 
-def rest_in_order(
-    after: Next, *, attempts: int, retry_at: datetime | None, now: datetime, limit: timedelta = LANE_LONGEST
-) -> datetime | None:
+def rest_in_order(after: Next, *, attempts: int, retry_at: datetime | None, now: datetime) -> datetime | None:
     """Return until when a serial lane rests instead of putting off the message that failed, if it does.
 
     Nobody can tell a message that its service cannot digest from a service that is down, so the lane waits
@@ -140,9 +138,9 @@ def rest_in_order(
     """
     if after.due_at is None:
         return None
-    if retry_at is not None and retry_at - now > limit:
+    if retry_at is not None and retry_at - now > LANE_LONGEST:
         return None
-    return min(after.due_at, now + limit) if attempts < LEAST_TRIES else None
+    return min(after.due_at, now + LANE_LONGEST) if attempts < LEAST_TRIES else None
 
 
 class RecipientStatus(NamedTuple):
