@@ -304,6 +304,9 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
     }
 
 
+SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
+
+
 def refuse_unknown(name: str, options: Mapping[str, str]) -> None:
     """Raise an error that names the first parameter that neither libpq nor this module knows."""
     from psycopg.pq import Conninfo  # for PostgreSQL only
@@ -314,6 +317,9 @@ def refuse_unknown(name: str, options: Mapping[str, str]) -> None:
         # Otherwise it may be the rest of a password that has a question mark.
         shown = f"“{key}”" if re.fullmatch("[a-zA-Z_]{1,40}", key) and options[key] else "what is there"
         raise wrong(name, f"parameters of libpq after the ?, such as sslmode=require, and not {shown}")
+    # libpq says so only when it connects.
+    if (mode := options.get("sslmode", SSL_MODES[0])) not in SSL_MODES:
+        raise wrong(name, f"sslmode as one of {', '.join(SSL_MODES)}, and not “{mode[:40]}”")
 
 
 def make_folder(name: str, folder: Path) -> None:

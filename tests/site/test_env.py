@@ -123,6 +123,12 @@ def test_an_unknown_parameter_is_named(monkeypatch: pytest.MonkeyPatch, key: str
     assert "hunter2" not in str(error.value)
 
 
+def test_an_unknown_sslmode_is_refused_at_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://db.example/letters?sslmode=bogus")
+    with pytest.raises(ImproperlyConfigured, match="verify-full, and not “bogus”"):
+        env.database("DATABASE_URL", "", BASE)
+
+
 def test_the_rest_of_a_password_is_not_taken_for_a_parameter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://user:1/x?hunter2@db.example/letters")
     with pytest.raises(ImproperlyConfigured) as error:
