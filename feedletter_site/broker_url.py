@@ -11,7 +11,7 @@ CERTIFICATES = {
     "optional": ssl.CERT_OPTIONAL,
     "none": ssl.CERT_NONE,
 }
-# What they are called in the URL, and by the AMQP client.
+# Their names in the URL, and those of the AMQP client.
 FILES = {"ssl_ca_certs": "ca_certs", "ssl_certfile": "certfile", "ssl_keyfile": "keyfile"}
 
 

@@ -285,7 +285,7 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
     network = POSTGRES_NETWORK | {key: given[key] for key in given.keys() & POSTGRES_NETWORK.keys()}
     bounds = {} if has_pooler else POSTGRES_BOUNDS
     bounds = bounds | {key: given[key] for key in given.keys() & POSTGRES_BOUNDS.keys()}
-    # What the operator says comes last, and counts.
+    # The operator's own options come last, and win.
     sent = [*(f"-c {key}={value}" for key, value in bounds.items()), options.pop("options", "")]
     if any(sent):
         options["options"] = " ".join(filter(None, sent))

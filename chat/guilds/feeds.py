@@ -236,7 +236,7 @@ def _leave_feed(feed: Feed, *, now: datetime) -> None:
     shared = BotFeed.objects.select_for_update(no_key=True).filter(feed=feed, is_operators=False).first()
     if shared is None or GuildFeed.objects.present().filter(feed=feed).exists():
         return
-    # Whoever follows it waits for our lock, or is seen.
+    # A reader who follows it now waits for our lock, or is counted.
     feed = Feed.objects.select_for_update().get(pk=feed.pk)
     if operators_newsletters(feed).exists():
         # It is theirs by now, and stays as they want it.

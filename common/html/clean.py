@@ -126,7 +126,7 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
-    """What a cleaning leaves in. Without `drops` nothing loses its content but scripts and styles."""
+    """Options of a cleaning. Without `drops` nothing loses its content but scripts and styles."""
 
     tags: frozenset[str] = ALLOWED_TAGS
     attributes: Mapping[str, AbstractSet[str]] = field(default_factory=lambda: ALLOWED_ATTRIBUTES)

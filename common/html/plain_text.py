@@ -36,7 +36,7 @@ def columns(rows: Sequence[Sequence[str | None]], *, has_head: bool, width: int)
         return None
     widths = [0] * count
     cells = [list(_cells(row)) for row in rows]
-    # Those of several columns come last, and widen the last of theirs.
+    # Cells of several columns come last, and widen their last column.
     for at, span, text in sorted((cell for row in cells for cell in row), key=lambda cell: cell[1]):
         others = sum(widths[at : at + span - 1]) + len(CELL_GAP) * (span - 1)
         widths[at + span - 1] = max(widths[at + span - 1], text_width(text) - others)

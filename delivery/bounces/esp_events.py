@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 # Services send the same event for thousands of letters: one line says that we don't know its type.
 _unknown_types: set[tuple[str, str]] = set()
 MOST_UNKNOWN_TYPES = 200
-# What anymail says of events that the table doesn't have yet.
+# By anymail's types, for events that the table doesn't have yet.
 _BY_ANYMAIL = {
     EventType.COMPLAINED: COMPLAINT,
     EventType.DEFERRED: DELAYED,

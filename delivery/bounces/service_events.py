@@ -194,7 +194,7 @@ def _mandrill(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     return ServiceEvent(name(raw, "event") or name(raw, "type"), tuple(reasons), words=text(message, "diag"))
 
 
-# What Postal's older versions leave out.
+# Types that Postal's older versions leave out, by status.
 _POSTAL_STATES = {
     "sent": "messagesent",
     "softfail": "messagedelayed",

@@ -1,4 +1,4 @@
-"""What the events of mail services mean: a table by service, event and reason. Data.
+"""Meaning of the events of mail services: a table by service, event and reason.
 
 Each service has events, reasons and suppression lists of its own, and anymail's common types lose what they
 say about the reader.
@@ -12,7 +12,7 @@ from delivery.rules.bounce_policy import BounceKind
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an event means: a kind of bounce, or that the reader leaves. Without both it means nothing.
+    """Meaning of an event: a kind of bounce, or that the reader leaves. Without both it is ignored.
 
     `by_words`: where the mail server's own words say something clear, they decide.
     """

@@ -81,9 +81,9 @@ class Announcement:
     categories: tuple[str, ...] = ()
     hashtags: tuple[str, ...] = ()
     images: tuple[PostImage, ...] = ()
-    # Those of a sensitive post, for services that can hide them until somebody looks.
+    # Pictures of a sensitive post, for services that can hide them until somebody looks.
     sensitive_images: tuple[PostImage, ...] = ()
-    # What a sensitive post says before its text; no other text of it is shown.
+    # The content warning of a sensitive post; no other text of it is shown.
     warning: str = ""
     languages: tuple[str, ...] = ()
     lines: tuple[Line, ...] = ()

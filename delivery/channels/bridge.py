@@ -49,7 +49,7 @@ DELETE = fields.switch(
 )
 
 
-# What a check found that does not keep a destination from being saved: of its config, shown beside it.
+# Key of the config for a finding that does not prevent saving; it is shown beside the destination.
 WARNING = "warning"
 
 

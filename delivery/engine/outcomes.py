@@ -303,7 +303,7 @@ def _is_lanes_alone(task: SendTask) -> bool:
 
 
 class _Ending(NamedTuple):
-    """What becomes of a delivery, whether the attempt counts, and how long its serial lane waits for it."""
+    """Next state of a delivery, whether the attempt counts, and how long its serial lane waits for it."""
 
     becomes: Next | None
     counts: bool = False

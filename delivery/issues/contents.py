@@ -123,7 +123,7 @@ class Collected:
     wording: Wording = NO_WORDS
     # Those that an editor left out; they are among `left_out`, too.
     by_hand: tuple[Post, ...] = ()
-    # Those that their feeds have withdrawn.
+    # Posts that their feeds have withdrawn.
     withdrawn: tuple[Post, ...] = ()
 
     @property

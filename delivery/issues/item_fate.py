@@ -1,4 +1,4 @@
-"""What became of posts: looked up in issues, in open collections, and among what was left out.
+"""Looks up what became of posts: in issues, in open collections, and among what was left out.
 
 However many posts are asked about, the number of queries stays the same.
 """
@@ -131,7 +131,7 @@ def _left_out(pks: Sequence[int], newsletters: "QuerySet[Subscribable]") -> dict
 
 
 def _since_sent(pks: Sequence[int]) -> dict[int, list[str]]:
-    """What bridges did about each post when it was corrected or withdrawn."""
+    """Return what bridges did about each post when it was corrected or withdrawn."""
     found: dict[int, list[str]] = defaultdict(list)
     pairs = _issues_of(pks, Issue.objects.filter(corrections__isnull=False))
     posts = list(Delivery.objects.filter(issue__in={issue for _, issue in pairs}, state="sent"))

@@ -36,7 +36,7 @@ CHANGING = ("failed", *NOT_FINISHED)
 
 @dataclass(frozen=True, slots=True)
 class DomainFigures:
-    """What became of the letters to one recipients' domain. The deferred ones are waiting, too."""
+    """Counts of the letters to one recipient domain by state. Deferred ones are waiting, too."""
 
     domain: str
     sent: int = 0

@@ -130,7 +130,7 @@ def _subscription(
 def _confirmation(
     row: Subscription, asked_at: datetime | None, mails: Sequence[Delivery | Notice]
 ) -> dict[str, Any]:
-    """What became of the latest mail that asks to confirm. One of several newsletters names the first one."""
+    """Return the state of the latest confirmation mail. One for several newsletters names the first one."""
     own = (mail for mail in mails if mail.subscription_id == row.pk)
     of_all = (mail for mail in mails if asked_at is not None and mail.created_at >= asked_at)
     mail = next(own, None) or next(of_all, None)

@@ -30,7 +30,7 @@ class LaneStatus:
 
 
 def unsent_by_lane() -> dict[int, Unsent]:
-    """What waits, and what is held, in each lane that has any."""
+    """Count what waits and what is held in each lane that has any."""
     every = Delivery.objects.order_by()
     waiting, held = Counter[int](), Counter[int]()
     # An index serves each of the three questions.

@@ -23,7 +23,7 @@ FORGOTTEN_CONTEXT: dict[str, Any] = {"forgotten": True}
 
 
 class Unsent(NamedTuple):
-    """What is not sent yet: `waiting` is queued, deferred or being sent; `held` waits for somebody."""
+    """Count what is not sent yet: `waiting` is queued, deferred or being sent; `held` waits for somebody."""
 
     waiting: int = 0
     held: int = 0

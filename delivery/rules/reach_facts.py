@@ -1,4 +1,4 @@
-"""What is known of a subscriber, to say whether they get a newsletter (delivery/rules/reach.py)."""
+"""Facts about a subscriber that decide whether they get a newsletter (delivery/rules/reach.py)."""
 
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -90,7 +90,7 @@ class LastIssueFacts:
 
 @dataclass(frozen=True, slots=True)
 class ReachFacts:
-    """What is known of one subscription. `zone` is the newsletter's."""
+    """Facts about one subscription. `zone` is the newsletter's."""
 
     now: datetime
     zone: tzinfo

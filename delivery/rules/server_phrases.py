@@ -212,7 +212,7 @@ LIKELY = _table(
             r"domain \S{1,80} (?:is |was )?(?:unknown|not found|does not exist|doesn't exist)",
             r"(?:unknown|no such|illegal) (?:host|domain)|bad destination system",
             r"domain (?:does not|doesn't|must) exist|non-?existent (?:host|domain)",
-            # What the resolvers of Linux, macOS and Windows say.
+            # Errors of the resolvers of Linux, macOS and Windows.
             r"name or service not known|nodename nor servname|no address associated with"
             r"|no such host is known",
             r"domain (?:\S{1,80} )?existiert nicht|domaine (?:inconnu|inexistant)"

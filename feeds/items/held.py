@@ -86,7 +86,7 @@ def _note(feed: Feed) -> None:
 def _remember_answer(feed: Feed, floods: Collection[datetime], sent_at: datetime | None) -> None:
     """Note that the feed's floods are sent from now on, or are not. `floods`: when they were first seen.
 
-    Whoever sends a part of a flood and leaves out the rest wants to be asked again.
+    An admin who sends only a part of a flood is asked again the next time.
     """
     left_out = Item.objects.filter(feed=feed, state=Item.State.EXCLUDED, reason=FLOOD, first_seen__in=floods)
     if sent_at and (left_out.exists() or Item.objects.held().filter(feed=feed, reason="").exists()):

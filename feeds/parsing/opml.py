@@ -87,7 +87,7 @@ class Opml:
     passed: list[Passed] = field(default_factory=list)
     # Those that feeds stand in, and those at the top that are empty, in order.
     folders: list[str] = field(default_factory=list)
-    # Those of the empty ones that `write_opml` wrote. (Other programs' are left-overs.)
+    # Empty folders that `write_opml` wrote. Empty ones of other programs are left-overs.
     kept_folders: set[str] = field(default_factory=set)
     # Not well-formed: read all the same, as far as it goes.
     is_broken: bool = False

@@ -44,7 +44,7 @@ SIGNING_PARAMETERS = (
     r"|ex|is|hm|_nc_\w*|oh|oe"
 )
 _TOKENS = re.compile(SIGNING_PARAMETERS, re.IGNORECASE)
-# What holds the address of the picture that a server fetches elsewhere.
+# Parameters with the address of the picture that a proxy fetches.
 _HOLDERS = ("url", "src", "image", "u", "uri", "source", "img", "imgurl", "image_url")
 _WITHOUT_SCHEME = re.compile(r"(?:ssl:)?(?=[\w-]+(?:\.[\w-]+)+/)")
 _IN_PATH = re.compile(r".*[/,]((?:https?):/{1,2}|https?%3A%2F%2F)", re.IGNORECASE | re.DOTALL)

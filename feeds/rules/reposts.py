@@ -166,7 +166,7 @@ def suspects(
     is_alone = moment is None or (len(candidates) == 1 and len(inside) <= 1)
     found = []
     for id_, former in product((id_ for id_ in candidates if id_ in entries), gone):
-        # What was recognised besides may change the places.
+        # Reposts that were recognised meanwhile may change the positions.
         in_place = moment is None or before[former.id] == now[id_]
         kept_the_end = in_place and now[id_] == len(stayed)
         if moment is not None and not partial and former.id not in inside and not kept_the_end:

@@ -132,7 +132,7 @@ class DestinationAdmin(LargeList):
     @display(description="newsletters")
     def newsletters(self, person: Any) -> SafeString:
         shown = person.wanted[:NEWSLETTERS_NAMED]
-        # What nobody may be asked is not waited for: “what came back” says why.
+        # A suppressed address is never asked to confirm.
         waits = "" if person.suppressed or person.disabled_at else " (not confirmed yet)"
         names: list[Any] = [
             link_to(row, f"{row.subscribable}{waits if row.status != 'confirmed' else ''}") for row in shown

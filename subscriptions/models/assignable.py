@@ -88,7 +88,7 @@ def is_kept(assignment: str = "", assignable: str = "assignable__") -> Q:
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     def kept(self) -> Self:
-        """Those of posts that are to be sent."""
+        """Return the assignments of posts that are to be sent."""
         return self.filter(is_kept())
 
 

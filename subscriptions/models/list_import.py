@@ -40,7 +40,7 @@ class ListImport(models.Model):
     begun_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     names = models.JSONField(default=list)
-    # What was counted in the whole file before anything is imported (lists.worker.Findings).
+    # Counts of the whole file, made before anything is imported (lists.worker.Findings).
     findings = models.JSONField(null=True, blank=True, editable=False)
     program = models.CharField(max_length=40, blank=True, default="")
     sample = models.JSONField(default=list)

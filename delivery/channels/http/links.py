@@ -17,7 +17,7 @@ _HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IG
 _TAG = re.compile(r"<[^<>]*>")
 # Invisible: marks of direction, joiners, spaces without width. They turn around the text that follows.
 _INVISIBLE = r"\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
-# What ends a link in a text or breaks it: white space, control characters, delimiters, lone surrogates.
+# Characters that end or break a link: white space, control characters, delimiters, lone surrogates.
 _BREAKS = re.compile(rf'[\s{_INVISIBLE}\x00-\x1f\x7f<>"\\^`{{|}}\ud800-\udfff]')
 _AROUND = re.compile(rf"\A[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+\Z")
 

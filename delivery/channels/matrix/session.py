@@ -96,7 +96,7 @@ class MatrixSession(ApiSession):
         return Sent(remote_id)
 
     def _obstacle(self, server: Homeserver, message: Notice) -> Outcome | None:
-        """What keeps readable text out of the room; None where it may be posted."""
+        """Return why readable text may not be posted to the room; None if it may."""
         room = message.config["room"]
         key = f"{message.config['server_url']} {room}"
         try:

@@ -34,7 +34,7 @@ COLUMNS = (
 )
 HEADER = "The first line must name the columns; “email” is needed, “name”, “status” and “added” may follow."
 
-# What else a heading may be called, in the order in which they are looked for, without _, - and accents.
+# Other names of headings, in the order of preference, without _, - and accents.
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "email": (
         "email address",
@@ -154,7 +154,7 @@ _TOLD_ELSEWHERE = frozenset(
 REPORT = ("line", "reason")
 _LONGEST_ANSWER = 7
 _LIMITS = {"confirmed": {"yes": "confirmed", "no": "unconfirmed"}, "left": {"yes": "unsubscribed"}}
-# What a yes or no in columns of known programs means.
+# Meaning of yes and no in columns of known programs.
 _BY_PROGRAM = {"wants": "subscribed", "declines": "unsubscribed", "confirms": "verified"}
 _ANSWERS = {"yes": "yes", "one": "yes", "no": "no", "zero": "no"}
 

@@ -22,7 +22,7 @@ MOST_LINES_OF_CELL = 6
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}")
 
 
-# What may become of lines, in the words of a dry run, and afterwards where these differ.
+# Results of lines: the words of a dry run, and those of the import where they differ.
 OUTCOMES: Mapping[str, tuple[str, str]] = {
     "gets": ("will get the newsletter", "get the newsletter"),
     "unconfirmed": ("not confirmed", ""),
