@@ -259,9 +259,11 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
     After a question mark: what libpq knows, TIMEOUTS, and prepare=off.
     """
     try:
-        parts = urlsplit(text(name, default))
-        # libpq tries several hosts in their order.
-        places = [urlsplit(f"//{place}") for place in parts.netloc.rpartition("@")[2].split(",")]
+        # libpq tries several hosts in their order; urlsplit reads one.
+        before, hosts, after = _PLACES.fullmatch(text(name, default)).groups()  # type: ignore[union-attr]
+        first, *_ = hosts.split(",")
+        parts = urlsplit(f"{before}{first}{after}")
+        places = [urlsplit(f"//{place}") for place in hosts.split(",")]
         ports = [str(place.port or "") for place in places]
     except ValueError:
         raise wrong(name, f"{DATABASE}; in a password write / as %2F, @ as %40 and # as %23") from None
@@ -304,6 +306,8 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
     }
 
 
+# Up to the hosts of a URL, the hosts, and the rest.
+_PLACES = re.compile(r"((?:[^/?#:]*://(?:[^/?#]*@)?)?)([^/?#@]*)(.*)", re.DOTALL)
 SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 

@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.test import Client
 
+from common.token_paths import WITH_TAIL
 from reader.channels.follows import follow_feed
 from reader.channels.mutes import mute
 from reader.microsub.actions import ASKED, POSTED
@@ -153,7 +154,7 @@ def addresses(hers: dict[str, Any]) -> list[tuple[str, str, bool]]:
     found = []
     for pattern in urlpatterns:
         name, route = str(pattern.name), str(pattern.pattern)
-        if name.removesuffix("_slash") not in ELSEWHERE:
+        if name.removesuffix("_slash").removesuffix(WITH_TAIL) not in ELSEWHERE:
             key = str(hers[KEYS[name]]) if "<" in route else ""
             found.append((name, "/" + re.sub(r"<\w+:\w+>", key, route), bool(key)))
     return found

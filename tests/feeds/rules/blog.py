@@ -75,6 +75,8 @@ class Rows:
     published: dict[int, datetime | None] = field(default_factory=dict)
     likes: dict[int, Likeness] = field(default_factory=dict)
     polled: bool = False
+    # Somebody had a flood of it sent.
+    floods_sent: bool = False
     read_at: datetime | None = None
     made: int = 0
 
@@ -99,6 +101,7 @@ class Rows:
             moment=moment,
             read_at=self.read_at,
             hold_floods=True,
+            floods_sent=self.floods_sent,
             partial=partial,
         )
 

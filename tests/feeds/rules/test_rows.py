@@ -85,6 +85,7 @@ class Story:
 
     def release(self) -> None:
         release(feed_ids=[self.feed.pk], now=self.now)
+        self.rows.floods_sent |= bool(self.rows.held())
         for row in self.rows.held():
             self.rows.change(row.pk, held=False)
 
