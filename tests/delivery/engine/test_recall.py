@@ -96,7 +96,8 @@ def test_when_an_issue_is_stopped_only_what_is_on_open_connections_goes(
 @pytest.mark.slow
 def test_a_pause_stops_what_is_kept_in_the_mailbox(made: Callable[[str], Installation]) -> None:
     site = made("mailbox:")
-    queue(site, LETTERS, concurrency=CONNECTIONS)
+    # A mailbox takes thousands a second, and pressing takes seconds on a busy machine.
+    queue(site, 6 * LETTERS, concurrency=CONNECTIONS)
     site.start_worker("send,reap")
     wait_until(lambda: states_of(site).get("stored", 0) > 0, 60)
     _, at = pressed(site, "pause_issue")
