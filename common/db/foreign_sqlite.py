@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from common.child_limits import set_limits
+
 MAGIC = b"SQLite format 3\0"
 LONGEST_VALUE = 1_000_000
 MEMORY = 768 * 1024 * 1024
@@ -85,15 +87,13 @@ def _received(lines: Iterator[Any]) -> dict[str, Table]:
 def serve() -> None:
     """Read one job from standard input and write the answer's lines."""
     job = json.loads(sys.stdin.buffer.read())
-    for limit, value in (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CPU, CPU_SECONDS),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, LARGEST_ANSWER),
-    ):
-        _, most = resource.getrlimit(limit)
-        value = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(limit, (value, value))
+    set_limits(
+        {
+            resource.RLIMIT_AS: MEMORY,
+            resource.RLIMIT_CPU: CPU_SECONDS,
+            resource.RLIMIT_FSIZE: LARGEST_ANSWER,
+        }
+    )
     error = ""
     try:
         uri = f"file:{quote(job['place'])}?mode=ro"

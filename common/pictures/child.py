@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from common.child_limits import set_limits
 from common.pictures.picture import BadPicture, CleanPicture
 
 MOST_FETCHED_PIXELS = 40_000_000
@@ -74,15 +75,13 @@ def serve() -> None:
     from common.pictures import codec
 
     Image.init()
-    for limit, value in (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CPU, CPU_SECONDS),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, most_bytes + _ANSWER.size),
-    ):
-        _, most = resource.getrlimit(limit)
-        value = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(limit, (value, value))
+    set_limits(
+        {
+            resource.RLIMIT_AS: MEMORY,
+            resource.RLIMIT_CPU: CPU_SECONDS,
+            resource.RLIMIT_FSIZE: most_bytes + _ANSWER.size,
+        }
+    )
     image = codec.decoded(job[_JOB.size :], most_pixels=MOST_FETCHED_PIXELS, most_side=most_side)
     image.thumbnail((most_side, most_side), Image.Resampling.LANCZOS)
     # What was sharp lines stays so, if it is small; photographs are JPEG or WebP already.

@@ -20,6 +20,8 @@ import django
 from django.conf import settings
 from django.utils import timezone, translation
 
+from common.child_limits import set_limits
+
 CPU_SECONDS = 2.0
 MEMORY = 256 * 1024 * 1024
 # The system ends the process after so many: a single long step may never come back to Python.
@@ -42,15 +44,7 @@ def serve() -> None:
     from delivery.rendering.sandbox import custom_template
 
     del posts
-    for limit, value in (
-        (resource.RLIMIT_AS, MEMORY),
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_FSIZE, 0),
-        (resource.RLIMIT_NOFILE, 32),
-    ):
-        _, most = resource.getrlimit(limit)
-        value = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(limit, (value, value))
+    set_limits({resource.RLIMIT_AS: MEMORY, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NOFILE: 32})
     for count in range(1, MOST_JOBS + 1):
         ends = _answer(line, job, custom_template, last=count == MOST_JOBS)
         job = None if ends else _job(line)
