@@ -124,11 +124,15 @@ def test_settings_are_shown_and_secrets_are_not(settings: Settings) -> None:
     ("name", "text", "seen"),
     [
         ("DATABASE_URL", "postgres://u:hunter2@db/name?sslmode=require", "postgres://…@db/name"),
+        ("DATABASE_URL", "postgres://u:hunter2@a:1,b:2/name", "postgres://…@a:1,b:2/name"),
         ("EMAIL_URL", "anymail+mailgun://hunter2@example.org", "anymail+mailgun://…@example.org"),
         ("EMAIL_URL", "mailbox:", "mailbox:"),
         ("BOUNCE_URL", "imaps://u:hunter2@mail.example.org/INBOX", "imaps://…@mail.example.org/INBOX"),
         ("CELERY_BROKER_URL", "redis://:hunter2@redis:6379/0", "redis://…@redis:6379/0"),
+        ("DISCORD_API_URL", "https://u:hunter2@proxy/api", "https://…@proxy/api"),
         ("METRICS_TOKEN", "hunter2", "(set)"),
+        ("DISCORD_BOT_TOKEN", "hunter2", "(set)"),
+        ("A_LATER_SERVICE_PASSWORD", "hunter2", "(set)"),
         ("UPSTREAM_SALT", "", ""),
     ],
 )

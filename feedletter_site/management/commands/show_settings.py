@@ -8,8 +8,9 @@ from django.conf import settings
 from common.cli.commands import FeedletterCommand, Result
 from feedletter_site import env
 
-SECRETS = {"SECRET_KEY", "SECRET_KEY_FALLBACKS", "METRICS_TOKEN", "UPSTREAM_SALT", "ANYMAIL_WEBHOOK_SECRET"}
-ADDRESSES = {"DATABASE_URL", "EMAIL_URL", "BOUNCE_URL", "CELERY_BROKER_URL"}
+# A setting whose name ends so is masked, whatever comes later.
+SECRET_ENDINGS = ("KEY", "KEY_FALLBACKS", "TOKEN", "SECRET", "SALT", "PASSWORD")
+NOT_SECRET = {"DISCORD_PUBLIC_KEY"}
 
 
 class Command(FeedletterCommand):
@@ -22,13 +23,17 @@ class Command(FeedletterCommand):
         ]
 
 
-def shown(name: str, text: str) -> Any:
-    """The value, or the part of it that is no secret."""
-    if name in SECRETS:
+def shown(name: str, text: str) -> str:
+    """Return the value without its secrets: all of it, or the login and parameters of a URL."""
+    if name.endswith(SECRET_ENDINGS) and name not in NOT_SECRET:
         return "(set)" if text else ""
-    if name in ADDRESSES:
-        parts = urlsplit(text)
-        place = parts.netloc.rpartition("@")
-        return parts._replace(netloc=f"…@{place[2]}" if place[1] else place[2], query="").geturl()
     value = getattr(settings, name, text)
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return ", ".join(without_login(str(part)) for part in value)
+    return without_login(text) if "://" in text else str(value)
+
+
+def without_login(url: str) -> str:
+    parts = urlsplit(url)
+    before, at, place = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"…@{place}" if before and at else place, query="").geturl()
