@@ -2,7 +2,7 @@
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -35,9 +35,13 @@ class ChannelSerializer(serializers.Serializer[channels.ChannelSpec]):
     label = serializers.CharField()  # type: ignore[assignment]
     sentence = serializers.CharField()
     public_sign_up = serializers.BooleanField()
-    arrangements = serializers.ListField(child=serializers.CharField())
+    arrangements = serializers.SerializerMethodField()
     destination_fields = FieldSerializer(many=True)
     option_fields = FieldSerializer(many=True)
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_arrangements(self, spec: channels.ChannelSpec) -> list[str]:
+        return sorted(spec.arrangements)
 
 
 class CheckedDestinationSerializer(serializers.Serializer[Any]):
