@@ -1,4 +1,4 @@
-"""Recording acceptances: one statement for all that have gathered, whatever the servers said."""
+"""Record acceptances in one statement per group."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,9 @@ log = logging.getLogger(__name__)
 
 
 def record_accepted(tasks: Sequence[SendTask]) -> None:
-    """Makes the acceptances durable, also after our lease was taken from us: the message did arrive.
+    """Record acceptances, even when the lease was lost: the message did arrive.
 
-    Safe to repeat after a failed commit. One statement, where nobody else has taken anything, and a look at
-    each issue: tasks of one that was paused or cancelled meanwhile are `recalled` then.
+    Can be repeated after a failed commit. Marks tasks of paused or cancelled issues as `recalled`.
     """
     if not tasks:
         return
@@ -48,11 +47,11 @@ def record_accepted(tasks: Sequence[SendTask]) -> None:
 
 @transaction.atomic
 def _record_late(accepted: Mapping[int, tuple[datetime, AcceptedRow]]) -> None:
-    """Whoever claimed one meanwhile finds its lease gone at the next renewal and skips it if not begun."""
+    """A worker that claimed a row meanwhile loses its lease at the next renewal."""
     for row in Delivery.objects.select_for_update(no_key=True).filter(pk__in=accepted).order_by("pk"):
         at, ours = accepted[row.pk]
         if (row.remote_id, row.sent_at) == (ours.remote_id, at):
-            continue  # just now, or by the commit of which we did not hear
+            continue  # recorded already, perhaps by a commit whose answer was lost
         log.warning("accepted after the lease was lost", extra={"delivery": row.pk})
         if row.state in (Delivery.State.SENDING, Delivery.State.SENT):
             Attempt.objects.create(delivery=row, at=at, outcome="accepted twice", text=ours.remote_id)

@@ -1,4 +1,4 @@
-"""The one statement that records acceptances, for both processes: it knows no Django."""
+"""SQL that records acceptances, for the worker and its child process. Imports no Django."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from common.db.arrays import array_literal
 from common.text import without_controls
 
 LONGEST_REMOTE_ID = 255
-# So many parameters however many rows: a statement that grows with them would be parsed anew every time.
+# The number of parameters is fixed, so that the statement is parsed once.
 _ROWS = {
     "postgresql": "SELECT * FROM unnest(%s::bigint[], %s::uuid[], %s::timestamptz[], %s::text[], %s::text[])"
     " AS given (id, token, at, remote_id, state)",
@@ -16,7 +16,7 @@ _ROWS = {
     "json_extract(value, '$[2]') AS at, json_extract(value, '$[3]') AS remote_id, "
     "json_extract(value, '$[4]') AS state FROM json_each(%s)",
 }
-# Without WITH: SQLite's driver counts the rows only of a statement that begins with UPDATE.
+# No WITH: SQLite's driver counts rows only for statements that begin with UPDATE.
 _UPDATE = """
 UPDATE delivery_delivery AS delivery SET
     state = accepted.state, sent_at = accepted.at, remote_id = accepted.remote_id,
@@ -24,7 +24,7 @@ UPDATE delivery_delivery AS delivery SET
 FROM ({rows}) AS accepted
 WHERE delivery.id = accepted.id AND delivery.lease_token = accepted.token
 """
-# The key of an issue that was paused or cancelled.
+# Selects the issue's key if it is paused or cancelled.
 _STOPPED = """
 SELECT issue.id FROM delivery_issue AS issue
 JOIN subscriptions_subscribable AS newsletter ON newsletter.id = issue.subscribable_id
@@ -36,8 +36,7 @@ WHERE issue.id = {issue} AND (
 
 
 class AcceptedRow(NamedTuple):
-    """A delivery's key, the lease's token in hexadecimal, when it was accepted as the database writes it,
-    what the server called it, and the state that it has from then on."""
+    """Delivery key, lease token (hex), time as the database writes it, remote id, new state."""
 
     id: int
     token: str
@@ -46,10 +45,10 @@ class AcceptedRow(NamedTuple):
     state: str
 
 
-# By the database's vendor: changes those whose lease is still ours.
+# By database vendor. Updates only rows whose lease is still ours.
 STATEMENTS = {vendor: _UPDATE.format(rows=rows) for vendor, rows in _ROWS.items()}
-# The same: how many were ours, and the keys of their issues that are stopped. One look for each issue takes
-# 0.2 ms for fifty rows, of 0.9. SQLite knows RETURNING since 3.35 only.
+# Also returns the number of rows and the keys of their stopped issues. The look at the issues takes 0.2 of
+# 0.9 ms for fifty rows. SQLite has RETURNING since 3.35 only.
 _ACCEPT_OURS = STATEMENTS["postgresql"] + "RETURNING issue_id"
 ACCEPT_AND_LOOK = f"""
 WITH accepted_now AS ({_ACCEPT_OURS})
@@ -62,12 +61,12 @@ STOPPED_ISSUE = _STOPPED.format(issue="%s")
 
 
 def parameters(vendor: str, rows: Sequence[AcceptedRow]) -> list[str]:
-    """What stands in the statement's places. Needs a row at least."""
+    """Return the statement's parameters. Needs at least one row."""
     if vendor == "postgresql":
         return [array_literal(column) for column in zip(*rows, strict=True)]
     return [json.dumps(rows)]
 
 
 def remote_id_of(said: Any) -> str:
-    """What is kept of a server's own name for a message."""
+    """Return the server's own name for a message, cleaned and shortened."""
     return without_controls(said)[:LONGEST_REMOTE_ID]

@@ -1,4 +1,4 @@
-"""Whether a server that refuses a connection takes none of ours, or only fewer than we try."""
+"""Decides whether a refused connection means that a server accepts none, or fewer than we tried."""
 
 import asyncio
 import logging
@@ -8,12 +8,12 @@ from delivery.channels.base import AsyncSession, Temporary
 
 log = logging.getLogger(__name__)
 
-# A session that was let in before may find its old place still taken: it asks once more, after seconds.
+# The place of a session that has just closed may still count, so ask once more after some seconds.
 AGAIN_AFTER = 1.0
 
 
 class Admission:
-    """Of one lane's sessions, in one event loop."""
+    """The sessions of one lane, in one event loop."""
 
     def __init__(self) -> None:
         self._sessions: set[AsyncSession] = set()
@@ -22,8 +22,7 @@ class Admission:
         self._heard = asyncio.Condition()
 
     async def enter(self, session: AsyncSession) -> Temporary | None:
-        """Connects it. What it returns is why not; `crowded` if another is connected, so that this one is
-        only one too many."""
+        """Connect the session. Return why not, with `crowded` set if another session is connected."""
         self._sessions.add(session)
         refused = await self._knock(session)
         if refused is not None and session in self._known:
@@ -35,8 +34,7 @@ class Admission:
         return replace(refused, crowded=await self.has_other(session))
 
     async def has_other(self, session: AsyncSession) -> bool:
-        """Whether another session is connected."""
-        # They all ask at once: the answers to others may still be on their way.
+        # All ask at once, so the answers to the others may be on their way.
         async with self._heard:
             await self._heard.wait_for(lambda: self._is_other_ready(session) or not self._knocking)
         return self._is_other_ready(session)
@@ -52,7 +50,7 @@ class Admission:
         self._knocking += 1
         try:
             return await session.open()
-        except Exception as error:  # a defect of ours: what waits must come back all the same
+        except Exception as error:  # a bug of ours must not lose what waits
             log.exception("connecting failed")
             text = f"Connecting failed in an unforeseen way ({type(error).__name__}: {error})."
             return Temporary(text, stops_lane=True)

@@ -1,4 +1,4 @@
-"""The connections of a lane whose channel has asynchronous sessions: coroutines in one event loop."""
+"""Connections of a lane with asynchronous sessions: coroutines in one event loop."""
 
 import asyncio
 import logging
@@ -14,19 +14,19 @@ from delivery.engine.child_protocol import Narrowed, Permit
 
 log = logging.getLogger(__name__)
 
-# Seconds after which a message does not wait any more for the one before it on its connection.
+# Seconds a pipelined message waits for the one before it on the same connection.
 TOLD_FOR = 5.0
 
 
 class Carried(Protocol):
-    """What a connection needs to know of a task, and what it notes there."""
+    """The part of a task that a connection reads and writes."""
 
     outcome: Outcome | None
     at: datetime
     begun: bool
-    # Whether its issue was paused or cancelled meanwhile.
+    # Its issue was paused or cancelled meanwhile.
     recalled: bool
-    # What the connection that had it waits for.
+    # The connection waits for this before it begins the next message.
     released: Any
 
     @property
@@ -36,7 +36,7 @@ class Carried(Protocol):
     def priority(self) -> int: ...
 
     def message(self) -> Any:
-        """Composed when its turn comes. Raises whatever composing raises."""
+        """Compose the message. Raises what composing raises."""
         ...
 
 
@@ -44,12 +44,10 @@ T = TypeVar("T", bound=Carried)
 
 
 class AsyncConnections(Generic[T]):
-    """All of it runs in the loop's thread. `on_end` is given the tasks that ended in one turn of the loop.
+    """Run in the loop's thread and pass ended tasks to `on_end`, grouped by loop turn.
 
-    The barrier: a connection begins its next message only when `release` says that the outcome of its last
-    one is durable.
-
-    Where the server takes fewer connections, those that are too many end, and `on_narrow` is told.
+    A connection begins its next message only after `release` has confirmed that the last outcome is durable.
+    Connections above the server's limit end, and `on_narrow` is called.
     """
 
     def __init__(
@@ -64,7 +62,7 @@ class AsyncConnections(Generic[T]):
         clock: Callable[[], datetime],
     ) -> None:
         self.lane, self.width, self.stopped = lane, width, False
-        # So many the server takes, as long as whoever sets the width has not heard of it.
+        # The server's limit, until the lane's width has been lowered to it.
         self._most: int | None = None
         self._admission, self._on_narrow = Admission(), on_narrow
         self._open_session, self._on_end = open_session, on_end
@@ -75,14 +73,14 @@ class AsyncConnections(Generic[T]):
         self._ended: list[T] = []
         self._workers: set[asyncio.Task[None]] = set()
         self._sessions: set[AsyncSession] = set()
-        # The next message of each connection, with its task and since when its server knows of it.
+        # The next message of each connection, with its task and the time at which it was announced.
         self._tolds: list[list[tuple[T, Any, float]]] = []
-        # Those of them that do not say goodbye yet.
+        # Connections that are not closing yet.
         self._serving = 0
         self._leaving = self._is_cut_off = False
 
     def set_width(self, width: int) -> None:
-        """Holds from the next `take` on. Any thread may call it."""
+        """Set the number of connections for the next `take`. Thread-safe."""
         if self._most is not None and width <= self._most:
             self._most = None
         self.width = width if self._most is None else self._most
@@ -106,7 +104,7 @@ class AsyncConnections(Generic[T]):
             heappush(self._todo, (task.priority, next(self._numbers), task))
         if self._permit.is_finishing:
             self.sweep()
-        # Those that are too many now must notice.
+        # Wake the surplus connections, too.
         self._wake(len(tasks) + max(self._serving - self.width, 0))
         for _ in range(min(self.width - len(self._workers), len(self._todo))):
             self._serving += 1
@@ -115,9 +113,9 @@ class AsyncConnections(Generic[T]):
             worker.add_done_callback(self._workers.discard)
 
     def sweep(self) -> None:
-        """Hand back what waits and may not be begun: all connections may be busy with a slow server.
+        """Return waiting messages that may no longer begin, even while all connections are busy.
 
-        A message that waits behind such a one goes to another connection.
+        Messages behind a slow one move to another connection.
         """
         known_before = asyncio.get_running_loop().time() - TOLD_FOR
         late = [told.pop()[0] for told in self._tolds if told and told[0][2] < known_before]
@@ -151,7 +149,7 @@ class AsyncConnections(Generic[T]):
     async def _work(self) -> None:
         session, loop = self._open_session(), asyncio.get_running_loop()
         self._sessions.add(session)
-        # The next task and its message, while the session has told the server of it.
+        # The next task and its message, once they have been announced to the server.
         told: list[tuple[T, Any, float]] = []
         self._tolds.append(told)
         try:
@@ -159,7 +157,7 @@ class AsyncConnections(Generic[T]):
                 released = task.released = loop.create_future()
                 is_too_many = False
                 try:
-                    # A server that has the envelope gets the message, unless that was recalled.
+                    # A message whose envelope the server has is sent, unless it was recalled.
                     is_told = told and not (self.stopped or task.recalled) and self._permit.holds(task.pk)
                     if task.outcome is None and (is_told or self._may(task)):
                         is_too_many = await self._send(session, task, told)
@@ -180,8 +178,10 @@ class AsyncConnections(Generic[T]):
             await session.close()
 
     def _end(self, task: T) -> None:
-        """All that end in one turn of the loop are handed back together: to wake another thread for each
-        would cost as much as sending it."""
+        """Return all tasks of one loop turn together:
+
+        waking another thread for each costs as much as sending it.
+        """
         if not self._ended:
             asyncio.get_running_loop().call_soon(self._hand_back)
         self._ended.append(task)
@@ -191,8 +191,7 @@ class AsyncConnections(Generic[T]):
         self._on_end(ended)
 
     def _told_next(self, task: T, told: list[tuple[T, Any, float]]) -> Any:
-        """The message that this connection will send after that task's, if one waits and is no more urgent:
-        what is urgent goes by whichever connection is free first."""
+        """Return the message to send next on this connection, unless a more urgent task waits."""
         is_too_many = self._serving > self.width
         if self.stopped or is_too_many or not self._todo or self._todo[0][0] < task.priority:
             return None
@@ -212,15 +211,15 @@ class AsyncConnections(Generic[T]):
             task = told[0][0]
             if self.stopped or session.is_ready:
                 return task
-            # Its connection is gone, and with it what the server was told.
+            # The announced message is gone with its connection.
             told.clear()
             heappush(self._todo, (task.priority, next(self._numbers), task))
-        # One more than the lane's share allows now closes for good.
+        # The surplus connection closes here.
         while self._serving <= self.width:
             if self._todo:
                 if session.is_ready or not self._may(self._todo[0][2]):
                     return heappop(self._todo)[2]
-                # It has no task meanwhile: others may be connected, and go on.
+                # It holds no task now, so that others may connect and go on.
                 refused = await self._admission.enter(session)
                 if refused is None:
                     continue
@@ -242,17 +241,16 @@ class AsyncConnections(Generic[T]):
         return None
 
     def _narrow(self, said: str) -> None:
-        """One of those that serve is too many."""
         self._serving -= 1
         self._most = max(self._serving, 1)
         self.width = min(self.width, self._most)
         self._on_narrow(Narrowed(self.lane, self._most, said))
 
     async def _send(self, session: AsyncSession, task: T, told: list[tuple[T, Any, float]]) -> bool:
-        """Sets the task's outcome. True, with the task put back: its connection is one too many."""
+        """Set the task's outcome. Return True if the task was put back because this connection is surplus."""
         try:
             message = told.pop()[1] if told else task.message()
-        except Exception as error:  # one recipient waits, the others go on
+        except Exception as error:  # only this recipient waits
             log.exception("a message cannot be made", extra={"delivery": task.pk})
             task.outcome, task.at = Temporary(f"The message cannot be made: {error}"), self._clock()
             return False
@@ -261,7 +259,7 @@ class AsyncConnections(Generic[T]):
             task.outcome = await session.send(
                 message, now=self._clock(), following=lambda: self._told_next(task, told)
             )
-        except Exception as error:  # a defect of ours, and nobody knows how far it came
+        except Exception as error:  # a bug of ours: how far it came is unknown
             log.exception("sending failed", extra={"delivery": task.pk})
             task.outcome = Ambiguous(
                 f"Sending failed in an unforeseen way ({type(error).__name__}: {error})."
@@ -269,7 +267,7 @@ class AsyncConnections(Generic[T]):
         task.at = self._clock()
         outcome = task.outcome
         if self._is_cut_off and isinstance(outcome, Temporary):
-            # The server does not have it, and it is no fault of the server's.
+            # The server does not have the message and is not at fault.
             task.outcome, task.begun = None, False
             return False
         if isinstance(outcome, Temporary) and outcome.stops_lane:

@@ -1,6 +1,4 @@
-"""Two senders over asynchronous connections: in the child process where there is much to send, in a thread of
-this process where there is little.
-"""
+"""Senders over asynchronous connections: in a child process for large passes, in a thread for small ones."""
 
 import asyncio
 import logging
@@ -36,13 +34,16 @@ from delivery.engine.send_task import LONGEST_GOODBYE, Done, SendTask
 
 log = logging.getLogger(__name__)
 
-# The outcome of what the child has recorded: its name is in the database already.
+# The outcome of messages that the child has recorded, so the remote id is stored already.
 ACCEPTED = Sent("")
 
 
 class ProcessSender:
-    """A LaneSender. When the process goes, what it had comes back as not begun: with e-mail's crash policy
-    that is sent again, at most one message of each connection for the second time."""
+    """LaneSender in the child process.
+
+    When the process dies, its tasks return as not begun. With e-mail's crash policy they are sent again:
+    at most one message per connection is repeated.
+    """
 
     def __init__(
         self,
@@ -56,14 +57,14 @@ class ProcessSender:
     ) -> None:
         self._process, self._done, self._on_narrow, self._clock = process, done, on_narrow, clock
         self.width, self.stopped, self.opened = width, False, 0
-        # By the tasks' numbers, which no two share.
+        # By task number, which is unique.
         self._there: dict[int, SendTask] = {}
         self._numbers = count(1)
-        # The numbers over there of the keys that sign; with each key, so that no other gets the same id.
+        # Key numbers in the child. The keys are kept, so that their ids are not reused.
         self._keys: dict[int, tuple[int, SigningKey]] = {}
         self._closed = threading.Event()
         self._todo: SimpleQueue[Sequence[SendTask]] = SimpleQueue()
-        # Composing computes, and handing over may wait for the process: claiming goes on meanwhile.
+        # Composing computes and handing over may block, so both run beside claiming.
         threading.Thread(target=self._compose_all, name="compose", daemon=True).start()
         self.lane = process.add_lane(self._hear)
         process.say(OpenLane(self.lane, open_session, width))
@@ -92,7 +93,7 @@ class ProcessSender:
             self._process.say(Settled(self.lane, [task.number for task in tasks]))
 
     def sweep(self) -> None:
-        """The process does so by itself when it hears of a permit, or of issues that are recalled."""
+        """Do nothing: the child sweeps when it gets a permit or a recall."""
 
     def cut_off(self) -> None:
         self._process.say(CutOff(self.lane))
@@ -114,14 +115,14 @@ class ProcessSender:
                     continue
                 try:
                     composed.append((task, task.message()))
-                except Exception as error:  # one recipient waits, the others go on
+                except Exception as error:  # only this recipient waits
                     log.exception("a message cannot be made", extra={"delivery": task.pk})
                     self._refuse([task], error)
             try:
                 self._hand_over(composed)
-            except Exception as error:  # they must come back, whatever it is
+            except Exception as error:  # tasks must return whatever happens
                 log.exception("messages cannot be handed over", extra={"lane": tasks[0].delivery.lane.pk})
-                # Those that were new may be unknown over there.
+                # The child may not know the new ones.
                 self._keys.clear()
                 self._refuse([task for task, _ in composed], error)
 
@@ -134,7 +135,7 @@ class ProcessSender:
                     self._keys[id(key)] = number, _ = len(self._keys), key
                     new_keys[number] = (key.domain, key.selector, to_pem(key.private))
             row = task.delivery
-            # An acceptance is recorded over there by a lane that is well: another one has to recover here.
+            # A lane with failures has to recover here, so the child does not record for it.
             token = row.token.hex if self._process.records and not row.lane.failures else ""
             signing = [self._keys[id(key)][0] for key in mail.signing_keys]
             facts = (task.number, row.pk, row.priority, token)
@@ -148,7 +149,7 @@ class ProcessSender:
         self._hand_back(tasks)
 
     def _hand_back(self, tasks: Sequence[SendTask]) -> None:
-        """The process never had them, and needs no word when they are settled."""
+        """Return tasks that the child never had. It needs no word when they are settled."""
         known = [task for task in tasks if self._there.pop(task.number, None) is not None]
         for task in known:
             task.is_carried = False
@@ -180,7 +181,7 @@ class ProcessSender:
             case Closed():
                 self._closed.set()
             case Died():
-                # Nothing that it had will come back from there.
+                # Nothing will return from the dead child.
                 taken = [self._there.pop(number, None) for number in list(self._there)]
                 there = [task for task in taken if task is not None]
                 for task in there:
@@ -193,7 +194,7 @@ class ProcessSender:
 
 
 class LoopSender(AsyncConnections[SendTask]):
-    """A LaneSender: what other threads ask of it is done in the loop's."""
+    """LaneSender in the loop's thread."""
 
     def __init__(
         self,

@@ -1,8 +1,7 @@
-"""The child process: `python -m delivery.engine.child FD`. It sends, and knows no Django.
+"""Child process that sends: `python -m delivery.engine.child FD`. Imports no Django.
 
-It has the connections of all lanes that have much to do, so that claiming and recording, which compute,
-never keep the network waiting. It lives no longer than the worker that began it: when their pair of sockets
-closes it is gone at once, and no connection has begun more than the message it was at.
+It holds the connections of busy lanes, so that claiming and recording never delay the network. It ends when
+the worker's socket closes; each connection has then begun one message at most.
 """
 
 import asyncio
@@ -51,10 +50,10 @@ TELL_AFTER = 0.02
 
 @dataclass(eq=False, slots=True)
 class ChildLane:
-    """An opened lane: its connections, the keys that sign its letters, and its tasks, by their numbers.
+    """A lane's connections, signing keys and tasks by number.
 
-    `recorded`: what the worker has not been told of yet. It only counts them, so it is told now and then,
-    with the issues that were `recalled`.
+    `recorded` counts acceptances not yet reported to the worker. They are reported now and then, with the
+    `recalled` issues.
     """
 
     connections: AsyncConnections[ChildTask]
@@ -65,12 +64,12 @@ class ChildLane:
 
 
 class ChildProtocol(asyncio.Protocol):
-    """Does what the worker says, and says what ended."""
+    """Handles the worker's messages and reports ended tasks."""
 
     def __init__(self) -> None:
         self._frames = FrameReader()
         self._transport: asyncio.Transport
-        # Nothing may begin before the worker says so.
+        # Begin nothing before the worker's first permit.
         self._permit = Permit(renewed_at=float("-inf"))
         self._lanes: dict[int, ChildLane] = {}
         self._recorder: Recorder | None = None
@@ -141,7 +140,7 @@ class ChildProtocol(asyncio.Protocol):
         ours.connections.take(tasks)
 
     def _recall(self, issues: Set[int]) -> None:
-        """Hand back what has not begun of these issues."""
+        """Return the tasks of these issues that have not begun."""
         for ours in self._lanes.values():
             for task in ours.unsettled.values():
                 if task.issue in issues:
@@ -159,8 +158,7 @@ class ChildProtocol(asyncio.Protocol):
             await self._recorder.close()
 
     def _hear(self, tasks: Sequence[ChildTask]) -> None:
-        """These ended, of one lane."""
-        # One time for all that ended together: they did within a millisecond.
+        # They ended within a millisecond, so one time serves all.
         now = utcnow()
         for task in tasks:
             task.at = now
@@ -175,8 +173,8 @@ class ChildProtocol(asyncio.Protocol):
             self._say_ended(others)
 
     def _end(self, tasks: Sequence[ChildTask], is_durable: bool) -> None:
-        """The recorder is through with these, of whatever lanes."""
-        # Before their connections go on.
+        """Handle recorded tasks, of any lanes."""
+        # Before their connections continue.
         if recalled := {task.issue for task in tasks if task.recalled and task.issue is not None}:
             self._recall(recalled)
         for lane in {task.lane for task in tasks}:
@@ -201,7 +199,7 @@ class ChildProtocol(asyncio.Protocol):
                 self._say(Recorded(lane, numbers, *lane_state, recalled))
 
     def _say_ended(self, tasks: Sequence[ChildTask]) -> None:
-        """These ended, of one lane, and the worker is to record it."""
+        """Report one lane's ended tasks for the worker to record."""
         ends = []
         for task in tasks:
             outcome = task.outcome
@@ -220,8 +218,8 @@ async def _serve(fd: int) -> None:
 
 
 def main(fd: int) -> None:
-    """Serves until the other end of the socket closes."""
-    # The worker decides when to stop, also where a whole group of processes is told to.
+    """Serve until the worker closes the socket."""
+    # The worker decides when to stop, even when the whole process group is signalled.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     prepare()

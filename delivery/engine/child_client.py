@@ -1,4 +1,4 @@
-"""The worker's end of the child process: begins it, speaks to it, hears what ended."""
+"""The worker's side of the child process."""
 
 import logging
 import socket
@@ -30,27 +30,27 @@ from delivery.engine.event_loop import prepare
 log = logging.getLogger(__name__)
 
 _CHUNK = 256 * 1024
-# Seconds for which it is kept with nothing to do.
+# Seconds to keep an idle process.
 IDLE_PROCESS_KEPT = 30.0
 Hear = Callable[[FromChild | Died], None]
 
 
 class ChildProcess:
-    """A child, and a thread that hears what it says. `is_alive` until it went."""
+    """Child process, with a thread that reads its messages. `is_alive` until it ended."""
 
     def __init__(self) -> None:
         prepare()
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "delivery.engine.child", str(theirs.fileno())]
         with theirs:
-            # Only words of our own are in the command.
+            # The command has no user input.
             self._process = subprocess.Popen(  # noqa: S603
                 command, pass_fds=[theirs.fileno()], cwd=settings.BASE_DIR
             )
         self._socket, self._lock = ours, threading.Lock()
         self._lanes: dict[int, Hear] = {}
         self._numbers = count(1)
-        # Whether it records what was accepted.
+        # Whether it records acceptances.
         self.records = False
         self.is_alive = True
         self.used_at = time.monotonic()
@@ -62,31 +62,29 @@ class ChildProcess:
         return self._process.pid
 
     def begin_pass(self, permit: Permit) -> None:
-        """It works for another pass from now on."""
         database = place_of_records()
         self.records = database is not None
         self.say(BeginPass(clock.since(), database))
         self.say(permit)
 
     def add_lane(self, hear: Hear) -> int:
-        """A number for a lane: what is said of it is given to `hear`, in this object's own thread.
+        """Register a lane and return its number. `hear` is called in this object's thread.
 
-        The last word is that it is closed, or that the child died.
+        Its last call reports that the lane is closed or that the child died.
         """
         number = next(self._numbers)
         self._lanes[number] = hear
         return number
 
     def say(self, message: ToChild) -> None:
-        """Nothing, when it is gone: each lane hears of that.
+        """Send a message. Does nothing if the child is gone: each lane is notified.
 
-        It is gone only when all that it had said is heard: some of it may be acceptances.
+        It counts as gone only once all its messages were read, as some may be acceptances.
         """
         with self._lock, suppress(OSError):
             self._socket.sendall(frame(message))
 
     def close(self) -> None:
-        """It ends by itself when it hears nobody any more."""
         self._socket.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._process.wait()
@@ -109,19 +107,19 @@ class ChildProcess:
 
 
 def place_of_records() -> dict[str, Any] | None:
-    """How to reach the database without Django; None where the worker alone writes (SQLite)."""
+    """Return psycopg's connection parameters, or None on SQLite, where only the worker writes."""
     if connection.vendor != "postgresql":
         return None
     params = connection.get_connection_params()
     return {name: value for name, value in params.items() if isinstance(value, (str, int))}
 
 
-# The one that waits for the next pass of this worker.
+# Idle process for this worker's next pass.
 _kept: list[ChildProcess] = []
 
 
 def take_child_process() -> ChildProcess:
-    """The one that was kept, or a new one: it is the caller's alone until it is kept again."""
+    """Return the kept process or a new one, for the caller alone."""
     process = _kept.pop() if _kept else None
     if process is not None and not process.is_alive:
         process.close()
@@ -130,7 +128,7 @@ def take_child_process() -> ChildProcess:
 
 
 def keep_child_process(process: ChildProcess) -> None:
-    """For the next pass; one is enough."""
+    """Keep one process for the next pass."""
     process.used_at = time.monotonic()
     if process.is_alive and not _kept:
         _kept.append(process)
@@ -139,6 +137,6 @@ def keep_child_process(process: ChildProcess) -> None:
 
 
 def end_idle_child_process(*, idle_for: float = IDLE_PROCESS_KEPT) -> None:
-    """Ends the one that was kept, when it had nothing to do for so many seconds."""
+    """End the kept process if it was idle for this many seconds."""
     if _kept and time.monotonic() - _kept[0].used_at >= idle_for:
         _kept.pop().close()

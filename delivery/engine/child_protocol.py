@@ -1,7 +1,7 @@
-"""What the worker and its child process say to each other: pickled named tuples, each after its length.
+"""Messages between the worker and its child process: pickled named tuples with a length prefix.
 
-Pickle, because nobody else can write into the pair of sockets between them. No message needs Django to be
-read. `lane` is the number of an opened lane: one that is closed and opened again has another.
+Pickle is safe here, as nobody else can write to the socket pair. No message needs Django. A lane that is
+closed and opened again gets a new number.
 """
 
 import pickle
@@ -15,27 +15,26 @@ from typing import Any, NamedTuple
 from common.shutdown import stopping
 from delivery.channels.base import AsyncSession, Outcome
 
-# A message is begun only when the leases were renewed this many seconds ago at most.
+# Seconds since the last lease renewal within which a message may begin.
 FRESH = 20.0
 _LENGTH = struct.Struct("!I")
 
-# The task's number in its lane: a delivery whose lease was lost may be claimed, and come, a second time while
-# the first is on its way. Then the delivery's key and priority; its lease's token in hexadecimal, where an
-# acceptance may be recorded over there; MailMessage's sender, recipient, pieces, has_dots; and the numbers of
-# the keys that sign it; its issue.
-# A plain tuple: pickling a named one takes 2.6 µs where this takes 0.8, and there is one for each letter.
+# Task number in its lane (a delivery may be claimed again while its first claim is under way), delivery key,
+# priority, lease token in hex where the child may record, MailMessage's sender, recipient, pieces and
+# has_dots, numbers of the signing keys, issue. A plain tuple: there is one per letter, and pickling a named
+# one takes 2.6 µs instead of 0.8.
 MailRow = tuple[int, int, int, str, str, str, Sequence[bytes], bool, Sequence[int], int | None]
-# The task's number, what became of it, whether a session had it, and when it ended. Nearly always it was
-# accepted: the server's own name for it stands for Sent, as pickling that takes ten times as long.
+# Task number, outcome, whether a session had it, when it ended. A text stands for Sent with this remote id:
+# pickling Sent takes ten times as long.
 End = tuple[int, Outcome | str | None, bool, datetime]
 
 
 @dataclass(slots=True)
 class Permit:
-    """Whether a message may be begun: each process has one, and the worker's is sent to its child.
+    """Says whether a message may begin. The worker sends its permit to the child.
 
-    `renewed_at` is on the clock that all processes of a machine share (CLOCK_MONOTONIC). `lost` are the
-    deliveries whose lease is not ours any more.
+    `renewed_at` is on CLOCK_MONOTONIC, which all processes share. `lost` has the deliveries whose lease was
+    lost.
     """
 
     renewed_at: float
@@ -46,19 +45,19 @@ class Permit:
         return self.holds(pk) and not (self.is_finishing or stopping.is_set())
 
     def holds(self, pk: int) -> bool:
-        """Whether its lease is surely ours: enough for a message that the server has been told of."""
+        """Return whether the lease is surely ours, which is enough for an announced message."""
         return time.monotonic() - self.renewed_at < FRESH and pk not in self.lost
 
 
 class BeginPass(NamedTuple):
-    """A new pass begins. `clock_since`: see common.clock; `database`: where acceptances are recorded."""
+    """Start a pass. `clock_since` is from common.clock; `database` is where to record acceptances."""
 
     clock_since: float | None
     database: Mapping[str, Any] | None
 
 
 class OpenLane(NamedTuple):
-    """Send over so many connections."""
+    """Open a lane with this many connections."""
 
     lane: int
     open_session: Callable[[], AsyncSession]
@@ -66,20 +65,20 @@ class OpenLane(NamedTuple):
 
 
 class ResizeLane(NamedTuple):
-    """Send over so many connections from now on."""
+    """Change a lane's number of connections."""
 
     lane: int
     width: int
 
 
 class ResumeLane(NamedTuple):
-    """The account may be able to send again."""
+    """Try a stopped account again."""
 
     lane: int
 
 
 class Put(NamedTuple):
-    """Send these. `keys` are new ones that sign: number → domain, selector and private key (PEM)."""
+    """Send these messages. `keys`: number → domain, selector and private key (PEM) of new keys."""
 
     lane: int
     mails: Sequence[MailRow]
@@ -87,26 +86,26 @@ class Put(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """The outcomes of these are durable: their connections may go on."""
+    """The outcomes are durable, so the connections may continue."""
 
     lane: int
     numbers: Sequence[int]
 
 
 class Recall(NamedTuple):
-    """Begin no more messages of these issues: they were paused or cancelled."""
+    """Begin no more messages of these paused or cancelled issues."""
 
     issues: frozenset[int]
 
 
 class CutOff(NamedTuple):
-    """Close the connections of a lane at once."""
+    """Close a lane's connections at once."""
 
     lane: int
 
 
 class CloseLane(NamedTuple):
-    """Close its connections; cut off those that take longer than so many seconds."""
+    """Close a lane's connections, by force after this many seconds."""
 
     lane: int
     seconds: float
@@ -118,9 +117,9 @@ ToChild = (
 
 
 class Ended(NamedTuple):
-    """These ended, and are to be recorded by the worker; they wait for Settled.
+    """Tasks that ended and that the worker has to record. They wait for Settled.
 
-    `opened` connections there are now. `stopped`: the account itself cannot send.
+    `opened` is the number of connections; `stopped`: the account cannot send.
     """
 
     lane: int
@@ -130,9 +129,9 @@ class Ended(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """These were accepted, which is durable; their connections went on.
+    """Tasks whose acceptance is durable. Their connections continue.
 
-    `recalled`: issues of which no more may be begun.
+    `recalled`: issues of which no more messages may begin.
     """
 
     lane: int
@@ -143,7 +142,7 @@ class Recorded(NamedTuple):
 
 
 class Narrowed(NamedTuple):
-    """The server took so many connections, and said this to one more."""
+    """The server accepted this many connections and gave this answer to one more."""
 
     lane: int
     width: int
@@ -151,13 +150,13 @@ class Narrowed(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """All the lane's connections are closed."""
+    """The lane has no connections any more."""
 
     lane: int
 
 
 class Died(NamedTuple):
-    """Never sent: what the worker's end says for a child that is gone, to each of its lanes."""
+    """Made by the worker's side for each lane of a dead child. Never sent."""
 
     lane: int
 
@@ -166,19 +165,18 @@ FromChild = Ended | Recorded | Narrowed | Closed
 
 
 def frame(message: object) -> bytes:
-    """A message as octets."""
     said = pickle.dumps(message, protocol=5)
     return _LENGTH.pack(len(said)) + said
 
 
 class FrameReader:
-    """Puts the pieces that arrive together again."""
+    """Reassembles messages from a byte stream."""
 
     def __init__(self) -> None:
         self._unread = bytearray()
 
     def read(self, octets: bytes) -> Iterator[Any]:
-        """The messages that are whole by now."""
+        """Yield the complete messages."""
         self._unread += octets
         at, view = 0, memoryview(self._unread)
         try:

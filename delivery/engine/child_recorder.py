@@ -1,8 +1,7 @@
-"""Records acceptances where they arrive: in the child process, by connections to the database of its own.
+"""Records acceptances in the child process, over database connections of its own.
 
-Nearly all that ends was accepted, by a lane that is well. To have the worker record it took longer than all
-the rest of a letter, while its connection waited. Whatever else ends, and whatever cannot be recorded here,
-the worker records.
+Recording in the worker took longer than the rest of a letter, while its connection waited. Other outcomes,
+and whatever cannot be recorded here, go to the worker.
 """
 
 import asyncio
@@ -21,33 +20,31 @@ from delivery.engine.child_task import ChildTask
 log = logging.getLogger(__name__)
 
 VENDOR = "postgresql"
-# Seconds until what the database does not answer is left to the worker, and until it is asked again.
+# Seconds to wait for the database before the worker records, and before it is asked again.
 PATIENCE, REST = 8.0, 1.0
-# Seconds. What waits so long for an answer about others goes by another connection. The way to a database
-# that is far away is gone by several; one that is near is busy rather than on the way: it gets as much as
-# possible at a time, for with small groups a letter costs a tenth more.
+# Seconds after which waiting acceptances use another connection. A distant database is slow on the way, so
+# several connections help. A near one is busy, and larger groups are a tenth cheaper per letter.
 HASTE, HASTE_WHERE_NEAR, NEAR = 0.005, 0.05, 0.003
 MOST_RECORDING_CONNECTIONS = 4
 
 
 class Recorder:
-    """A statement for all that has gathered, then the next; several at a time while the database is slow.
+    """Record gathered acceptances, one statement at a time or several while the database is slow.
 
-    `on_end` is given the tasks, and whether they are durable now. A task that is not durable may have been
-    recorded all the same: to record it again does no harm. One of an issue that was paused or cancelled
-    meanwhile is `recalled`.
+    `on_end` gets the tasks and whether they are durable. Recording a task twice is harmless. Tasks of issues
+    that were paused or cancelled are `recalled`.
     """
 
     def __init__(self, place: Mapping[str, Any], on_end: Callable[[Sequence[ChildTask], bool], None]) -> None:
-        # To parse and plan it for every group takes a third of the database's time for it. The plan stays,
-        # so it must not be one for a table that was small.
+        # Parsing and planning take a third of the database's time, so the plan is kept. It must not be one
+        # for a small table.
         options = f"{place.get('options', '')} -c enable_seqscan=off".strip()
         self._place = {"prepare_threshold": None, **place, "autocommit": True, "options": options}
         self._on_end = on_end
         self._waiting: list[ChildTask] = []
         self._work: set[asyncio.Task[None]] = set()
         self._begun_at = 0.0
-        # The quickest answer there was.
+        # The fastest answer so far.
         self._trip = 0.0
         self._later: asyncio.TimerHandle | None = None
         self._idle: list[psycopg.AsyncConnection[Any]] = []
@@ -58,12 +55,11 @@ class Recorder:
         self._begin()
 
     async def close(self) -> None:
-        """Until something is taken again."""
         while self._idle:
             await self._idle.pop().close()
 
     def _begin(self) -> None:
-        """Has what waits recorded, now or in a moment; else whoever is done does so."""
+        """Record waiting tasks now or shortly, or leave them to the next free connection."""
         if self._later is not None:
             self._later.cancel()
             self._later = None
@@ -87,7 +83,7 @@ class Recorder:
             self._begin()
 
     async def _record(self, tasks: Sequence[ChildTask]) -> bool:
-        """Whether all of them are durable."""
+        """Return whether all tasks are durable."""
         clock = asyncio.get_running_loop().time
         now = clock()
         if now < self._resting_until:
@@ -111,7 +107,7 @@ class Recorder:
         except Exception as error:  # noqa: BLE001 - the worker tries, and says what is wrong
             log.info("acceptances are left to the worker: %s", error)
             if isinstance(error, (DuplicatePreparedStatement, InvalidSqlStatementName)):
-                # A pooler gives each statement to another connection.
+                # A pooler runs each statement on another connection.
                 self._place["prepare_threshold"] = None
             self._resting_until = now + REST
             self._idle += [connection] if connection is not None else []

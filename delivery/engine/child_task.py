@@ -1,4 +1,4 @@
-"""A message on its way through the child process."""
+"""A message in the child process."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,9 +12,9 @@ NOT_YET = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(eq=False, slots=True)
 class ChildTask:
-    """`number` is the task's in its lane, by which both sides know it.
+    """`number` identifies the task in its lane on both sides.
 
-    `token` is its lease's in hexadecimal; empty where an acceptance must not be recorded here.
+    `token` is the lease token in hex, or empty if the acceptance must not be recorded here.
     """
 
     lane: int

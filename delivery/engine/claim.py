@@ -1,4 +1,4 @@
-"""Claiming: a lane's due deliveries, with a lease and the lane's tokens, in one transaction."""
+"""Claims a lane's due deliveries, with a lease and the lane's tokens, in one transaction."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -24,10 +24,10 @@ from delivery.rules.outcomes import RecipientStatus, cancel_reason
 from subscriptions.models import Suppression
 
 DELIVERY_LEASE = timedelta(seconds=60)
-# A lane that rests no longer than this is worth a look (a pass may wait for it).
+# A pass may wait for a lane whose rest is this short.
 SHORT_WAIT = timedelta(seconds=2)
 SERIAL_QUEUE = 50
-# Less than this goes before all letters: mails that somebody waits for.
+# Below this priority are mails that somebody waits for.
 MOST_AT_ONCE = 1000
 HELD_BY_CLAIM = {"pause": "Its issue or newsletter is paused.", "domain": "Its domain is paused."}
 DROPPED = "The issue was cancelled."
@@ -35,14 +35,14 @@ DROPPED = "The issue was cancelled."
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Deliveries that are ours until the lease ends; without any, when to ask `again_at`, if that helps."""
+    """Leased deliveries. Without any, `again_at` says when to ask again, if that helps."""
 
     rows: tuple[ClaimedDelivery, ...] = ()
     again_at: datetime | None = None
 
 
 def with_due(now: datetime) -> "QuerySet[Lane]":
-    """The lanes that have something to send and may, now or in a moment."""
+    """Return the lanes that have due deliveries and may send, now or in a moment."""
     due = Delivery.objects.due(now).filter(lane=OuterRef("pk"))
     soon = now + SHORT_WAIT
     ready = Q(free_at=None) | Q(free_at__lte=soon)
@@ -51,7 +51,7 @@ def with_due(now: datetime) -> "QuerySet[Lane]":
     )
     kinds = set(CHANNELS).difference(resting_kinds(now))
     lanes = Lane.objects.filter(ready, may, paused=False, kind__in=kinds)
-    # One row of each lane: of EXISTS PostgreSQL makes a join over all that is due.
+    # One row per lane: PostgreSQL turns EXISTS into a join over all due rows.
     one = due.order_by("priority", "due_at", "pk").values("pk")[:1]
     return lanes.annotate(one_due=Subquery(one)).filter(one_due__isnull=False)
 
@@ -61,7 +61,6 @@ def has_urgent(lane: Lane, now: datetime) -> bool:
 
 
 def has_much(lane: Lane, now: datetime) -> bool:
-    """Whether more is due than a worker claims at once."""
     return Delivery.objects.due(now).filter(lane=lane)[MOST_AT_ONCE : MOST_AT_ONCE + 1].exists()
 
 
@@ -83,17 +82,19 @@ def claim_due(
     connections: int | None = None,
     expected: float = EXPECTED_RATE,
 ) -> Claim:
-    """Claims what the lane allows a worker with so many connections, each of which sends `expected` messages
-    a second; if `urgent`, only what goes before letters. Nothing while another worker is claiming from it.
+    """Claim deliveries for a worker with this many connections of `expected` messages per second each.
+
+    With `urgent`, claim only what precedes letters. Returns nothing while another worker claims from the
+    lane.
     """
-    # NO KEY: publishing holds KEY SHARE on the lane, and would keep everybody from sending meanwhile.
+    # NO KEY: publishing holds KEY SHARE on the lane and would block all sending meanwhile.
     lanes = Lane.objects.select_for_update(skip_locked=True, no_key=True)
     lane = lanes.filter(pk=lane_id).first()
     if lane is None:
         return Claim()
     room = limits.room(lane, now, in_flight=in_flight, connections=connections, expected=expected)
     if room.count and lane.parent_id is not None:
-        # Always after the lane's own row; of several lanes of an account one claims at a time.
+        # Always locked after the lane's own row. Only one lane of an account claims at a time.
         lane.parent = Lane.objects.select_for_update(no_key=True).get(pk=lane.parent_id)
         room = limits.shared_room(room, lane.parent, now)
     if not room.count:
@@ -111,7 +112,7 @@ def claim_due(
         return Claim()
     if (restore := restore_hold.is_open()) is not None:
         restore_hold.hold_back(restore=restore, pks=[one.pk for one in seen])
-    # Of these their domains let some go now; the others are put off, or held.
+    # Their domains let some go now. The others are deferred or held.
     first = {one.pk for one in seen if one.priority < Delivery.Priority.ISSUE}
     sifted = limits.sift(lane, [(one.pk, one.domain) for one in seen], now, urgent=first)
     for pks, due_at in sifted.later:
@@ -127,7 +128,7 @@ def claim_due(
 
 
 def _first_of_each(lane: Lane, due: "QuerySet[Delivery]", most: int) -> list[_Due]:
-    """Return the first of what is due, one issue for each recipient: several connections keep no order."""
+    """Return the first due row per recipient, of one issue each: several connections keep no order."""
     values = due.values_list("pk", "domain", "priority", "issue_id", "destination_id")
     seen = [_Due._make(row) for row in values[:most]]
     issues = {row.issue for row in seen if row.issue is not None}
@@ -135,7 +136,7 @@ def _first_of_each(lane: Lane, due: "QuerySet[Delivery]", most: int) -> list[_Du
         return seen
     under_way = Delivery.objects.filter(lane=lane, state=Delivery.State.SENDING, issue__isnull=False)
     if len(issues) == 1:
-        # Nearly always: an issue goes once to each recipient.
+        # Nearly always true: an issue goes once to each recipient.
         under_way = under_way.exclude(issue__in=issues)
     waits_for = set(under_way.values_list("destination_id", flat=True))
     if not waits_for.isdisjoint(row.destination for row in seen):
@@ -149,10 +150,10 @@ def _first_of_each(lane: Lane, due: "QuerySet[Delivery]", most: int) -> list[_Du
 
 
 def _head_of(lane: Lane, now: datetime) -> list[_Due]:
-    """The next one of a serial lane, if it may go."""
+    """Return the next row of a serial lane, if it may go."""
     if Delivery.objects.filter(lane=lane, state=Delivery.State.SENDING).exists():
         return []
-    # Old ones that are not due hold nobody back: they must not fill the window either.
+    # Old rows that are not due hold nobody back, so they must not fill the window.
     counts = Q(due_at__lte=now) | Q(created_at__gt=now - HEAD_WAITS)
     waiting = Delivery.objects.waiting().filter(counts, lane=lane).order_by("priority", "pk")
     rows = waiting.values_list("pk", "state", "due_at", "created_at")[:SERIAL_QUEUE]
@@ -161,10 +162,10 @@ def _head_of(lane: Lane, now: datetime) -> list[_Due]:
 
 
 def _lease_wanted(lane: Lane, pks: Sequence[int], now: datetime) -> list[ClaimedDelivery]:
-    """Takes them; then looks at each recipient and issue again, and cancels or holds what must not go out."""
+    """Lease the rows, then check recipients and issues again and cancel or hold what must not go out."""
     ours = lease(now, DELIVERY_LEASE)
     rows = read_claimed(lane, pks, token=ours.token, now=now)
-    # The lane's lock keeps other claims away; what somebody else moved meanwhile is not waiting any more.
+    # The lane's lock excludes other claims. A row moved by something else is no longer waiting.
     taken = Delivery.objects.waiting().filter(pk__any_of=frozenset(pks), due_at__lte=now)
     changes = {"lease_token": ours.token, "lease_until": ours.until, "begun_at": Coalesce(F("begun_at"), now)}
     if taken.update(state=Delivery.State.SENDING, **changes) != len(rows):

@@ -1,7 +1,6 @@
-"""The half of a pass that claims: it takes rows lane by lane, makes their letters and hands them over.
+"""Claims rows lane by lane, makes their letters and hands them over.
 
-It runs beside the half that records, in a thread with a database connection of its own, so that neither
-waits for the other.
+Runs in a thread with its own database connection, so that recording never waits for it.
 """
 
 import logging
@@ -31,12 +30,12 @@ log = logging.getLogger(__name__)
 
 RENEW_SHARE = 1.5
 WAIT_FOR_SHARE = timedelta(seconds=1)
-# Messages are handed over in groups: the first ones go out while the rest is still being made.
+# Messages are handed over in groups, so that the first go out while the rest is made.
 HANDED_OVER_TOGETHER = 50
 
 
 class Claimer:
-    """Not thread-safe: `look` is called by one thread at a time."""
+    """Not thread-safe: one thread at a time calls `look`."""
 
     def __init__(
         self,
@@ -51,19 +50,19 @@ class Claimer:
         self._in_flight, self._done = in_flight, done
         self._letters = LetterCache()
         self._holder = uuid.uuid4()
-        # By lane: how many connections are ours, and when that was asked for.
+        # By lane: the number of our connections, and when it was set.
         self._shares: dict[int, tuple[int, float]] = {}
 
     def forget_letters(self) -> None:
-        """Make each letter anew: what it is made of may have changed."""
+        """Make each letter anew: its sources may have changed."""
         self._letters = LetterCache()
 
     def look(self) -> datetime | None:
-        """Tops up every lane that runs low. Returns when to ask again, if a lane said so."""
+        """Refill every lane that runs low. Return when to look again, if a lane said so."""
         now = self._clock()
         take_notices(now=now)
         self.narrow()
-        # Also of lanes in which nothing is due any more: their connections are open all the same.
+        # Includes lanes with nothing due, as their connections are open.
         for lane_id, (mine, asked_at) in list(self._shares.items()):
             if mine and time.monotonic() - asked_at >= RENEW_SHARE:
                 self._ask_for_share(lane_id, now)
@@ -74,12 +73,12 @@ class Claimer:
                     waits.append(again_at)
             except DB_ERRORS:
                 raise
-            except Exception:  # a lane that cannot be claimed from stops no other
+            except Exception:  # a failing lane stops no other
                 log.exception("claiming failed", extra={"lane": lane.pk})
         return min(waits, default=None)
 
     def narrow(self) -> None:
-        """Remembers which servers took fewer connections than they were asked for."""
+        """Remember which servers accepted fewer connections."""
         for lane_id, lane in list(self._pool.lanes.items()):
             news = None
             with suppress(Empty):
@@ -91,7 +90,6 @@ class Claimer:
                 self._shares[lane_id] = (took, time.monotonic())
 
     def close(self) -> None:
-        """Gives up the shares of connections."""
         if self._shares:
             leave_shares(self._holder)
 
@@ -104,21 +102,21 @@ class Claimer:
         return mine
 
     def _top_up(self, lane: Lane, now: datetime) -> datetime | None:
-        """Claims from a lane as much as it can do. Returns when to ask it again, if that helps."""
+        """Claim as much as a lane can do. Return when to ask again, if that helps."""
         width = 1
-        # A serial lane goes by its order alone; of others some of the connections are ours.
+        # A serial lane follows its own order. Of others, a share of the connections is ours.
         if not lane.serial:
             mine, asked_at = self._shares.get(lane.pk, (0, -RENEW_SHARE))
             if not mine or time.monotonic() - asked_at >= RENEW_SHARE:
                 mine = self._ask_for_share(lane.pk, now)
             width = min(mine, MOST_OPEN_CONNECTIONS)
         open_lane = self._pool.open(lane, width, now)
-        if not width:  # the others give some up when they see that we wait
+        if not width:  # other workers release some when they see that we wait
             return now + WAIT_FOR_SHARE
         if open_lane is None:
             return None
         sender, is_full = open_lane.sender, open_lane.is_full
-        # A lane that stopped is asked again when all that it had is settled, and its rest is known.
+        # Ask a stopped lane again once its tasks are settled and its rest is known.
         if (sender.stopped and open_lane.outstanding) or (is_full and not has_urgent(lane, now)):
             return None
         sender.resume()
@@ -147,7 +145,7 @@ class Claimer:
         return claimed.again_at
 
     def _hand_over(self, open_lane: PooledLane, tasks: Sequence[SendTask]) -> None:
-        """Makes the letters and gives them to the sender; what cannot be made has ended."""
+        """Make the letters and pass them to the sender. Those that cannot be made have ended."""
         left = list(tasks)
         try:
             while left:
@@ -157,7 +155,7 @@ class Claimer:
                     if not (self._permit.is_finishing or stopping.is_set() or task.recalled):
                         self._prepare(task)
                     (ready if task.prepared else unmade).append(task)
-                # Before the sender has them: from then on it says itself what became of each.
+                # Before the sender has them, as it then reports each outcome itself.
                 left = left[HANDED_OVER_TOGETHER:]
                 self._done.put(unmade)
                 for task in ready:
@@ -169,7 +167,7 @@ class Claimer:
             raise
 
     def _prepare(self, task: SendTask) -> None:
-        """Makes the letter; else sets what becomes of the task."""
+        """Make the letter, or set the task's outcome."""
         now = self._clock()
         try:
             if task.delivery.kind in Delivery.CHANGES:

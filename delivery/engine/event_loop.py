@@ -1,4 +1,4 @@
-"""The thread in which everything happens that does not block: its loop."""
+"""Thread that runs one asyncio event loop."""
 
 import asyncio
 import gc
@@ -8,24 +8,22 @@ from functools import lru_cache
 
 import uvloop
 
-# Seconds. With Python's own 5 ms, what is recorded would wait as long whenever claiming computes.
+# Seconds. With Python's default of 5 ms, recording would wait that long whenever claiming computes.
 SWITCH_INTERVAL = 0.0005
 
 
 @lru_cache(maxsize=1)
 def prepare() -> None:
-    """Once in a process that sends much."""
+    """Tune a process that sends much. Call it once."""
     sys.setswitchinterval(SWITCH_INTERVAL)
-    # What is there by now stays: to look through all of it again and again stops everything for 70 ms.
+    # Freeze existing objects: a full collection stops everything for 70 ms.
     gc.collect()
     gc.freeze()
-    # What is made for a message is in no cycle: to look for some every 700 objects finds nothing.
+    # Messages are in no cycles, so a collection per 700 objects finds nothing.
     gc.set_threshold(20_000, 20, 20)
 
 
 class LoopThread:
-    """An event loop in a thread of its own."""
-
     def __init__(self) -> None:
         prepare()
         self.loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
@@ -33,7 +31,7 @@ class LoopThread:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the thread; nothing may be going on in it."""
+        """End the thread. Nothing may be running in it."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()

@@ -1,4 +1,4 @@
-"""The connections of all lanes that a pass sends through, within one bound."""
+"""Open connections of all lanes of a pass, within one limit."""
 
 import time
 from collections.abc import Callable
@@ -19,45 +19,45 @@ from delivery.engine.thread_sender import ThreadSender
 from delivery.models import Lane
 from delivery.rules.lanes import EXPECTED_RATE, claimable
 
-# Over all lanes; a lane that is wider is cut to this.
+# Over all lanes. A wider lane is cut to this.
 MOST_OPEN_CONNECTIONS = 200
-# After so many messages a lane's rate is known.
+# Messages after which a lane's rate is known.
 RATE_KNOWN_AFTER = 100
 
 
 @dataclass(eq=False)
 class PooledLane:
-    """A lane's sender, and how much it has to do. One thread counts what is claimed, another what ended."""
+    """A lane's sender and its workload. One thread counts claimed rows, another ended ones."""
 
     sender: LaneSender
-    # How many connections the server took, where they were fewer.
+    # Reports of servers that accepted fewer connections.
     narrowed: SimpleQueue[Narrowed]
     claimed: int = 0
     ended: int = 0
     opened_at: float = field(default_factory=time.monotonic)
-    # Whether the last claim brought anything, so that the next one may.
+    # Whether the last claim returned rows.
     more: bool = False
 
     @property
     def outstanding(self) -> int:
-        """Claimed and not settled yet."""
+        """Number of claimed rows that are not settled."""
         return self.claimed - self.ended
 
     @property
     def rate(self) -> float:
-        """Messages that each connection sends in a second: what was seen, once there is enough of it."""
+        """Messages per second and connection, measured once there are enough."""
         seen = self.ended / max(time.monotonic() - self.opened_at, 0.001) / self.sender.width
         return max(seen, EXPECTED_RATE) if self.ended >= RATE_KNOWN_AFTER else EXPECTED_RATE
 
     @property
     def is_full(self) -> bool:
-        """Whether there is enough to do for longer than a claim takes."""
+        """Whether there is more to do than a claim takes time."""
         most = min(claimable(self.sender.width, expected=self.rate) * 2 // 3, MOST_AT_ONCE)
         return self.outstanding > max(2 * self.sender.width, most)
 
 
 class LanePool:
-    """Opens senders as lanes ask for them, and closes idle ones when there are too many."""
+    """Open senders on demand, and close idle ones when there are too many."""
 
     def __init__(self, *, permit: Permit, done: Done, clock: Callable[[], datetime]) -> None:
         self._permit, self._done, self._clock = permit, done, clock
@@ -68,21 +68,21 @@ class LanePool:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the child process went: what it had has come back."""
+        """Whether the child died. Its tasks have returned."""
         return self._process is not None and not self._process.is_alive
 
     def open(self, lane: Lane, width: int, now: datetime) -> PooledLane | None:
-        """The lane's, with so many connections; None without any, and while too many others are open."""
+        """Return the lane's sender with this many connections, or None while too many others are open."""
         known = self.lanes.get(lane.pk)
         if known is not None:
-            # One goes on with what it was given before.
+            # Connection 1 continues what it was given before.
             known.sender.resize(max(width, 1))
             return known if width else None
         if not width:
             return None
         free = MOST_OPEN_CONNECTIONS - sum(other.sender.width for other in self.lanes.values())
         if free < width:
-            # At once, or a pass with nothing in flight would end while this lane has something to send.
+            # Close at once, or a pass with nothing in flight would end while this lane has something to send.
             free += self._close_idle()
         if free < width:
             return None
@@ -90,11 +90,11 @@ class LanePool:
         return made
 
     def tell(self) -> None:
-        """Have every sender hand back what it may not begin: the permit has changed."""
+        """Have every sender return what the changed permit forbids."""
         self._tell(self._permit)
 
     def recall(self, issues: frozenset[int]) -> None:
-        """Have every sender hand back what has not begun of these issues."""
+        """Have every sender return tasks of these issues that have not begun."""
         self._tell(Recall(issues))
 
     def _tell(self, message: Permit | Recall) -> None:
@@ -104,12 +104,12 @@ class LanePool:
             lane.sender.sweep()
 
     def cut_off(self) -> None:
-        """End what is on its way, where nobody can wait for the server any more."""
+        """End what is under way without waiting for servers."""
         for lane in list(self.lanes.values()):
             lane.sender.cut_off()
 
     def close(self) -> None:
-        """Closes every session; nothing may be outstanding. Waits a little for those who say goodbye."""
+        """Close all sessions, waiting a little for goodbyes. Nothing may be outstanding."""
         self._close_idle()
         for lane in self._leaving:
             lane.sender.join()
@@ -119,7 +119,7 @@ class LanePool:
             keep_child_process(self._process)
 
     def _close_idle(self) -> int:
-        """Returns how many connections that frees."""
+        """Return the number of connections freed."""
         idle = [(pk, lane) for pk, lane in list(self.lanes.items()) if not lane.outstanding]
         for pk, lane in idle:
             lane.sender.leave()
@@ -127,7 +127,7 @@ class LanePool:
         return sum(lane.sender.width for _, lane in idle)
 
     def _opened(self, lane: Lane, width: int, now: datetime) -> PooledLane:
-        """In the child process where there is so much to send that it is worth one."""
+        """Use the child process if there is enough to send."""
         ours = channel(lane.kind)
         facts = facts_of(lane)
         narrowed: SimpleQueue[Narrowed] = SimpleQueue()
@@ -138,7 +138,7 @@ class LanePool:
             sender = ThreadSender(facts, ours, width, permit=permit, done=done, clock=clock)
         elif clock is utcnow and has_much(lane, now):
             if self._process is None:
-                # It is kept before it is spoken to: a pass that finishes meanwhile has to tell it.
+                # Keep it before using it: a pass that finishes meanwhile has to notify it.
                 self._process = take_child_process()
                 self._process.begin_pass(permit)
             sender = ProcessSender(

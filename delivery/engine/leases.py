@@ -1,6 +1,6 @@
-"""Leases of deliveries: renewed while they are sent, given back when they were not begun, and reaped.
+"""Leases of deliveries: renew, return, reap.
 
-A delivery whose worker died is due again, or held, as its channel's crash policy says.
+A delivery whose worker died is due again or held, by its channel's crash policy.
 """
 
 import logging
@@ -32,7 +32,7 @@ LOST_WORDS = "The worker that was sending this ended before it could say what be
 
 @transaction.atomic
 def renew(*, tokens: Iterable[UUID], now: datetime) -> set[tuple[int, UUID]]:
-    """Extends our leases. Returns the deliveries that are still ours, each with its token."""
+    """Extend our leases. Return the deliveries that are still ours, with their tokens."""
     ours = Delivery.objects.filter(lease_token__in=list(tokens), state=Delivery.State.SENDING)
     ours.update(lease_until=now + DELIVERY_LEASE)
     return {(pk, token) for pk, token in ours.values_list("pk", "lease_token") if token}
@@ -40,7 +40,7 @@ def renew(*, tokens: Iterable[UUID], now: datetime) -> set[tuple[int, UUID]]:
 
 @transaction.atomic
 def give_back(*, rows: Sequence[ClaimedDelivery]) -> None:
-    """Returns claimed deliveries that were not begun, as due as they were, and their lane's tokens."""
+    """Return deliveries that were not begun, with their old due times and their lane's tokens."""
     alike: dict[tuple[UUID, datetime | None], list[int]] = defaultdict(list)
     claims: dict[tuple[int, datetime], list[ClaimedDelivery]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row.lane.pk):
@@ -56,9 +56,9 @@ def give_back(*, rows: Sequence[ClaimedDelivery]) -> None:
 
 
 def reap_expired(*, now: datetime) -> int:
-    """Frees every delivery whose lease ran out. Returns how many.
+    """Free deliveries whose lease expired. Return how many.
 
-    None for a minute after this process lost the database: others could not renew their leases either.
+    Does nothing for a minute after this process lost the database: others could not renew either.
     """
     total = 0
     with note_outage():
@@ -82,7 +82,7 @@ def reap_expired(*, now: datetime) -> int:
 
 def _free(row: Delivery, now: datetime) -> None:
     kind = row.lane.kind
-    # Of a channel that is gone nobody knows what a second try would do.
+    # A removed channel's crash policy is unknown.
     policy = channel(kind).crash_policy.value if kind in CHANNELS else "hold"
     if row.kind in Delivery.CHANGES:
         policy = CrashPolicy.RESEND.value
@@ -90,7 +90,7 @@ def _free(row: Delivery, now: datetime) -> None:
         options = Subscribable.objects.filter(issues=row.issue_id).values_list("options", flat=True).get()
         policy = when_unsure(policy, options.get("when_unsure", ""))
     after = after_crash(policy, attempts=row.attempts + 1, created_at=row.created_at, now=now)
-    # Guarded by the token: an outcome that was recorded meanwhile stands.
+    # The token keeps an outcome that was recorded meanwhile.
     ours = Delivery.objects.filter(pk=row.pk, state=Delivery.State.SENDING, lease_token=row.lease_token)
     ours.update(
         state=after.state,

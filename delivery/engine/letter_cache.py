@@ -1,4 +1,4 @@
-"""What a pass sends: each letter made once, and each recipient's own part of it."""
+"""Letters of a pass, each made once, and each recipient's part."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -18,19 +18,22 @@ from subscriptions.links import manage_url_for, unsubscribe_url_for
 
 
 class LetterCache:
-    """The letters of one pass, each made once. Bounded: a pass sends few issues at a time."""
+    """Bounded cache: a pass sends few issues at a time."""
 
     LIMIT = 20
 
     def __init__(self) -> None:
-        # One that cannot be made is not tried for every recipient anew.
-        # By issue and channel: a newsletter may go to devices, too.
+        # Failures are kept, too, so that they are not repeated for every recipient. By issue and channel, as
+        # a newsletter may also go to devices.
         self._issues: dict[tuple[int, str], PreparedLetter | Exception] = {}
         self._keys = SigningKeys()
 
     def prepare(self, row: ClaimedDelivery, *, now: datetime) -> tuple[PreparedLetter, Recipient]:
-        """All that sending a delivery needs. Raises what rendering raises, HookError of the newsletter's own
-        code, and ValueError for a stored secret that cannot be read."""
+        """Return what sending a delivery needs.
+
+        Raises what rendering raises, HookError of the newsletter's own code, and ValueError for an unreadable
+        stored secret.
+        """
         if row.issue_id is None:
             rows = Delivery.objects.select_related("destination", "subscription__subscribable")
             mail = rows.get(pk=row.pk)
@@ -58,15 +61,17 @@ class LetterCache:
         return made, recipient
 
     def prepare_change(self, row: ClaimedDelivery) -> tuple[PreparedLetter, Recipient, SentPost]:
-        """All that changing a post needs. Raises NotNeeded, LetterError, and ValueError for a stored secret
-        that cannot be read."""
+        """Return what changing a post needs.
+
+        Raises NotNeeded, LetterError, or ValueError for an unreadable secret.
+        """
         change, recipient = change_of(row.pk), recipient_of(row)
         change.refuse_same(recipient, kind=row.lane.kind)
         composer = channel(row.lane.kind).composer(change.letter)
         return PreparedLetter(change.letter, None, composer), recipient, change.sent
 
     def _issue(self, issue_id: int, kind: str) -> PreparedLetter:
-        """As it was made, or nothing but the letter as yet. Raises what making it raised."""
+        """Return the cached letter or make it. Raises what making it raised."""
         known = self._issues.get((issue_id, kind))
         if known is None:
             if len(self._issues) >= self.LIMIT:
@@ -85,7 +90,7 @@ class LetterCache:
 
 
 def recipient_of(row: ClaimedDelivery) -> Recipient:
-    """One delivery's own part. Raises ValueError when a stored secret cannot be read."""
+    """Return the recipient's part. Raises ValueError for an unreadable stored secret."""
     reader, to = row.subscription, row.destination
     return Recipient(
         delivery_id=row.pk,

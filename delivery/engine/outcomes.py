@@ -1,6 +1,6 @@
-"""Records outcomes in groups: each guarded by its lease, but for an acceptance, which is always recorded.
+"""Records outcomes in groups. Each is guarded by its lease, except acceptances, which are always recorded.
 
-While there is no mail server yet, a letter is kept in the mailbox here.
+Letters are kept in the mailbox while there is no mail server.
 """
 
 import logging
@@ -46,16 +46,16 @@ from subscriptions.models import Destination
 
 log = logging.getLogger(__name__)
 
-# Of what a server said, so much is kept.
+# Characters kept of a server's answer.
 LONGEST_OUTCOME_TEXT = 2000
 MAY_HAVE_ARRIVED = "Held: it may have arrived, and is not sent again by itself."
 
 
 @transaction.atomic
 def record_outcomes(tasks: Sequence[SendTask]) -> None:
-    """Makes the outcomes durable, all in one transaction. Safe to repeat after a failed commit.
+    """Record outcomes in one transaction. Can be repeated after a failed commit.
 
-    Locks deliveries, then destinations, then lanes, then services, as everybody does.
+    Locks deliveries, then destinations, lanes and services, as everywhere.
     """
     tasks = sorted(tasks, key=lambda task: task.pk)
     accepted = [task for task in tasks if isinstance(task.outcome, Sent)]
@@ -84,14 +84,14 @@ def record_outcomes(tasks: Sequence[SendTask]) -> None:
         if isinstance(task.outcome, Temporary)
         for lane_id in _stopped(task.outcome, task.delivery.lane)
     ]
-    # Nothing was posted yet: the pause after a message has not begun.
+    # Nothing was posted, so the pause after a message does not begin.
     for task in ours:
         if isinstance(task.outcome, Temporary) and task.outcome.waits:
             Lane.objects.filter(pk=task.delivery.lane.pk, failures=0).update(free_at=_waits_until(task))
     lanes = {
         task.delivery.lane
         for task in accepted
-        # A service may take the edit of an old post where it refuses new ones.
+        # A service may accept edits of old posts where it refuses new ones.
         if task.delivery.lane.refused_since is None or task.delivery.kind not in Delivery.CHANGES
     }
     back_off(
@@ -115,7 +115,7 @@ def _count_refusals(tasks: Sequence[SendTask]) -> None:
 
 
 def _keep_letters(accepted: Sequence[SendTask]) -> None:
-    """Keeps what was stored, within the caller's transaction; the newest copy, if there is one already."""
+    """Store mailbox letters in the caller's transaction, replacing older copies."""
     stored = {
         task.pk: MailboxMessage(
             delivery_id=task.pk,
@@ -129,7 +129,7 @@ def _keep_letters(accepted: Sequence[SendTask]) -> None:
     }
     if not stored:
         return
-    # A newsletter may have been dropped meanwhile, with its deliveries.
+    # The newsletter may have been deleted with its deliveries.
     there = Delivery.objects.filter(pk__in=stored).values_list("pk", flat=True)
     MailboxMessage.objects.bulk_create(
         [stored[pk] for pk in there],
@@ -140,20 +140,20 @@ def _keep_letters(accepted: Sequence[SendTask]) -> None:
 
 
 def _keep_remarks(accepted: Sequence[SendTask]) -> None:
-    """Says with the attempts what was refused of posts that stand, within the caller's transaction."""
+    """Record refused parts of existing posts as attempts, in the caller's transaction."""
     said = {
         task.pk: Attempt(delivery_id=task.pk, at=task.at, outcome="in part", text=_cleaned(sent.remark))
         for task in accepted
         if isinstance(sent := task.outcome, Sent) and sent.remark
     }
     if said:
-        # A newsletter may have been dropped meanwhile, with its deliveries.
+        # The newsletter may have been deleted with its deliveries.
         there = Delivery.objects.filter(pk__in=said).values_list("pk", flat=True)
         Attempt.objects.bulk_create([said[pk] for pk in there])
 
 
 def _stopped(outcome: Temporary, lane: Lane) -> Iterator[int]:
-    """The lanes that rest after it: its own, or that of the account which it shares with others."""
+    """Yield the lanes that rest: the task's own, or its account's parent lane."""
     if outcome.stops_account and lane.parent_id is not None:
         yield lane.parent_id
     elif outcome.stops_lane or outcome.stops_account:
@@ -181,7 +181,7 @@ def _waits_until(task: SendTask) -> datetime | None:
 
 
 def is_plain(task: SendTask) -> bool:
-    """Whether nothing of the acceptance is to be kept but the acceptance itself."""
+    """Whether the acceptance has nothing else to record."""
     sent = task.outcome
     assert isinstance(sent, Sent)  # noqa: S101 - for the type checker
     more = (sent.url, sent.parts, sent.remark, task.new_state, task.progress, task.refusals)
@@ -189,7 +189,7 @@ def is_plain(task: SendTask) -> bool:
 
 
 def _keep_remote(accepted: Sequence[SendTask], failed: Sequence[SendTask]) -> None:
-    """Keeps where posts stand, or what was done of them so far, and what sessions want kept for lanes."""
+    """Record where posts are, partial progress, and what sessions keep for lanes."""
     kept = {
         task.pk: RemotePost(delivery_id=task.pk, url=task.outcome.url, parts=list(task.outcome.parts))
         for task in accepted
@@ -199,7 +199,7 @@ def _keep_remote(accepted: Sequence[SendTask], failed: Sequence[SendTask]) -> No
         if isinstance(task.outcome, Temporary | Ambiguous) and task.outcome.progress is not None:
             kept[task.pk] = RemotePost(delivery_id=task.pk, progress=dict(task.outcome.progress))
     if kept:
-        # A newsletter may have been dropped meanwhile, with its deliveries.
+        # The newsletter may have been deleted with its deliveries.
         there = Delivery.objects.filter(pk__in=kept).values_list("pk", flat=True)
         RemotePost.objects.bulk_create(
             [kept[pk] for pk in there],
@@ -213,9 +213,9 @@ def _keep_remote(accepted: Sequence[SendTask], failed: Sequence[SendTask]) -> No
 
 
 def _record_failed(tasks: Sequence[SendTask]) -> tuple[list[SendTask], list[Stop]]:
-    """Return the tasks that were still ours, and the rests of serial lanes; late failures are only logged.
+    """Return the tasks that were still ours and the rests of serial lanes. Late failures are only logged.
 
-    The first message to stop a lane that was well is counted: it may be the cause.
+    The first message that stops a healthy lane is counted, as it may be the cause.
     """
     suspects = {task.delivery.lane.pk for task in tasks if _is_suspect(task)}
     well = well_lanes(suspects)
@@ -226,13 +226,13 @@ def _record_failed(tasks: Sequence[SendTask]) -> tuple[list[SendTask], list[Stop
     for task in tasks:
         row = known.get(task.pk)
         ends = unknown_ends[task.pk]
-        # None: its newsletter was dropped meanwhile.
+        # None: its newsletter was deleted meanwhile.
         ending = _ending(task, row, task.delivery.lane.pk in well, ends) if row else _Ending(None)
         becomes = ending.becomes
         is_lanes_alone = _is_lanes_alone(task)
         is_ours = 0
         if row and becomes:
-            # An earlier attempt whose end is unknown stays unknown until a session has dealt with it.
+            # An attempt with an unknown end stays unknown until a session has dealt with it.
             unknown = row.begun_at if isinstance(task.outcome, Ambiguous) else None
             was_dealt_with = task.begun and not is_lanes_alone
             is_ours = Delivery.objects.filter(
@@ -265,7 +265,7 @@ def _record_failed(tasks: Sequence[SendTask]) -> tuple[list[SendTask], list[Stop
 
 
 def _unknown_ends(tasks: Sequence[SendTask]) -> Counter[int]:
-    """How many attempts of each delivery had an unknown end, with those of these tasks."""
+    """Count each delivery's attempts with an unknown end, these tasks included."""
     unknown = [task.pk for task in tasks if isinstance(task.outcome, Ambiguous)]
     if not unknown:
         return Counter()
@@ -287,13 +287,13 @@ def _tell(attempts: Sequence[Attempt], lost: Sequence[SendTask]) -> None:
 
 
 def _is_suspect(task: SendTask) -> bool:
-    """Whether the lane stopped, and may have because of this very message."""
+    """Whether the lane stopped, perhaps because of this message."""
     outcome = task.outcome
     return isinstance(outcome, Temporary) and outcome.stops_lane and outcome.suspect
 
 
 def _is_lanes_alone(task: SendTask) -> bool:
-    """Whether the lane stopped before the message had any part in it: no connection, no login."""
+    """Whether the lane stopped before the message played a part: no connection, no login."""
     outcome = task.outcome
     return (
         isinstance(outcome, Temporary)
@@ -303,7 +303,7 @@ def _is_lanes_alone(task: SendTask) -> bool:
 
 
 class _Ending(NamedTuple):
-    """Next state of a delivery, whether the attempt counts, and how long its serial lane waits for it."""
+    """A delivery's next state, whether the attempt counts, and how long its serial lane waits for it."""
 
     becomes: Next | None
     counts: bool = False
@@ -324,7 +324,7 @@ def _ending(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int
 
 
 def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int) -> tuple[Next, bool]:
-    """What becomes of it, and whether the attempt counts."""
+    """Return the next state, and whether the attempt counts."""
     outcome, at = task.outcome, task.at
     attempts, created_at = row.attempts + 1, row.created_at
     if isinstance(outcome, Ambiguous):
@@ -347,7 +347,7 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int)
     if outcome.waits and outcome.retry_at is not None and outcome.retry_at - created_at < GIVE_UP:
         return Next("deferred", outcome.retry_at), False
     if outcome.stops_lane and not is_lane_well:
-        # In a serial lane all others wait for this one: it has to end some day.
+        # A serial lane's other posts wait for this one, so it has to end some day.
         if not task.delivery.lane.serial or at - created_at < HEAD_WAITS:
             return Next("deferred", at), False
         after = after_temporary(attempts=attempts, created_at=created_at, retry_at=None, now=at)
@@ -358,7 +358,7 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int)
     if is_letters:
         return Next("failed"), True
     after = after_temporary(attempts=attempts, created_at=created_at, retry_at=outcome.retry_at, now=at)
-    # Where a mail server put it off because of ourselves, that is for a person, not the reader's end.
+    # A mail server that defers because of us needs a person. It is not the reader's end.
     is_mail = task.delivery.lane.kind == "email"
     if after.state == "failed" and is_mail and meaning(_text(task)).concern is Concern.US:
         after = Next("held")
@@ -369,7 +369,7 @@ def _after(task: SendTask, row: Delivery, is_lane_well: bool, unknown_ends: int)
 
 def _policy_when_unsure(task: SendTask, outcome: Ambiguous) -> str:
     if task.delivery.kind in Delivery.CHANGES:
-        # To do it again does no harm.
+        # Repeating it is harmless.
         return CrashPolicy.LOOK_UP.value
     options = task.prepared.letter.options if task.prepared else {}
     policy = "hold" if outcome.holds else channel(task.delivery.lane.kind).crash_policy.value
@@ -385,7 +385,7 @@ def _cleaned(text: str) -> str:
 
 
 def _answers(tasks: Sequence[SendTask]) -> list[SmtpRefusal]:
-    """Those in which a server gave a reason, by its code or its words."""
+    """Return the outcomes with a reason from the server."""
     outcomes = {
         task.pk: (task, task.outcome)
         for task in tasks
@@ -404,7 +404,7 @@ def _answers(tasks: Sequence[SendTask]) -> list[SmtpRefusal]:
 
 
 def hold_unrecorded(*, row: ClaimedDelivery, reason: str) -> None:
-    """Ends a claim whose outcome cannot be recorded: a person has to look."""
+    """End a claim whose outcome cannot be recorded, for a person to check."""
     ours = Delivery.objects.filter(pk=row.pk, lease_token=row.token, state=Delivery.State.SENDING)
     words = without_controls(reason)[:LONGEST_OUTCOME_TEXT]
     ours.update(state=Delivery.State.HELD, last_error=words, **RELEASED)

@@ -1,8 +1,7 @@
-"""After a restore from a backup: nothing that was there before goes out until somebody says so.
+"""Holds everything unsent after a restore from a backup, until a person decides.
 
-A backup does not know what was sent after it was made. While a `Restore` is open, the claim holds what is
-due instead of sending it (`waits_for_go`), so that neither a collection which the backup still held open nor
-a row that is queued later slips through.
+A backup does not know what was sent after it was made. While a `Restore` is open, claims hold due rows
+(`waits_for_go`), including rows of open collections and rows queued later.
 """
 
 from collections.abc import Collection
@@ -25,13 +24,13 @@ from feeds.items.held import hold_all
 RESTORED_A_BATCH = 2_000
 HELD_ROWS = Q(state=Delivery.State.HELD, held_for=Delivery.HeldFor.RESTORE)
 HELD_BY_RESTORE = "A backup was restored: it may have been sent before that."
-# What a held row says, and keeps in no other state.
+# Fields of a held row. It has them in no other state.
 HOLDING = {"state": Delivery.State.HELD, "held_for": Delivery.HeldFor.RESTORE, "last_error": HELD_BY_RESTORE}
 
 
 @dataclass(frozen=True, slots=True)
 class HeldIssue:
-    """What is held of an issue; `issue` is None for all mails that are none. Times are of their making."""
+    """Held deliveries of an issue. `issue` is None for other mails. Times are of creation."""
 
     issue: Issue | None
     count: int
@@ -41,47 +40,44 @@ class HeldIssue:
 
 @dataclass(frozen=True, slots=True)
 class HeldByRestore:
-    """How many deliveries and posts were held."""
+    """Number of held deliveries and posts."""
 
     deliveries: int
     posts: int
 
 
 class AlreadyOpen(Refused):
-    """A second restore while one waits for somebody's word."""
-
     def __init__(self, since: datetime) -> None:
         super().__init__(f"A restore is open already, since {timezone.localtime(since):%Y-%m-%d %H:%M %Z}.")
         self.since = since
 
 
 def is_open() -> Restore | None:
-    """The restore that waits for somebody's word. One small question.
+    """Return the open restore, if any. One small query.
 
-    A claim asks it under its lane's lock, after choosing its rows: `begin` and `go` wait for claims that
-    asked before them.
+    Claims call it under their lane's lock, after choosing rows: `begin` and `go` wait for earlier claims.
     """
     return Restore.objects.filter(released_at=None).order_by("begun_at").first()
 
 
 def waits_for_go(restore: Restore) -> Q:
-    """The deliveries that may not go out while it is open: all but mails made after it began."""
+    """Match deliveries that are held while it is open: all except mails made after it began."""
     return Q(kind=Delivery.Kind.ISSUE) | Q(created_at__lt=restore.begun_at)
 
 
 def hold_back(*, restore: Restore, pks: Collection[int]) -> int:
-    """A claim has chosen these waiting rows: holds the ones that may not go. Returns how many.
+    """Hold the chosen rows that must wait. Return how many.
 
-    Within the claim's transaction, between choosing and leasing; what is still due then may go.
+    Runs in the claim's transaction, between choosing and leasing.
     """
     rows = Delivery.objects.filter(waits_for_go(restore), pk__in=pks, state__in=WAITING)
     return rows.update(**HOLDING)
 
 
 def begin(*, now: datetime) -> HeldByRestore:
-    """Holds all that is unsent, and what feeds will show as new. Raises AlreadyOpen.
+    """Hold everything unsent, and what feeds will show as new. Raises AlreadyOpen.
 
-    Cut off in the middle, it leaves rows that the claim holds.
+    If interrupted, claims hold the remaining rows.
     """
     with transaction.atomic():
         if (earlier := is_open()) is not None:
@@ -96,9 +92,9 @@ def begin(*, now: datetime) -> HeldByRestore:
 
 
 def go(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Sends what was held: queues it again, the oldest first. Returns how many so far. Safe to repeat.
+    """Queue held rows again, oldest first. Return how many so far. Can be repeated.
 
-    What the budget leaves is queued by `finish_go`. What feeds hold stays held: it is decided on there.
+    `finish_go` queues what exceeds the budget. Posts held by feeds are decided there.
     """
     Restore.objects.filter(released_at=None).update(released_at=now)
     _let_claims_end()
@@ -106,7 +102,7 @@ def go(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def finish_go(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Goes on queueing what was let go, where a click was too short for it. Returns how many."""
+    """Continue queueing released rows. Return how many."""
     if is_open() is not None or not Delivery.objects.filter(HELD_ROWS).exists():
         return 0
     return _queue(now, TimeBudget(budget))
@@ -114,7 +110,7 @@ def finish_go(*, now: datetime, budget: timedelta | None = None) -> int:
 
 def _queue(now: datetime, budget: TimeBudget) -> int:
     queued = 0
-    # The days of waiting do not count against those after which a letter is given up.
+    # The waiting days do not count towards giving up.
     fresh = {
         "state": Delivery.State.QUEUED, "held_for": "", "last_error": "", "created_at": now, "due_at": now
     }  # fmt: skip
@@ -124,7 +120,7 @@ def _queue(now: datetime, budget: TimeBudget) -> int:
 
 
 def held_issues() -> list[HeldIssue]:
-    """What is held because of a restore, by newsletter and issue. Two questions."""
+    """Return what a restore holds, by newsletter and issue. Two queries."""
     rows = Delivery.objects.filter(HELD_ROWS).order_by().values("issue")
     counts = list(rows.annotate(n=Count("pk"), oldest=Min("created_at"), newest=Max("created_at")))
     issues = Issue.objects.select_related("subscribable").defer("html", "text", "holes")
@@ -135,13 +131,13 @@ def held_issues() -> list[HeldIssue]:
 
 @transaction.atomic
 def _let_claims_end() -> None:
-    """Waits for claims that began before our last commit; those that begin after it know of it."""
+    """Wait for claims that began before our last commit. Later ones see the restore."""
     list(Lane.objects.select_for_update().order_by("pk").values_list("pk"))
 
 
 @transaction.atomic
 def _update_batch(which: Q, **changes: Any) -> int:
-    """Changes some of those rows, the oldest first. Returns how many."""
+    """Update some matching rows, oldest first. Return how many."""
     locked = Delivery.objects.filter(which).order_by("pk").select_for_update()
     pks = list(locked.values_list("pk", flat=True)[:RESTORED_A_BATCH])
     return Delivery.objects.filter(which, pk__in=pks).update(**changes)

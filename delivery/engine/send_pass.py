@@ -1,6 +1,4 @@
-"""A send pass: claims lane by lane, sends without a transaction, records outcomes in groups. And
-its report.
-"""
+"""Send pass: claim lane by lane, send outside transactions, record outcomes in groups."""
 
 import time
 from collections import Counter
@@ -30,21 +28,21 @@ from delivery.engine.send_task import Done, SendTask
 from delivery.engine.settle import settle
 from delivery.models import Lane
 
-# Different reasons that are kept: servers may put a number of their own into each answer.
+# Servers may add a unique number to each answer, so the reasons are limited.
 MOST_REASONS = 100
 RENEW_EVERY = 15.0
-# Seconds between two looks for what is due: at most, and at least.
+# Most and least seconds between two looks for due deliveries.
 LOOK_EVERY = 0.25
 LOOK_REST = 0.01
-# Seconds that a pass whose budget is spent waits for its messages before it goes on with another budget, and
-# that one waits that was told to stop: a server may take ten minutes for a message.
+# Seconds that a pass waits for messages under way, after its budget is spent or when it is stopped. A server
+# may take ten minutes for a message.
 DRAIN_SECONDS = 5.0
 STOP_SECONDS = 20.0
 
 
 @dataclass
 class SendReport:
-    """How many of each a pass brought about. `put_off`: how many were deferred, by lane and reason."""
+    """Counts of a pass. `put_off`: deferred deliveries by lane and reason."""
 
     sent: int = 0
     stored: int = 0
@@ -66,10 +64,10 @@ class SendReport:
 
 
 def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> SendReport:
-    """Sends until nothing may be claimed, or the budget is spent; then finishes what is in flight.
+    """Send until nothing can be claimed or the budget is spent, then finish what is in flight.
 
-    Begins by reaping, so that it needs no beat. What was claimed and not begun is given back; so it is on
-    TERM and Ctrl-C. While a server takes its time over a message, the pass goes on with the others.
+    Reaps first, so it needs no beat. Returns unbegun deliveries, also on SIGTERM and Ctrl-C. Slow servers do
+    not hold up others.
     """
     forbid_open_transaction()
     with graceful_shutdown():
@@ -77,11 +75,10 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
 
 
 class SendPass:
-    """One pass. The thread that runs it renews, and records what the child process does not; another one
-    claims meanwhile (Claimer); the connections (LaneSender) send.
+    """One pass. Its thread renews leases and records outcomes; a Claimer claims in another; LaneSenders send.
 
-    Calls go one way: the pass calls claimer and pool, these call the senders. What ended comes back through
-    the queue `done`. What they need to know is in `permit`, which the pass alone changes.
+    Calls go one way: pass → claimer and pool → senders. Ended tasks return through the queue `done`. Only the
+    pass changes `permit`, which all read.
     """
 
     def __init__(self, clock: Callable[[], datetime], budget: timedelta | None) -> None:
@@ -113,12 +110,12 @@ class SendPass:
                     if self.in_flight or self.looking is not None:
                         self._settle(wait=0.2)
                         continue
-                    # A lane that allows more within moments is waited for; otherwise the pass is over.
+                    # Wait for a lane that allows more within moments. Otherwise the pass is over.
                     now = self.clock()
                     if again_at is None or again_at - now > SHORT_WAIT:
                         break
                     stopping.wait(max((again_at - now).total_seconds(), 0.01))
-                    # A clock that stands still (when the past is replayed) never gets there.
+                    # A frozen clock (in a replay of the past) never gets there.
                     if again_at > now and self.clock() <= now:
                         break
         finally:
@@ -126,7 +123,7 @@ class SendPass:
         return self.report
 
     def _begin(self) -> None:
-        """Begin, or go on with another budget."""
+        """Begin, or continue with another budget."""
         note_progress()
         self.budget = TimeBudget(self.length)
         self.claimer.forget_letters()
@@ -134,7 +131,7 @@ class SendPass:
         take_corrections(now=self.clock())
 
     def _drained(self, seconds: float) -> bool:
-        """Begin nothing for so many seconds. Returns whether everything has ended by then."""
+        """Begin nothing for this many seconds. Return whether everything has ended."""
         self._set_finishing(True)
         end = time.monotonic() + seconds
         while self._is_busy and time.monotonic() < end and not stopping.is_set():
@@ -150,24 +147,24 @@ class SendPass:
 
     @property
     def _is_busy(self) -> bool:
-        # Asked in this order: what a look has claimed is in flight before the look is done.
+        # In this order: what a look has claimed is in flight before the look is done.
         return (self.looking is not None and not self.looking.done()) or bool(self.in_flight)
 
     def _look(self) -> datetime | None:
-        """Has lanes topped up that run low. Returns when to ask again, if a lane said so.
+        """Refill lanes that run low. Return when to look again, if a lane said so.
 
-        With nothing to record meanwhile it is done here, which spares an idle pass the other thread.
+        With nothing to record it runs here, which saves an idle pass the other thread.
         """
         if self.looking is not None:
             if not self.looking.done():
                 return None
             looked, self.looking = self.looking, None
             again_at = looked.result()
-            # What it saw may be past: with nothing in flight any more, the pass must not end by it.
+            # The result may be outdated: with nothing in flight, the pass must not end because of it.
             if self.in_flight:
                 return again_at
         if self.in_flight:
-            # A lane that had more, and is through with much of what it was given, is not kept waiting.
+            # Do not keep a lane waiting that had more and has nearly finished.
             lanes = list(self.pool.lanes.values())
             runs_low = any(lane.more and not lane.is_full for lane in lanes)
             if time.monotonic() - self.looked_at < (LOOK_REST if runs_low else LOOK_EVERY):
@@ -194,7 +191,7 @@ class SendPass:
         self.pool.tell()
 
     def _settle(self, wait: float) -> None:
-        """Makes whatever has ended durable in one transaction, then lets the connections go on."""
+        """Record ended tasks in one transaction, then let their connections continue."""
         tasks: list[SendTask] = []
         with suppress(Empty):
             tasks += self.done.get(timeout=wait)
@@ -203,7 +200,7 @@ class SendPass:
         if not tasks:
             return
         settle([task for task in tasks if not task.is_recorded])
-        # Before the connections go on.
+        # Before the connections continue.
         self._recall({task.issue for task in tasks if task.recalled and isinstance(task.outcome, Sent)})
         by_lane: dict[int, list[SendTask]] = {}
         for task in tasks:
@@ -217,14 +214,14 @@ class SendPass:
             lane.sender.settle([task for task in ended if task.is_carried])
 
     def _recall(self, issues: Set[int | None]) -> None:
-        """Begin no more of issues that were paused or cancelled."""
+        """Begin no more of paused or cancelled issues."""
         if stopped := frozenset(issue for issue in issues if issue is not None):
             for task in list(self.in_flight):
                 task.recalled |= task.issue in stopped
             self.pool.recall(stopped)
 
     def _finish(self) -> None:
-        """Ends the pass: messages in flight are finished, the rest goes back."""
+        """Finish messages in flight and return the rest."""
         self._set_finishing(True)
         cut_off_at = None
         while self._is_busy:

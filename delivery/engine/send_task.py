@@ -1,6 +1,6 @@
-"""A claimed delivery and its way through the engine: what is sent of it, and what became of it.
+"""A claimed delivery on its way through the engine.
 
-Plain values, for hundreds are on their way at a time.
+Plain values, as hundreds are under way at a time.
 """
 
 import json
@@ -22,10 +22,10 @@ from delivery.letter import Letter, Recipient
 from delivery.models import Delivery, Lane
 from subscriptions.hooks import Recipient as HookRecipient
 
-# Seconds for which connections are waited for that say goodbye.
+# Seconds to wait for closing connections.
 LONGEST_GOODBYE = 10.0
-# Dates only where they are needed: to read three of each row took as long as all the rest. What the
-# destination keeps is nearly always empty: it is read as text.
+# Dates only where needed: reading three per row took as long as the rest. The destination's secrets are
+# nearly always empty, so they are read as text.
 _OWN = ("pk", "kind", "issue_id", "domain", "priority", "begun_at", "destination_id")
 _DESTINATION = ("kind", "core", "label", "disabled_at", "disabled_reason")
 _SUBSCRIPTION = ("pk", "status", "display_name", "token", "subscribable_id", "paused_until")
@@ -39,7 +39,7 @@ _NO_SECRETS = Sealed("")
 
 
 class ClaimedDestination(NamedTuple):
-    """The destination. `disabled`: why nothing is sent there; empty where it may be."""
+    """`disabled`: why nothing may be sent there, or empty."""
 
     kind: str
     core: str
@@ -50,8 +50,6 @@ class ClaimedDestination(NamedTuple):
 
 
 class ClaimedSubscription(NamedTuple):
-    """The subscription behind it."""
-
     pk: int
     status: str
     display_name: str
@@ -61,9 +59,9 @@ class ClaimedSubscription(NamedTuple):
 
 
 class ClaimedDelivery(NamedTuple):
-    """What sending needs of a Delivery, under the same names; `lane` as it was claimed from.
+    """The fields of a Delivery that sending needs, by the same names, with the lane as claimed.
 
-    `begun_before`: since when an earlier attempt's end is unknown. `token` is its lease's.
+    `begun_before`: when an earlier attempt with an unknown end began. `token` is the lease's.
     """
 
     pk: int
@@ -90,7 +88,7 @@ _FIELDS = (
 
 
 def read_claimed(lane: Lane, pks: Sequence[int], *, token: UUID, now: datetime) -> list[ClaimedDelivery]:
-    """The deliveries of those keys, in the order of sending. One question."""
+    """Return these deliveries in sending order. One query."""
     rows = Delivery.objects.filter(pk__any_of=frozenset(pks)).order_by("priority", "due_at", "pk")
     claimed = []
     for values in rows.annotate(**_TEXTS).values_list(*_FIELDS):
@@ -112,8 +110,7 @@ def read_claimed(lane: Lane, pks: Sequence[int], *, token: UUID, now: datetime) 
 
 @dataclass(frozen=True, slots=True)
 class PreparedLetter:
-    """A letter, what asks the newsletter's own code for values of each reader (if it has such code), and what
-    makes messages of it (once it has been signed)."""
+    """A letter, its newsletter's code for reader values if any, and the signed message maker."""
 
     letter: Letter
     ask: Callable[[HookRecipient], Mapping[str, str]] | None
@@ -122,34 +119,33 @@ class PreparedLetter:
 
 @dataclass(eq=False, slots=True)
 class SendTask:
-    """A claimed delivery on its way. `prepared` and `recipient` are set when its letter is made.
+    """`prepared` and `recipient` are set when the letter is made.
 
-    `outcome` None: it was not begun, and is given back. `at`: when it had its outcome. `begun`: a session
-    had it.
+    `outcome` None: not begun, to be returned. `at`: when it ended. `begun`: a session had it.
     """
 
     delivery: ClaimedDelivery
     prepared: PreparedLetter | None = None
     recipient: Recipient | None = None
-    # The post that it changes, where that is what it does.
+    # The post to change, if it is a change.
     changes: SentPost | None = None
     outcome: Outcome | None = None
     at: datetime = NOT_YET
     begun: bool = False
-    # By which a sender and the child process know it; 0 until they do.
+    # Identifies it to a sender and the child process; 0 before.
     number: int = 0
-    # Whether a sender has it, and must be told when its outcome is durable.
+    # A sender has it and must be notified when its outcome is durable.
     is_carried: bool = False
-    # Whether its issue was paused or cancelled meanwhile.
+    # Its issue was paused or cancelled meanwhile.
     recalled: bool = False
-    # Whether its outcome is durable already.
+    # Its outcome is durable already.
     is_recorded: bool = False
-    # What an earlier attempt has done of it already, and what its session wants kept for the lane.
+    # What an earlier attempt has done already, and what its session keeps for the lane.
     progress: Mapping[str, Any] = field(default_factory=dict)
     new_state: Mapping[str, str] | None = None
-    # How many requests for it the service refused.
+    # Requests that the service refused.
     refusals: int = 0
-    # What the connection that had it waits for: a future or an event.
+    # A future or event: its connection waits for it.
     released: Any = None
 
     @property
@@ -165,59 +161,59 @@ class SendTask:
         return self.delivery.issue_id
 
     def message(self) -> Any:
-        """Raises whatever composing raises."""
+        """Raises what composing raises."""
         assert self.prepared and self.prepared.compose and self.recipient  # noqa: S101, PT018 - for mypy
         return self.prepared.compose(self.recipient)
 
 
-# Where the ends of tasks arrive, several at a time. An empty group only wakes the thread that waits there.
+# Queue of ended tasks, in groups. An empty group only wakes the waiting thread.
 Done = SimpleQueue[Sequence[SendTask]]
 
 
 class LaneSender(Protocol):
     """The connections of one lane.
 
-    The barrier: a connection begins its next message only when `settle` says that the outcome of its last
-    one is durable. So a killed worker doubles at most one message for each open connection.
+    A connection begins its next message only after `settle` has confirmed that its last outcome is durable. A
+    killed worker therefore repeats at most one message per open connection.
     """
 
     width: int
-    # Set when the account itself cannot send: what is waiting here is given back, not tried one by one.
+    # The account cannot send: return waiting tasks instead of trying each.
     stopped: bool
 
     @property
     def opened(self) -> int:
-        """How many connections there are: more than `width` for a while after that was made smaller."""
+        """Number of connections. Exceeds `width` for a while after it was lowered."""
         ...
 
     def resize(self, width: int) -> None:
-        """So many connections from now on; each finishes what it was given before."""
+        """Change the number of connections. Each finishes what it has."""
         ...
 
     def resume(self) -> None:
-        """It may be able to send again."""
+        """Try a stopped account again."""
         ...
 
     def put(self, tasks: Sequence[SendTask]) -> None:
-        """Hands tasks over; the end of each arrives in the pass's queue."""
+        """Hand tasks over. Each returns in the pass's queue."""
         ...
 
     def sweep(self) -> None:
-        """Hand back what may not be begun any more; each of them ends at once."""
+        """Return tasks that may no longer begin."""
         ...
 
     def cut_off(self) -> None:
-        """Close the connections at once. What a server may have by then has an unknown end."""
+        """Close all connections at once. Messages that a server may have get an unknown end."""
         ...
 
     def settle(self, tasks: Sequence[SendTask]) -> None:
-        """The outcomes of these tasks are durable."""
+        """Confirm that the outcomes of these tasks are durable."""
         ...
 
     def leave(self) -> None:
-        """Lets every connection close, once nothing is left to do."""
+        """Close every connection once it has nothing to do."""
         ...
 
     def join(self) -> None:
-        """Waits for them to be closed, up to LONGEST_GOODBYE."""
+        """Wait up to LONGEST_GOODBYE for them to close."""
         ...

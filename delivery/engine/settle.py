@@ -1,4 +1,4 @@
-"""Makes the ends of tasks durable, so that their connections may go on."""
+"""Records ended tasks, so that their connections may continue."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -15,11 +15,10 @@ log = logging.getLogger(__name__)
 
 
 def settle(tasks: Sequence[SendTask]) -> None:
-    """Records outcomes, then gives back what was not begun; waits for the database as long as it takes."""
+    """Record outcomes and return what was not begun. Waits for the database as long as it takes."""
     if not tasks:
         return
-    # Nearly always all were accepted, by a lane that is well, and that is all: one statement, which is a
-    # transaction of its own.
+    # Nearly always all were accepted by a healthy lane: then one statement is enough.
     are_plain = all(
         isinstance(task.outcome, Sent) and is_plain(task) and not task.delivery.lane.is_recovering
         for task in tasks
@@ -40,7 +39,7 @@ def settle(tasks: Sequence[SendTask]) -> None:
 
 
 def _failure(record: Callable[[Sequence[SendTask]], None], tasks: Sequence[SendTask]) -> Exception | None:
-    """Why they could not be recorded together, if so. Raises what says that the database is away."""
+    """Return why they could not be recorded together. Raises when the database is unreachable."""
     try:
         record(tasks)
     except DB_ERRORS:

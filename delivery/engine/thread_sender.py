@@ -1,4 +1,4 @@
-"""The connections of a lane whose sessions block: threads that touch the network and never the database."""
+"""Connections of a lane with blocking sessions: threads that use the network and never the database."""
 
 import logging
 import threading
@@ -31,16 +31,16 @@ from delivery.models import Delivery
 
 log = logging.getLogger(__name__)
 
-# Comes after all tasks: the thread that gets it ends.
+# Sorts after all tasks. The thread that gets it ends.
 _LAST = 1_000_000
 CANNOT_CHANGE = "This service does not let us change what was posted."
 _Entry = tuple[int, int, SendTask | None]
 
 
 class ThreadSender:
-    """A LaneSender: as many threads as the lane is wide, each with a session of its own.
+    """LaneSender with one thread and session per connection.
 
-    A session that sends batches is given groups of one letter's tasks; the barrier holds for the group.
+    A session that sends batches gets groups of tasks of one letter. The barrier holds for the group.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class ThreadSender:
         self._numbers = count()
         self._permit, self._done, self._clock = permit, done, clock
         self._threads: list[threading.Thread] = []
-        # How many of them do not end yet.
+        # Threads that are not ending.
         self._serving, self._lock = 0, threading.Lock()
 
     @property
@@ -74,7 +74,7 @@ class ThreadSender:
         self.stopped = False
 
     def put(self, tasks: Sequence[SendTask]) -> None:
-        """Opens more connections if all may be busy."""
+        """Start more threads if all may be busy."""
         for task in tasks:
             self._todo.put((task.priority, next(self._numbers), task))
         for _ in range(min(self.width - self.opened, self._todo.qsize())):
@@ -82,7 +82,7 @@ class ThreadSender:
             with self._lock:
                 try:
                     thread.start()
-                except RuntimeError:  # no more threads: those that there are do it
+                except RuntimeError:  # no more threads: the existing ones do it
                     if not self._serving:
                         raise
                     continue
@@ -110,7 +110,7 @@ class ThreadSender:
             self._done.put(may_not)
 
     def cut_off(self) -> None:
-        """Nothing: sessions that block have short time-outs themselves."""
+        """Do nothing: blocking sessions have short timeouts."""
 
     def _may(self, task: SendTask) -> bool:
         return not (self.stopped or task.recalled) and self._permit.allows(task.pk)
@@ -126,7 +126,7 @@ class ThreadSender:
     def _run(self) -> None:
         session: Session | None = None
         while True:
-            # One thread more than the lane's share allows now ends.
+            # The surplus thread ends here.
             with self._lock:
                 if self._serving > self.width:
                     self._serving -= 1
@@ -151,7 +151,7 @@ class ThreadSender:
                 session.close()
 
     def _like(self, task: SendTask, most: int) -> list[SendTask]:
-        """Up to that many of those that wait next, as long as they are of the same letter."""
+        """Return up to `most` waiting tasks of the same letter."""
         tasks: list[SendTask] = []
         with suppress(Empty):
             while len(tasks) < most:
@@ -164,7 +164,7 @@ class ThreadSender:
         return tasks
 
     def _send(self, session: Session | None, tasks: Sequence[SendTask]) -> Session | None:
-        """Sets the tasks' outcomes. Returns the session to go on with."""
+        """Set the tasks' outcomes. Return the session to continue with."""
         if not tasks:
             return session
         try:
@@ -199,7 +199,7 @@ class ThreadSender:
                 now=self._clock(),
                 progress=task.progress,
             )
-        except Exception as error:  # a defect of ours, and nobody knows how far it came
+        except Exception as error:  # a bug of ours: how far it came is unknown
             log.exception("sending failed", extra={"delivery": task.pk})
             return _unforeseen(error)
 
@@ -220,7 +220,7 @@ class ThreadSender:
 def _changed(
     session: Session, task: SendTask, post: SentPost, message: Any, *, key: str, now: datetime
 ) -> Outcome:
-    """Edits the post, or deletes it. Both may be done again."""
+    """Edit or delete the post. Both can be repeated."""
     if task.delivery.kind == Delivery.Kind.DELETE:
         if not isinstance(session, Deletes):
             return Permanent(CANNOT_CHANGE)

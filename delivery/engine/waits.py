@@ -1,4 +1,4 @@
-"""Why some letters were not sent, for the person who asked for a pass."""
+"""Reasons why letters were not sent, for the person who ran a pass."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,10 @@ from delivery.models import Delivery, Lane
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """So many letters of a lane, and why they wait. `until`: the lane rests; else each has its own time."""
+    """Number of a lane's waiting letters, and why. `until`: the lane rests;
+
+    else each letter has its own time.
+    """
 
     lane: str
     letters: int
@@ -19,7 +22,7 @@ class Wait:
 
 
 def resting(now: datetime) -> list[Wait]:
-    """Lanes that rest because their server is in trouble, with letters waiting."""
+    """Return lanes with waiting letters that rest because their server is in trouble."""
     lanes = Lane.objects.filter(failures__gt=0, free_at__gt=now, paused=False)
     found = []
     for lane in lanes.order_by("pk"):
@@ -30,7 +33,7 @@ def resting(now: datetime) -> list[Wait]:
 
 
 def letters_put_off(report: SendReport, rests: Sequence[Wait]) -> list[Wait]:
-    """What a pass put off for another reason than those of the lanes that rest; the most letters first."""
+    """Return what a pass deferred, except for resting lanes; most letters first."""
     told = {(wait.lane, wait.why) for wait in rests}
     reasons = report.put_off.most_common()
     return [Wait(lane, letters, why) for (lane, why), letters in reasons if (lane, why) not in told]
