@@ -25,6 +25,7 @@ lint: $(DEV)
 	$(PY) manage.py makemigrations --check --dry-run
 	$(PY) manage.py spectacular --validate --fail-on-warn --file /dev/null
 	$(VENV)/bin/djlint --lint --quiet templates feedletter_site/templates
+	$(PY) -m bench.prose
 
 bench: $(DEV)
 	$(PY) -m bench

@@ -1,4 +1,4 @@
-"""Senders over asynchronous connections: in a child process for large passes, in a thread for small ones."""
+"""Asynchronous senders: in a child process for large passes, in a thread for small ones."""
 
 import asyncio
 import logging

@@ -145,7 +145,7 @@ class Claimer:
         return claimed.again_at
 
     def _hand_over(self, open_lane: PooledLane, tasks: Sequence[SendTask]) -> None:
-        """Make the letters and pass them to the sender. Those that cannot be made have ended."""
+        """Make the letters and pass them to the sender. Failed ones have ended."""
         left = list(tasks)
         try:
             while left:

@@ -1,4 +1,4 @@
-"""Records outcomes in groups. Each is guarded by its lease, except acceptances, which are always recorded.
+"""Records outcomes in groups, guarded by the lease, except acceptances, which always count.
 
 Letters are kept in the mailbox while there is no mail server.
 """

@@ -75,7 +75,9 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
 
 
 class SendPass:
-    """One pass. Its thread renews leases and records outcomes; a Claimer claims in another; LaneSenders send.
+    """One pass.
+
+    Its thread renews leases and records outcomes, a Claimer claims in another, and LaneSenders send.
 
     Calls go one way: pass → claimer and pool → senders. Ended tasks return through the queue `done`. Only the
     pass changes `permit`, which all read.

@@ -140,7 +140,7 @@ class SendTask:
     recalled: bool = False
     # Its outcome is durable already.
     is_recorded: bool = False
-    # What an earlier attempt has done already, and what its session keeps for the lane.
+    # Progress of an earlier attempt, and data that its session keeps for the lane.
     progress: Mapping[str, Any] = field(default_factory=dict)
     new_state: Mapping[str, str] | None = None
     # Requests that the service refused.
