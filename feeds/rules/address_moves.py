@@ -1,15 +1,18 @@
-"""Permanent redirects: believed once they have held for several readings, as a server may err for an hour."""
+"""Permanent redirects.
+
+A redirect counts once it has held for several readings, as a server may err for an hour.
+"""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-# RFC 9110, 15.4: these say that the old address should not be used any more; 302, 303 and 307 do not.
+# RFC 9110 §15.4: the old address should no longer be used. Not so for 302, 303 and 307.
 PERMANENT = frozenset({301, 308})
 BELIEVED_AFTER = 5
 
 
 def permanent_target(url: str, redirects: Sequence[tuple[int, str]]) -> str:
-    """Where permanent redirects alone lead from `url`; "" when the first one is temporary or there is none.
+    """Return where permanent redirects alone lead, or "" without any.
 
     Never from https to http: that would be believed for good.
     """
@@ -24,7 +27,7 @@ def permanent_target(url: str, redirects: Sequence[tuple[int, str]]) -> str:
 
 
 def count_move(target: str, *, before: str, polls: int) -> tuple[str, int]:
-    """The target to remember, and at how many readings in a row it was seen, with this one."""
+    """Return the target to remember and its number of consecutive readings."""
     if not target:
         return "", 0
     return target, polls + 1 if target == before else 1

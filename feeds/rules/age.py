@@ -1,28 +1,27 @@
-"""Whether a post is older than its feed's adding: by its place in the document and by what its date can mean.
+"""Decides whether a post is older than its feed's adding, by position and date.
 
-A date is weak evidence. Some name a day only, some a local time without its zone, some are the same for all
-posts, some are those of a draft that was begun last week, and some are a slow clock's.
+Dates are weak evidence: some lack a time or zone, some are the same for all posts, some are a draft's.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-# There were hardly any feeds before; an older date is from a clock that was never set.
+# There were hardly any feeds before. An older date is from a clock that was never set.
 NONE_BEFORE = datetime(2001, 1, 1, tzinfo=UTC)
-# A post that is new at the new end may be dated so long before the adding: it was a draft, or its date names
-# a month. An older post that comes first has been put there again.
+# A post at the new end may be dated this long before the adding: a draft, or a date of a month. An older post
+# there has been put to the top again.
 LONGEST_DRAFT = timedelta(days=92)
-# A date without time or zone may mean so much earlier: the first zone's day begins so long before UTC's.
+# The first zone's day begins this long before UTC's.
 EARLIEST_ZONE = timedelta(hours=14)
 
 
 def believed(
     published: Mapping[str, datetime | None], *, newest_before: datetime | None = None
 ) -> dict[str, datetime | None]:
-    """Return the dates that say something; the others become None.
+    """Return the dates that mean something; the others become None.
 
-    A date before 2001 says nothing. Neither does one that all of several posts share, unless it is later than
-    `newest_before`, the newest date that the feed had shown: then these posts came out together.
+    Ignored are dates before 2001, and one date shared by several posts, unless it is later than
+    `newest_before`, the newest date shown so far: then the posts came out together.
     """
     dates = set(published.values())
     constant = len(published) > 1 and len(dates) == 1
@@ -41,10 +40,10 @@ def at_the_new_end(
     known: Collection[str],
     moment: datetime,
 ) -> set[str]:
-    """The ids in `ranked`, newest first, that stand before the newest known one, or are as new as it.
+    """Return the ids of `ranked` (newest first) above the newest known one, or as new as it.
 
-    The newest known one has the latest date that is not in the future: so neither a pinned post nor an event
-    to come is it. Without dates it is the first one. If none is known there is no such end.
+    The newest known one has the latest date that is not in the future, so it is neither a pinned post nor a
+    coming event. Without dates it is the first. Returns nothing if none is known.
     """
     places = [place for place, id_ in enumerate(ranked) if id_ in known]
     if not places:
@@ -64,9 +63,9 @@ def is_older(
     behind: timedelta = timedelta(0),
     at_new_end: bool = False,
 ) -> bool:
-    """Whether it came out before `added_at`, whatever its date may mean.
+    """Return whether it came out before `added_at`, whatever its date may mean.
 
-    `slack`: how much later than its date says; `behind`: how far the server's clock is behind ours.
+    `slack`: how much later it may be than its date; `behind`: how far the server's clock is behind.
     """
     if published is None:
         return False
@@ -77,9 +76,9 @@ def is_older(
 def is_newer(
     published: datetime | None, slack: timedelta, *, since: datetime, until: datetime, behind: timedelta
 ) -> bool:
-    """Whether it surely came out after `since`, and not in the future of `until`.
+    """Return whether it certainly came out between `since` and `until`.
 
-    A clock that runs ahead is set back by as much; that of a cache's old answer is not set forward.
+    A server's clock that is ahead is corrected; a cache's old answer is not.
     """
     if published is None:
         return False

@@ -1,4 +1,4 @@
-"""When the admins are told by mail: a feed has been failing for a day, it is gone, it can be read again."""
+"""Decides when admins get mail: a feed has failed for a day, is gone, or works again."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,17 +7,17 @@ from typing import Literal
 What = Literal["failing", "gone", "recovered"]
 
 A_DAY = timedelta(days=1)
-# Feeds that fail together do not all begin within one minute: one that is nearly due is told of, too.
+# Feeds that fail together do not start within one minute, so a nearly due one is included.
 ALONG = timedelta(hours=2)
-# Mails of one sort are not sent more often; what happens meanwhile goes into the next one.
+# Least time between two mails of one kind. Later news goes into the next one.
 GAP = timedelta(hours=3)
-# If all feeds that are watched fail, and there are at least so many, the fault is not theirs.
+# If all of at least this many feeds fail, the fault is ours.
 FEW_FEEDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A feed's row. `read_at` is its last good reading; `gone`: the last answer was HTTP 410."""
+    """A feed's row. `read_at`: last good reading; `gone`: the last answer was HTTP 410."""
 
     status: str
     failures: int
@@ -30,9 +30,9 @@ class Trouble:
 
 
 def due(feed: Trouble, now: datetime, *, after: timedelta = A_DAY) -> What | None:
-    """What the admins are to be told of the feed now. None: nothing, or they know.
+    """Return the news for the admins, or None if there is none or they know.
 
-    A reading that is overdue comes first: the service may have stood still, not the feed.
+    An overdue reading comes first: the service may have been stopped, not the feed.
     """
     if feed.status == "stopped":
         told_since = feed.last_polled_at
@@ -49,15 +49,12 @@ def due(feed: Trouble, now: datetime, *, after: timedelta = A_DAY) -> What | Non
 
 
 def is_nearly_due(feed: Trouble, now: datetime) -> bool:
-    """Whether the admins are told of it together with another feed that has been failing for a day."""
     return due(feed, now, after=A_DAY - ALONG) == "failing"
 
 
 def may_tell(last_told: datetime | None, now: datetime) -> bool:
-    """Whether the last mail of this sort is long enough ago."""
     return last_told is None or now - last_told >= GAP
 
 
 def is_our_own_network(failing: int, watched: int) -> bool:
-    """Whether all feeds fail, and there are enough of them to look nearer home."""
     return watched >= FEW_FEEDS and failing >= watched

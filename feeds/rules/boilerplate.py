@@ -1,7 +1,7 @@
-"""What nearly all summaries of a feed begin or end with, and a summary without it.
+"""Finds and removes text with which nearly all summaries of a feed begin or end.
 
-“The post … appeared first on Bees.” is such an end: a post's own title counts as the same in all of them.
-Texts are plain and on one line.
+An example is “The post … appeared first on Bees.”, where each post's own title counts as equal. Texts are
+plain and on one line.
 """
 
 import re
@@ -13,21 +13,21 @@ from common.html.clean import MAX_LINE, plain
 from common.truncation import plain_line
 from feeds.parsing.entry import Entry
 
-# So many posts are looked at, the newest; of fewer than these nobody can tell.
+# Posts compared, newest first, and the fewest that allow a decision.
 POSTS_COMPARED, FEWEST = 20, 3
 SHORTEST, LONGEST = 20, 2_000
-# A sentence's end, with the quotation marks and brackets after it, stands within so many characters.
+# A sentence's end, with closing quotes and brackets, is within this many characters.
 LOOKED_BACK = 10
-# Stands for the post's own title; no text has it.
+# Placeholder for the post's title. No text contains it.
 OWN_TITLE = "\x1a"
-# A shorter one stands in texts that do not mean it.
+# Shorter titles appear in texts by chance.
 SHORTEST_TITLE = 5
 _SENTENCE_ENDS = frozenset(".!?…:。！？")
-# Scripts without spaces end words with these.
+# Ends of sentences in scripts without spaces.
 _WIDE_ENDS = frozenset("。！？")
 _CLOSERS = "\"'”’»)]」』"
 _JOINER = "\u200d"
-# Programs such as Mastodon part the address by tags of their own, to hide some of it.
+# Mastodon and others split the address by tags, to hide parts of it.
 _TAG_INSIDE = r"<(?!/?a\b)[^<>]*>"
 _BARE_LINK = re.compile(
     rf"<a\b[^<>]*>(?:\s|{_TAG_INSIDE})*(?:https?://|www\.)(?:[^\s<>]|{_TAG_INSIDE})*\s*</a>", re.IGNORECASE
@@ -36,7 +36,7 @@ _BARE_LINK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Boilerplate:
-    """OWN_TITLE stands in both for the post's title."""
+    """Common beginning and end, with OWN_TITLE for the post's title."""
 
     start: str = ""
     end: str = ""
@@ -44,7 +44,7 @@ class Boilerplate:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A post's title and summary. `is_whole`: the summary has its end."""
+    """Title and summary. `is_whole`: the summary was not cut."""
 
     title: str
     text: str
@@ -52,17 +52,14 @@ class Summary:
 
 
 def summary_of(entry: Entry) -> Summary:
-    """The summary, else the text, without links that show nothing but their address."""
+    """Return the summary, or else the text, without links that show only their address."""
     html = entry.summary or entry.content
     text = plain_line(plain(_BARE_LINK.sub(" ", html[:MAX_LINE])))
     return Summary(plain_line(entry.title), text, is_whole=len(html) <= MAX_LINE)
 
 
 def boilerplate_of(posts: Sequence[Summary]) -> Boilerplate:
-    """What at least four of five of these posts, the newest first, begin or end with.
-
-    It ends with a sentence if it can, else with a word.
-    """
+    """Return what at least four of five posts begin or end with, cut at a sentence or word."""
     told = [post for post in posts[:POSTS_COMPARED] if post.text]
     texts = [
         post.text.replace(post.title, OWN_TITLE) if len(post.title) >= SHORTEST_TITLE else post.text
@@ -73,7 +70,7 @@ def boilerplate_of(posts: Sequence[Summary]) -> Boilerplate:
 
 
 def without_boilerplate(post: Summary, common: Boilerplate) -> str:
-    """The summary without it; never empty where there was a word in it."""
+    """Return the summary without it, but never empty."""
     text = post.text
     start, end = (part.replace(OWN_TITLE, post.title) for part in (common.start, common.end))
     if start and text.startswith(start) and _is_cut(text, len(start)):
@@ -110,16 +107,14 @@ def _end(texts: Sequence[str]) -> str:
 
 
 def _longest(texts: Sequence[str]) -> str:
-    """The longest beginning that enough of the texts have."""
     enough = max(FEWEST, -(-len(texts) * 4 // 5))
     ordered = sorted(texts)
-    # Among those in order, texts with the same beginning stand together.
+    # Sorted texts with the same beginning are adjacent.
     pairs = zip(ordered, ordered[enough - 1 :], strict=False)
     return max((first[: _alike(first, last)] for first, last in pairs), key=len, default="")
 
 
 def _alike(first: str, last: str) -> int:
-    """How many characters both begin with."""
     pairs = enumerate(zip(first, last, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(first), len(last)))
 
@@ -133,7 +128,6 @@ def _is_right(texts: Iterable[str], places: Iterable[int], is_boundary: Callable
 
 
 def _is_cut(text: str, place: int) -> bool:
-    """Whether no word and no letter is cut there."""
     if place in (0, len(text)):
         return True
     before, after = text[place - 1], text[place]
@@ -146,7 +140,7 @@ def _ends_sentence(text: str, place: int) -> bool:
 
 
 def _begins_anew(text: str) -> bool:
-    """Whether its first character joins none before it: no mark, no skin tone, no joined emoji."""
+    """Return whether the first character does not join one before it (mark, skin tone, joiner)."""
     first = text[:1]
     is_tone = "\U0001f3fb" <= first <= "\U0001f3ff"
     return not (first == _JOINER or is_tone or unicodedata.category(first or " ").startswith("M"))

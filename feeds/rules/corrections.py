@@ -1,9 +1,8 @@
-"""What a reading says of posts that went out: corrected, withdrawn, or nothing. Pure.
+"""Decides whether posts that were sent have been corrected or withdrawn.
 
-A correction counts when the new text has stood as long as the feed waits for any text to come to rest. A
-withdrawal is told with more care than that of a post which still waits: what it takes down cannot be put
-back. So what a feed's end may have cut off, what a cache may have left out, and what many posts have in
-common at once, is none.
+A correction counts when the new text has been stable as long as the feed waits for any text. A
+withdrawal needs more evidence than before sending, as deleting a post elsewhere cannot be undone:
+posts cut off at the feed's end, missing from a cache, or missing together do not count.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -15,17 +14,17 @@ from feeds.rules.facts import Document
 from feeds.rules.finality import CACHED_FOR, MINUTE, Timing
 
 CORRECTED, WITHDRAWN = "corrected", "withdrawn"
-# Of one post: what changes more often holds a counter, or is being written.
+# Per post. A text that changes more often has a counter, or is still being written.
 MOST_CORRECTIONS = 10
-# So many older posts must still be there: the last one may be pinned to the document's end.
+# Older posts that must still be there. One may be pinned at the end.
 LEAST_OLDER = 2
-# Where more than one of so many posts is gone from a document's middle, the feed shows others now.
+# If more than one in this many posts left the middle, the feed shows others now.
 SHARE_GONE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class TrackedPost:
-    """A TrackedItem's row with what its item says. `id` is the digest of the guid, `link` the link's hash."""
+    """A TrackedItem's row and its item's facts. `id`: digest of the guid; `link`: the link's hash."""
 
     pk: int
     id: str
@@ -50,11 +49,10 @@ def after_document(
     came_back: Collection[str] = (),
     partial: bool = False,
 ) -> list[TrackedPost]:
-    """Those that a document changes, as they are then.
+    """Return the posts that a document changes, in their new state.
 
-    `previous` is the last document's order, newest first; `came_back` are the ids of posts that stand in this
-    one under another id. A `partial` document was pushed: it says nothing of what it does not hold, and it
-    may be older than what was read.
+    `previous`: the last document's order, newest first. `came_back`: ids of posts that have another id here.
+    A `partial` document was pushed: missing posts mean nothing, and it may be outdated.
     """
     there = {*document.order, *came_back}
     links = {entry.link for entry in document.entries.values() if entry.link}
@@ -77,7 +75,7 @@ def after_document(
 
 
 def after_unchanged(posts: Iterable[TrackedPost], *, timing: Timing, moment: datetime) -> list[TrackedPost]:
-    """Those that a 304, or the same body again, changes: what was seen in it still stands."""
+    """Return the posts that a 304 or an identical body changes."""
     changed = []
     for post in posts:
         if post.missing_since is not None:
@@ -102,13 +100,13 @@ def _read(
     if content_hash != post.seen_hash:
         if moment > post.until or post.corrections >= MOST_CORRECTIONS:
             return post
-        # What nobody has taken yet is out of date.
+        # News that was not processed yet is outdated.
         post = replace(post, seen_hash=content_hash, seen_since=moment, news="")
     return _told(post, timing, moment) if settles else post
 
 
 def _told(post: TrackedPost, timing: Timing, moment: datetime) -> TrackedPost:
-    """The post's new text is news once it has stood for long enough: whole minutes, strictly more."""
+    """Report the new text once it has been stable long enough (whole minutes, strictly more)."""
     stood = moment - (post.seen_since or moment)
     if timing.at_first_sight or stood // MINUTE > timing.await_stabilization:
         return replace(post, news=CORRECTED)
@@ -116,8 +114,9 @@ def _told(post: TrackedPost, timing: Timing, moment: datetime) -> TrackedPost:
 
 
 def _dates_of_stayed(document: Document, there: Collection[str], previous: Sequence[str]) -> list[datetime]:
-    """The dates of the posts that stood in the last document and in this one; none where that says nothing
-    of a post that is missing: in a feed that is not in the order of its dates, or shows others than before.
+    """Return the dates of posts in both documents.
+
+    Returns nothing where they prove nothing: in feeds that are not ordered by date or show other posts.
     """
     order, dates = document.newest_first(), document.published
     in_full = [dates.get(id_) for id_ in order if id_ in document.entries]
@@ -135,7 +134,7 @@ def _dates_of_stayed(document: Document, there: Collection[str], previous: Seque
 def _not_there(
     post: TrackedPost, dates: Sequence[datetime], moment: datetime, *, was_there: bool
 ) -> TrackedPost:
-    """Withdrawn, perhaps, if it has a date, and enough posts that are as old or older are still there."""
+    """Return the post as perhaps withdrawn if it has a date and enough older posts remain."""
     published = post.published
     stands = published is not None and sum(date <= published for date in dates) >= LEAST_OLDER
     if not stands:
@@ -146,7 +145,6 @@ def _not_there(
 
 
 def _missing_still(post: TrackedPost, moment: datetime) -> TrackedPost:
-    """Withdrawn once it has been missing for longer than a cache may answer with an older document, and so
-    at two readings at least."""
+    """Return the post as withdrawn once it was missing longer than a cache may be outdated."""
     assert post.missing_since is not None  # noqa: S101 - for the type checker
     return replace(post, news=WITHDRAWN) if moment - post.missing_since >= CACHED_FOR else post

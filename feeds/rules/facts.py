@@ -1,4 +1,4 @@
-"""What a plan is made from, and what it says; and which end of a document is the new one."""
+"""Input and output of a plan, and which end of a document is the new one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from itertools import pairwise
 from feeds.parsing.likeness import UNLIKE, Likeness
 from feeds.rules.age import believed
 
-# Of fewer posts, a pinned one may make the difference.
+# With fewer posts a pinned one may decide.
 ENOUGH_DATES = 4
-# The front page of a site that ranks its posts has about every second one out of the order of their dates.
+# On sites that rank posts about every second one is out of date order.
 RANKED_SHARE = 3
 
 
 def newest_first(order: Sequence[str], published: Mapping[str, datetime | None]) -> list[str]:
-    """The ids with the newest first: as they stand, or reversed when most dates ascend."""
+    """Return the ids newest first: as given, or reversed if most dates ascend."""
     dates = [date for date in (published.get(id_) for id_ in order) if date is not None]
     ascending = sum(earlier < later for earlier, later in pairwise(dates))
     descending = sum(earlier > later for earlier, later in pairwise(dates))
@@ -23,14 +23,14 @@ def newest_first(order: Sequence[str], published: Mapping[str, datetime | None])
 
 
 def is_ranked(order: Sequence[str], published: Mapping[str, datetime | None]) -> bool:
-    """Whether the ids, newest first, plainly stand in another order than that of their dates."""
+    """Return whether the ids clearly follow another order than their dates."""
     dates = [date for date in (published.get(id_) for id_ in order) if date is not None]
     ascending = sum(earlier < later for earlier, later in pairwise(dates))
     return len(dates) >= ENOUGH_DATES and RANKED_SHARE * ascending >= len(dates) - 1
 
 
 def newest_ids(order: Sequence[str], published: Mapping[str, datetime | None], count: int) -> set[str]:
-    """The `count` newest ids: by date where all have one, else by position."""
+    """Return the `count` newest ids, by date if all have one, else by position."""
     ranked = newest_first(order, published)
     dates = {id_: date for id_ in order if (date := published.get(id_)) is not None}
     if len(dates) == len(order):
@@ -40,7 +40,7 @@ def newest_ids(order: Sequence[str], published: Mapping[str, datetime | None], c
 
 @dataclass(frozen=True, slots=True)
 class KnownItem:
-    """An item as its row stands. `id` is the digest of its guid; `changes` and `returns` are Item's."""
+    """An item's row. `id`: digest of the guid; `changes` and `returns` as in Item."""
 
     pk: int
     id: str
@@ -63,9 +63,9 @@ class KnownItem:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An entry of the document that was read in full. `link` is the hash of its canonical link, or "".
+    """An entry that was read in full. `link`: hash of the canonical link, or "".
 
-    `slack`: how much later than `published` it may have come out, as the date names a day or no zone.
+    `slack`: how much later than `published` it may be, as the date lacks a time or zone.
     """
 
     content_hash: str
@@ -77,24 +77,22 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """All ids in the document's order; the newest of them in full."""
+    """All ids in the document's order, and its newest entries in full."""
 
     order: tuple[str, ...]
     entries: Mapping[str, Seen]
 
     @property
     def published(self) -> dict[str, datetime | None]:
-        """The dates that say something."""
         return believed({id_: entry.published for id_, entry in self.entries.items()})
 
     def published_since(self, newest_before: datetime | None) -> dict[str, datetime | None]:
-        """Return the dates that say something beside the newest date of the document before."""
+        """Return the dates that mean something, given the newest date before."""
         dates = {id_: entry.published for id_, entry in self.entries.items()}
         return believed(dates, newest_before=newest_before)
 
     @property
     def links(self) -> dict[str, str]:
-        """The links by which posts are recognised."""
         return {id_: entry.link for id_, entry in self.entries.items() if entry.link}
 
     def newest_first(self) -> list[str]:
@@ -103,7 +101,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Adding:
-    """What the first document of a feed means: `start` is from_now, last (with `count`) or all."""
+    """Meaning of a feed's first document. `start`: from_now, last (with `count`) or all."""
 
     start: str
     count: int = 0
@@ -119,12 +117,14 @@ class Insert:
 
 @dataclass(slots=True)
 class PollPlan:
-    """Lists of primary keys (`insert`: of new rows; `rewrite` and `restart`: pk → id, with new content).
+    """Changes as lists of primary keys.
 
-    `rekey` (pk → new id) is done first, and leaves an excluded row under the old id. `flicker` are the items
-    in `restart` that come and go: their clock runs on. `set_aside` are items in collections that are
-    withdrawn, `take_back` those that are there again. `calm` are items that had changed at the last reading
-    and have not at this one; `drop` are held items to exclude; `forget` are rows of reposts to delete.
+    `insert`: new rows; `rewrite` and `restart`: pk → id, with new content.
+
+    `rekey` (pk → new id) comes first and leaves an excluded row under the old id. `flicker`: items in
+    `restart` that come and go, whose clock continues. `set_aside`: withdrawn items in collections;
+    `take_back`: items that returned. `calm`: items that had changed at the last reading but not now. `drop`:
+    held items to exclude. `forget`: rows of reposts to delete.
     """
 
     insert: list[Insert] = field(default_factory=list)
@@ -143,24 +143,24 @@ class PollPlan:
     take_back: list[int] = field(default_factory=list)
     drop: list[int] = field(default_factory=list)
     forget: list[int] = field(default_factory=list)
-    # Facts besides the changes. How many items may still change and were seen as they had been:
+    # Facts besides the changes. Number of unsettled items seen without a change:
     steady: int = field(default=0, compare=False)
-    # New ids in a pushed document that the next reading has to judge.
+    # New ids in a pushed document, left to the next reading.
     deferred: tuple[str, ...] = field(default=(), compare=False)
-    # The ids of posts that stand in the document under another one.
+    # Ids of posts that have another id in this document.
     came_back: tuple[str, ...] = field(default=(), compare=False)
-    # How many posts came under a new id, and how many of those not for the first time.
+    # Posts with a new id, and how many of them had one before.
     reposts: int = field(default=0, compare=False)
     habitual: int = field(default=0, compare=False)
-    # The document has posts, and none of them has an id that was known.
+    # The document has posts, all with unknown ids.
     all_unknown: bool = field(default=False, compare=False)
-    # And nothing else shows that the posts are the feed's: it moved, or another site answers.
+    # Nothing shows that the posts are the feed's: it moved, or another site answers.
     stranger: bool = field(default=False, compare=False)
-    # Something waits for an admin's word afterwards. `held_for` is why the new posts do, if not for a flood.
+    # Something waits for an admin. `held_for` says why, if not because of a flood.
     holds: bool = field(default=False, compare=False)
     held_for: str = field(default="", compare=False)
 
     @property
     def restless(self) -> bool | None:
-        """Whether every item that may still change had changed. None when none was seen."""
+        """Whether every unsettled item had changed. None if none was seen."""
         return False if self.steady else True if self.rewrite else None

@@ -1,6 +1,7 @@
-"""When an item is final: seen long enough and stable long enough, or seen for too long; and never in a flood.
+"""Decides when an item is final, and what is a flood.
 
-A flood is more new posts at once than anybody writes. They are held until an admin has had a look.
+Final items were seen and stable long enough, or seen for very long. A flood is more new posts at once than
+anybody writes; it is held until an admin has decided.
 """
 
 from collections import Counter
@@ -12,33 +13,32 @@ from feeds.rules.facts import Document
 from feeds.rules.reposts import Former
 
 MINUTE = timedelta(minutes=1)
-# A feed that was moved to another system, or one that makes up new ids, shows all it has as new.
+# A feed that moved to another system or invents ids shows all posts as new.
 MORE_THAN = 10
-# A cache may still answer with a document that is so old.
+# A cache may still answer with a document this old.
 CACHED_FOR = timedelta(hours=1)
-# The posts of a feed that shows only its latest day came out within this time, and may be dated so long
-# before they appear.
+# A feed that shows only its latest day has posts within this span, dated this long before they appear.
 BRIEF = timedelta(days=2)
-# The next posts of such a feed follow within this time: some are weekly.
+# The next batch of such a feed follows within this time, as some are weekly.
 NEXT_BATCH = timedelta(days=8)
-# Such a feed may show so many times as many posts as before without asking.
+# Such a feed may grow by this factor without a question.
 BATCH_GROWS = 3
-# An import that gives posts new dates makes their span at least so many times shorter.
+# An import that renews dates shortens their span by at least this factor.
 IMPORT_SHRINKS = 4
-# Of fewer titles "most" says nothing.
+# "Most" means nothing for fewer titles.
 SEVERAL = 2
-# How many held posts may have left their feed meanwhile: if there are more, the oldest are dropped.
+# Held posts that may have left their feed. Beyond this the oldest are dropped.
 HELD_AT_MOST = 1_000
 FLOOD = "came in a flood that was not to be sent"
 LEFT_WHILE_HELD = "left the feed while it was held"
-# The reason of an item while it is held; it has none when it came in a flood.
+# Reason of an item while it is held. Items of a flood have none.
 RESTORED = "held because a backup was restored"
-# The reason of such an item when it is excluded.
+# Reason of such an item once excluded.
 NOT_AFTER_RESTORE = "was held after a restore and not to be sent"
-# The same for posts that another program, which read the feed before us, may have sent.
+# The same for posts that a former program may have sent.
 SENT_ELSEWHERE = "held because another program may have sent it"
 NOT_AFTER_MOVE = "was held after the move from another program and not to be sent"
-# So long before that program's last look a post may be dated that it had not shown yet.
+# A post not yet shown to the former program may be dated this long before its last look.
 SHOWN_LATE = timedelta(days=1)
 
 
@@ -52,17 +52,17 @@ class Timing:
 
     @property
     def at_first_sight(self) -> bool:
-        """A feed that pings: nothing is waited for."""
+        """A feed that pings needs no delay."""
         return self.min_delay <= 0 and self.await_stabilization <= 0
 
 
 def is_final(
     timing: Timing, *, first_seen: datetime, stable_since: datetime, moment: datetime, changed: bool
 ) -> bool:
-    """Whole minutes, truncated, strictly more (feedletter 0.2.5).
+    """Return whether the delays have passed: whole minutes, truncated, strictly more (feedletter 0.2.5).
 
-    `moment` is the instant before the request that saw the item; a content that changed at this very
-    poll is not stable, so only the longest delay counts for it.
+    `moment` is the instant before the request. Content that changed at this reading is not stable, so only
+    the longest delay counts.
     """
     seen = (moment - first_seen) // MINUTE
     stable = (moment - stable_since) // MINUTE
@@ -71,19 +71,18 @@ def is_final(
 
 
 def is_flood(new: int, shown: int) -> bool:
-    """Whether `new` of the `shown` posts of a document are too many: more than 10, and more than half."""
+    """Return whether `new` is more than 10 and more than half of `shown`."""
     return new > MORE_THAN and 2 * new > shown
 
 
 def follows_on(
     document: Document, formers: Iterable[Former], *, shown_before: int, read_at: datetime | None
 ) -> bool:
-    """Whether a document without a known post plainly continues the one before.
+    """Return whether a document without known posts plainly continues the one before.
 
-    A feed does so if it publishes more between two readings than it shows, or shows only its latest day or
-    its latest post. `formers` are the posts of the document before, and `read_at` is when that was read last.
-    A site that moved would show titles that were there before, with their dates. Another site would show
-    posts from long before, fewer posts, or posts without dates.
+    That is so for feeds that publish more than they show, or show only their latest day or post. A moved site
+    would show old titles and dates; another site old posts, fewer, or undated ones. `formers`: posts of the
+    document before, read at `read_at`.
     """
     formers = list(formers)
     entries = [document.entries.get(id_) for id_ in document.order]
@@ -108,10 +107,9 @@ def follows_on(
 
 
 def is_batch_like_before(document: Document, formers: Collection[Former], *, shown_before: int) -> bool:
-    """Whether a document that follows on has no more posts than its feed is used to show at once.
+    """Return whether a document that follows on has no more posts than usual.
 
-    A feed that shows only its latest day replaces all of its posts. That is no flood, however many they are.
-    Without titles nothing shows that they are not the posts of before under other ids.
+    A feed of the latest day replaces all its posts. Without titles they may be old ones with new ids.
     """
     titled = sum(bool(entry.like.title) for entry in document.entries.values())
     if 2 * titled <= len(document.order):
@@ -121,7 +119,7 @@ def is_batch_like_before(document: Document, formers: Collection[Former], *, sho
 
 
 def is_mostly_older(document: Document, formers: Collection[Former]) -> bool:
-    """Whether most dates of a document are before the newest one of the document before."""
+    """Return whether most dates precede the newest one of the document before."""
     newest = _newest(formers)
     dates = _dates_after(document, formers)
     dated = [(date, document.entries[id_].slack) for id_, date in dates.items() if date is not None]
@@ -130,7 +128,7 @@ def is_mostly_older(document: Document, formers: Collection[Former]) -> bool:
 
 
 def _dates_after(document: Document, formers: Collection[Former]) -> dict[str, datetime | None]:
-    """Return the dates that say something; one for all does if those before came out together, too."""
+    """Return the dates that mean something. A shared one does if the last batch shared one, too."""
     is_brief = _span([former.published for former in formers if former.published]) <= BRIEF
     return document.published_since(_newest(formers) if is_brief else None)
 
@@ -144,7 +142,6 @@ def _span(dates: Collection[datetime]) -> timedelta:
 
 
 def _is_next_batch(dates: Iterable[datetime | None], formers: Iterable[Former]) -> bool:
-    """Whether the posts before came out in a short time, and all of these `dates` soon after them."""
     before = [former.published for former in formers if former.published]
     now = [date for date in dates if date is not None]
     if not before or not now or _span(before) > BRIEF:
@@ -153,10 +150,10 @@ def _is_next_batch(dates: Iterable[datetime | None], formers: Iterable[Former]) 
 
 
 def _shows_known_posts(document: Document, formers: Collection[Former]) -> bool:
-    """Whether posts of the document before stand in this one, under other ids.
+    """Return whether posts of the document before are in this one, under other ids.
 
-    A title alone shows nothing: serials use theirs again. It does together with its date. So do most titles,
-    when the dates look like those of an import or a build: all at once, where they were spread out before.
+    Serials repeat titles, so a title counts with its date. Most titles count if the dates come from an
+    import: all at once, where they were spread out before.
     """
     known: dict[str, set[datetime | None]] = {}
     for former in formers:

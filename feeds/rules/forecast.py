@@ -1,4 +1,4 @@
-"""What a plan would do to each item, and how the item would stand then: a plan in words, not applied."""
+"""Describes what a plan would do to each item, without applying it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from feeds.rules.reposts import REPOST
 
 EXCLUDED = "excluded"
 
-# Word for programs and lists → what it means.
+# Word for programs and lists → meaning.
 EVENTS = {
     "new": "It is new: it is taken in, and its time to settle begins.",
     "settled at once": "It is new, and the feed pings: it is settled as soon as it is seen.",
@@ -33,10 +33,10 @@ EVENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What would happen to one item. `id` is the digest of its guid, `pk` None for one that is new.
+    """Forecast for one item. `id`: digest of the guid; `pk` is None for a new one.
 
-    `event` is a word of EVENTS; `fate` says whether it would be sent, when, and if not why; `settles` is
-    the first moment at which a reading would find it final, None when it does not wait for that.
+    `event`: a word of EVENTS. `fate`: whether and when it would be sent, or why not. `settles`: first moment
+    at which a reading finds it final, or None.
     """
 
     id: str
@@ -56,7 +56,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class ForecastStep:
-    """An item that will not change any more: its state is cleared or excluded."""
+    """An item that no longer changes: cleared or excluded."""
 
     pk: int
     id: str
@@ -75,9 +75,9 @@ def forecast(
     moment: datetime,
     watched: bool = True,
 ) -> dict[str, Forecast]:
-    """Id → forecast, for new items, for `known` (the rows that the plan was made from) and for `done`.
+    """Return forecasts by id for new items, `known` rows and `done` ones.
 
-    `moment` is the instant before the request that brought the document.
+    `moment` is the instant before the document's request.
     """
     found = {}
     for one in done:
@@ -93,7 +93,6 @@ def forecast(
 
 
 def of_insert(insert: Insert, *, timing: Timing, moment: datetime, watched: bool = True) -> Forecast:
-    """The forecast of a new item."""
     state = EXCLUDED if insert.excluded else "unassigned"
     status = ItemStatus(
         state, insert.excluded, moment, moment, insert.final, watched=watched, held=insert.held
@@ -105,7 +104,7 @@ def of_insert(insert: Insert, *, timing: Timing, moment: datetime, watched: bool
 
 
 def _after(plan: PollPlan, row: KnownItem, moment: datetime, *, watched: bool) -> tuple[str, ItemStatus]:
-    """What the plan does to the item, as a word of EVENTS, and how it stands then."""
+    """Return the word of EVENTS and the item's new state."""
     settles = row.pk in plan.finalise
     tests: Sequence[tuple[str, Collection[int] | Mapping[int, str]]] = (
         ("dropped", plan.drop),

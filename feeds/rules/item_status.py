@@ -1,4 +1,4 @@
-"""Why an item stands where it stands, in a sentence for the admin."""
+"""Explains an item's state in a sentence for admins."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -38,9 +38,9 @@ WHY_EXCLUDED = {
 
 @dataclass(frozen=True, slots=True)
 class ItemStatus:
-    """`watched`: its feed is being read, neither paused nor stopped. `changes`: as Item.changes.
+    """`watched`: the feed is read, neither paused nor stopped. `changes`: as Item.changes.
 
-    `reason`: why it is excluded or held, or which newsletters it is not in.
+    `reason`: why it is excluded or held, or which newsletters leave it out.
     """
 
     state: str
@@ -61,7 +61,7 @@ class ItemStatus:
 
 
 def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
-    """The answer to “was it sent, and why not”."""
+    """Answer “was it sent, and why not”."""
     if item.state == "excluded":
         return f"Not sent: {WHY_EXCLUDED.get(item.reason, item.reason) or 'it is excluded'}."
     if item.state == "cleared":
@@ -106,7 +106,7 @@ def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
 
 
 def settles_at(item: ItemStatus, timing: Timing) -> datetime:
-    """The first moment at which a reading finds it final, if it stays as it is; in whole minutes."""
+    """Return when a reading will find it final if it stays unchanged, in whole minutes."""
     settled = max(
         item.first_seen + (timing.min_delay + 1) * MINUTE,
         item.stable_since + (timing.await_stabilization + 1) * MINUTE,
@@ -120,7 +120,7 @@ def _but(words: str, reason: str) -> str:
 
 
 def _length(wait: timedelta) -> str:
-    minutes = -(-wait // MINUTE)  # rounded up: promised no earlier than it is
+    minutes = -(-wait // MINUTE)  # rounded up, so that nothing is promised too early
     for size, word in ((24 * 60, "days"), (60, "hours")):
         if minutes >= 2 * size:
             return f"{round(minutes / size)} {word}"

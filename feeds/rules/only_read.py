@@ -1,4 +1,4 @@
-"""Feeds that people read here and no newsletter sends: every post of them is excluded as it comes."""
+"""Feeds that no newsletter sends: every post is excluded when it arrives."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ LETTERS_ENDED = "its feed is no longer sent, only read here"
 
 
 def only_read(plan: PollPlan) -> PollPlan:
-    """The plan with all that is new excluded. What came while the feed was sent settles as it would have."""
+    """Return the plan with new items excluded. Older ones settle as before."""
     plan.insert = [
         replace(
             insert,

@@ -1,9 +1,8 @@
-"""When a feed that was read is read next, and why then.
+"""Decides when a feed is read next, and why.
 
-The admin's bounds come first: never more often than the interval, never less often than the ceiling. Between
-them the feed's rhythm, its hub, its server's wishes and refusals, and how long its answer says it stays fresh
-(RFC 9111) decide. While posts are settling, and for feeds that ping, only the interval counts: the pace
-serves finality.
+The admin's bounds come first. Within them decide the feed's rhythm, its hub, its server's wishes and
+refusals, and the freshness of its answer (RFC 9111). While posts settle, and for feeds that ping, only the
+interval counts.
 """
 
 import re
@@ -17,17 +16,17 @@ from feeds.parsing.dates import mail_date
 AT_MOST_EVERY = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 WARM_UP = timedelta(days=1)
-# An adaptive feed is read so often within the usual distance of two posts.
+# Readings of an adaptive feed per usual gap between posts.
 READINGS_PER_POST = 4
 JITTER = 0.1
 LONGEST_FRESHNESS = timedelta(days=365)
-# A Date that is further off is not a slow clock's: the answer is old.
+# A Date that is further off means an old answer, not a slow clock.
 WRONGEST_CLOCK = timedelta(days=3)
 _DIRECTIVE = re.compile(r"([a-z-]+)\s*(?:=\s*\"?([^\",]*)\"?)?", re.IGNORECASE)
-# Whoever answers so does not want to be asked again soon; others may be back within minutes.
+# These servers want us to stay away. Others may be back within minutes.
 KEEP_AWAY = frozenset({403, 429})
 KEPT_AWAY_FOR = timedelta(hours=1)
-# Nobody can silence a feed for good, and one wrong answer cannot silence it for days.
+# No server can silence a feed for good, nor for days by one wrong answer.
 LONGEST_RETRY_AFTER = timedelta(days=7)
 BELIEVED_AT_ONCE = timedelta(days=1)
 HOST_RESTS = timedelta(minutes=1)
@@ -36,7 +35,7 @@ HOST_RESTS_AT_MOST = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """An admin's settings: `interval` zero means a feed that pings."""
+    """An admin's settings. An `interval` of zero means a feed that pings."""
 
     interval: timedelta
     ceiling: timedelta
@@ -53,7 +52,7 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What speaks for another pace. `age` is since the adding; hours and days (Monday is 0) are UTC's."""
+    """Reasons for another pace. `age`: time since the adding; hours and days (Monday is 0) in UTC."""
 
     settling: bool = False
     age: timedelta = WARM_UP
@@ -74,7 +73,7 @@ class Next:
 
 
 def next_poll(pacing: Pacing, signs: Signs, now: datetime, *, chance: float = 0.0) -> Next:
-    """`chance` in [0, 1) spreads feeds of the same pace; it shortens by a tenth at the most."""
+    """Return the next reading. `chance` in [0, 1) shortens the pause by up to a tenth, to spread feeds."""
     if signs.settling:
         return Next(now + pacing.floor, "settling")
     if not pacing.interval:
@@ -93,7 +92,7 @@ def next_poll(pacing: Pacing, signs: Signs, now: datetime, *, chance: float = 0.
     for wish, name in ((signs.fresh_for, "cache"), (signs.ttl, "ttl")):
         if min(wish, pacing.longest) > length:
             length, why = min(wish, pacing.longest), name
-    # RSS 2.0, skipHours and skipDays: aggregators should not read then. The ceiling holds all the same.
+    # RSS 2.0 skipHours and skipDays. The ceiling still applies.
     planned, latest = now + length, now + pacing.longest
     at = planned
     for _ in range(8 * 24):
@@ -104,9 +103,9 @@ def next_poll(pacing: Pacing, signs: Signs, now: datetime, *, chance: float = 0.
 
 
 def fresh_for(headers: Mapping[str, str], now: datetime) -> timedelta:
-    """How much longer the answer is fresh; zero where it does not say, or forbids it.
+    """Return how much longer the answer is fresh, or zero.
 
-    Header names in lower case. max-age goes before Expires (RFC 9111, 5.3), and Age is taken off.
+    Header names are in lower case. max-age precedes Expires (RFC 9111 §5.3), and Age is subtracted.
     """
     said = directives(headers.get("cache-control", ""))
     if "no-cache" in said or "no-store" in said:
@@ -115,14 +114,14 @@ def fresh_for(headers: Mapping[str, str], now: datetime) -> timedelta:
         lifetime = _seconds(said["max-age"])
     else:
         expires, sent = mail_date(headers.get("expires", "")), mail_date(headers.get("date", ""))
-        # Measured on the server's own clock where it shows it: clocks differ.
+        # By the server's own clock if shown, as clocks differ.
         lifetime = min(expires - (sent or now), LONGEST_FRESHNESS) if expires else timedelta(0)
     age = _seconds(headers.get("age", ""))
     return max(lifetime - age, timedelta(0))
 
 
 def directives(header: str) -> dict[str, str]:
-    """The directives of a Cache-Control, names in lower case; of those given twice, the first."""
+    """Return Cache-Control directives by lower-case name. The first of duplicates counts."""
     found: dict[str, str] = {}
     for match in _DIRECTIVE.finditer(header[:1000]):
         found.setdefault(match.group(1).lower(), (match.group(2) or "").strip())
@@ -130,9 +129,9 @@ def directives(header: str) -> dict[str, str]:
 
 
 def behind(headers: Mapping[str, str], now: datetime) -> timedelta:
-    """How far the server's clock is behind ours, negative where it is ahead; zero where nobody can tell.
+    """Return how far the server's clock is behind ours, negative if ahead, zero if unknown.
 
-    A cache's answer was made so many seconds ago as Age says (RFC 9111, 5.1).
+    Age is the time that a cache has held the answer (RFC 9111 §5.1).
     """
     sent = mail_date(headers.get("date", ""))
     found = now - sent - _seconds(headers.get("age", "")) if sent else timedelta(0)
@@ -147,9 +146,9 @@ def _seconds(text: str) -> timedelta:
 
 
 def retry_at(header: str, now: datetime) -> datetime | None:
-    """The moment that a Retry-After names: seconds or an HTTP date (RFC 9110, 10.2.3). None if it is neither.
+    """Return the time that Retry-After names (RFC 9110 §10.2.3), or None if it is invalid.
 
-    At most a week after `now`, and never before it.
+    Never before `now` and at most a week after.
     """
     text = header.strip()
     if text.isascii() and text.isdigit():
@@ -159,17 +158,17 @@ def retry_at(header: str, now: datetime) -> datetime | None:
 
 
 def longest_wish(waited: timedelta) -> timedelta:
-    """How far a Retry-After is followed: a day, and twice as far as was `waited` when it is repeated."""
+    """Return how far to follow a Retry-After: a day, or twice the last wait if repeated."""
     return min(max(BELIEVED_AT_ONCE, 2 * waited), LONGEST_RETRY_AFTER)
 
 
 def first_pause(status: int | None, interval: timedelta) -> timedelta:
-    """The pause after the first failure: the interval; at least an hour if the server keeps us away."""
+    """Return the pause after a first failure: the interval, or an hour if the server refused us."""
     return max(interval, KEPT_AWAY_FOR) if status in KEEP_AWAY else interval
 
 
 def host_rests_until(status: int | None, retry_after: str, now: datetime) -> datetime | None:
-    """When a host that says we ask too often (RFC 6585) may be asked for any of its feeds again."""
+    """Return when a host that answered 429 (RFC 6585) may be asked again for any feed."""
     if status != HTTPStatus.TOO_MANY_REQUESTS:
         return None
     wish = retry_at(retry_after, now) or now + HOST_RESTS

@@ -1,4 +1,4 @@
-"""What a document means for the items we know: pure, replayable, made under the lock that applies it."""
+"""Plans what a document means for known items. Pure; made under the lock that applies it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,11 +29,11 @@ THERE_BEFORE = "was in the feed when it was added"
 NAMESAKE = "shared its id with another post, which counted"
 BEYOND = "beyond the newest entries that are read in full"
 NONE_KNOWN: Mapping[tuple[str, str], float] = MappingProxyType({})
-# One or two posts are easily all new; but if none of many is known, that means something.
+# One or two posts are easily all new. If none of many is known, that means something.
 ENOUGH_TO_TELL = 3
-# Where more than one of so many posts left a document that is as long as before, it shows others.
+# If more than one in this many posts left a document of the same length, it shows others.
 MANY_LEFT = 4
-# The clock of a post that came and went so often runs on: perhaps two caches answer in turn.
+# After this many returns the clock continues: perhaps two caches answer in turn.
 FLICKERS = 2
 
 
@@ -59,19 +59,15 @@ def plan_document(
     elsewhere_until: datetime | None = None,
     partial: bool = False,
 ) -> PollPlan:
-    """The plan for a document that was requested at `moment`.
+    """Return the plan for a document requested at `moment`.
 
-    `known` are the items that may change, `done` the ids of items that were sent or excluded, `reposts` the
-    ids in `done` that were excluded as reposts. `formers` are the items whose post may have come back under a
-    new id; they are in `known` too if they may change. `join`: reposts are recognised among them, corrected
-    ones by the `similarities` of their texts (of a new id and a former's). `previous`
-    is the last document's order, newest first, and `read_at` is when the feed was last read. `behind` is how
-    far its server's clock is behind ours. `adding` is given at the first document only; `added_at` is then
-    when the feed was asked for. A `partial` document was pushed by a hub and may hold only what is new: a
-    post that is not in it is not missing. `floods_sent`: somebody had a flood of this feed sent, so only a
-    document of which nothing is known and most of which is older is held. `hold_new`: a backup was
-    restored, and what looks new may have been sent already. `elsewhere_until`: another program read the feed
-    until then, and we know what it had sent but in part.
+    `known`: items that may change. `done`: ids of sent or excluded items, of which `reposts` were excluded as
+    reposts. `formers`: items whose post may have a new id. `join`: recognise reposts, corrected ones by the
+    `similarities` of texts (new id, former). `previous`: last document's order, newest first, read at
+    `read_at`. `behind`: lag of the server's clock. `adding`: given for the first document only, when
+    `added_at` is the time of the request to add. `partial`: pushed by a hub, so missing posts mean nothing.
+    `floods_sent`: an admin sent a flood of this feed before, so only unknown, mostly older documents are
+    held. `hold_new`: a backup was restored. `elsewhere_until`: another program read the feed until then.
     """
     plan = PollPlan()
     rows = {row.id: row for row in known}
@@ -108,7 +104,7 @@ def plan_document(
     shown = len(previous)
     goes_on = bool(before) and follows_on(document, stood, shown_before=shown, read_at=read_at)
     plan.stranger = bool(before) and not twins and not goes_on
-    # What another program left out or forgot, and we leave out, is no flood.
+    # Posts that another program left out do not make a flood.
     counted = [insert for insert in plan.insert if elsewhere_until is None or not insert.excluded]
     new = sum(insert.excluded != REPOST for insert in counted)
     usual = goes_on and is_batch_like_before(document, stood, shown_before=shown)
@@ -138,7 +134,7 @@ def plan_document(
 
 
 def plan_unchanged(known: Iterable[KnownItem], *, timing: Timing, moment: datetime) -> PollPlan:
-    """A 304 or the same body again: every waiting item is confirmed as it is."""
+    """Return the plan for a 304 or an identical body: every waiting item is confirmed."""
     plan = PollPlan()
     rows = [row for row in known if row.waits]
     for row in rows:
@@ -162,7 +158,7 @@ def _recognise(
     moved: bool,
     partial: bool,
 ) -> dict[str, Former]:
-    """New ids, and reposts that are back, each with the item whose post it has.
+    """Return new ids and returned reposts, each with the item whose post it has.
 
     An item that may still change takes over the new id.
     """
@@ -195,12 +191,12 @@ def _recognise(
     if partial:
         plan.deferred = tuple(twins)
         return twins
-    # Ids that were left behind and are back, or take the place of one that was.
+    # Ids that were left behind and are back, or replace one that was.
     left = {*reposts, *(id_ for id_, former in twins.items() if former.repost)}
     if back := [id_ for id_ in document.order if id_ in left and id_ not in rows]:
         waiting = {id_ for id_, row in rows.items() if row.state == "unassigned"}
         twins |= returning(back, formers, links=document.links, there=there, waiting=waiting)
-    # What may still change takes over the new id, for nothing may be lost; what is done stays done.
+    # Unsettled items take over the new id, so that nothing is lost. Settled ones stay.
     for id_, former in twins.items():
         row = rows.get(former.id)
         if row is not None and row.state == "unassigned":
@@ -221,9 +217,9 @@ def _unwanted(
     behind: timedelta,
     moment: datetime,
 ) -> dict[str, str]:
-    """The ids that are not to be sent if they are new, each with the reason.
+    """Return new ids that must not be sent, each with the reason.
 
-    `told` are the ids that are known. At the adding, what came since `added_at` is sent, whatever was chosen.
+    `told`: known ids. At the adding, posts since `added_at` are sent whatever was chosen.
     """
     dates = document.published
     if adding is None:
@@ -248,7 +244,7 @@ def _unwanted(
 
 
 def _doubtful(document: Document, elsewhere_until: datetime, behind: timedelta) -> set[str]:
-    """Posts that the other program may have seen, for all that their dates say."""
+    """Return posts that the other program may have seen."""
     dates, until = document.published, elsewhere_until - SHOWN_LATE
     return {
         id_
@@ -258,7 +254,7 @@ def _doubtful(document: Document, elsewhere_until: datetime, behind: timedelta) 
 
 
 def _long_out(document: Document, timing: Timing, moment: datetime) -> set[str]:
-    """Posts that came out so long ago that they would have settled, had their feed been read then."""
+    """Return posts so old that they would have settled if the feed had been read then."""
     settled = moment - timing.max_delay * MINUTE
     return {
         id_
@@ -276,7 +272,7 @@ def _see(
         # A push may only be late.
         if entry is None or partial:
             return
-        # Withdrawn and back: new again. But one that comes and goes is sent after the longest delay.
+        # Withdrawn and back means new again. A post that comes and goes is sent after the longest delay.
         plan.restart[row.pk] = row.id
         if row.held:
             return
@@ -305,7 +301,7 @@ def _see(
     if changed:
         plan.unsettle.append(row.pk)
     if partial:
-        # Nobody knows how old the hub's copy is: what is known settles at readings only.
+        # The age of the hub's copy is unknown, so known items settle only at readings.
         return
     _confirm(plan, row, timing, moment, changed=changed)
 
@@ -329,18 +325,17 @@ def _look_for_missing(
     moment: datetime,
     read_at: datetime | None,
 ) -> None:
-    """An item is withdrawn if an older entry, which stood after it, is there; else it rolled off the old end.
+    """Withdraw items that are missing although an older entry after them remains; others rolled off.
 
-    `read_at` is given where entries are back that the previous document had not. An item was another feed's,
-    and counts as withdrawn, if it stood in that one reading only, or in a document that has nothing in common
-    with this one. One in a collection is set aside then; one that rolled off, or that somebody wants sent all
-    the same, which is noted alike, is left alone.
+    `read_at` is given if entries are back that the previous document lacked. Items seen in one reading only,
+    or in a document that shares nothing with this one, were another feed's and count as withdrawn. In
+    collections, withdrawn items are set aside unless an admin wants them sent.
     """
     place = {id_: number for number, id_ in enumerate(previous)}
     oldest_there = max((number for id_, number in place.items() if id_ in there), default=-1)
     gone = [row for row in rows if row.id not in there]
     missing = [row for row in gone if row.waits or (row.state == "assigned" and not row.set_aside)]
-    # The oldest held items go if too many have left the feed: a feed that makes up ids would bring ever more.
+    # Drop the oldest held items if too many have left: a feed that invents ids brings ever more.
     held = sorted(row.pk for row in missing if row.held)
     coming = sum(insert.held for insert in plan.insert)
     too_many = set(held[: max(0, len(held) + coming - HELD_AT_MOST)]) if there else set()
@@ -364,11 +359,10 @@ def _look_for_missing(
 
 
 def _shows_others(document: Document, there: Collection[str], previous: Sequence[str]) -> bool:
-    """Whether posts leave this feed from any place without being withdrawn, as far as it shows.
+    """Return whether posts leave this feed without being withdrawn.
 
-    It ranks its posts; or as many others took their places, and many left or nothing but the last one, which
-    may be pinned, has stayed: then it shows its latest day, or its latest post. `previous` is empty where
-    earlier posts are back: then the document before was the odd one.
+    That is so if it ranks posts, or if as many others replaced them and many, or all but a pinned one, left.
+    `previous` is empty where earlier posts are back.
     """
     if is_ranked(document.newest_first(), document.published):
         return True

@@ -1,4 +1,4 @@
-"""Reposts: the same post under a new id. It is recognised by its link, or by its title and date."""
+"""Recognises a post with a new id: by its link, or by title and date."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -10,27 +10,27 @@ from typing import Protocol
 from feeds.parsing.likeness import UNLIKE, Likeness, is_long
 
 REPOST = "a repost"
-# A feed that makes up ids at every reading would otherwise leave a row for each post each time.
+# A feed that invents ids would otherwise add a row per post at every reading.
 KEPT_FOR_A_LINK = 10
-# A date is corrected by less than this; a weekly series comes again after it.
+# Corrections of a date are smaller. A weekly series repeats after more.
 NEARLY_A_WEEK = timedelta(days=6, hours=12)
-# A post with a date of the last day may be new, whatever its text: some are made from a form every day.
+# A post of the last day may be new whatever its text: some are written from a form.
 RECENT = timedelta(days=1)
-# A date without a time has a larger slack.
+# Dates without a time have a larger slack.
 A_TIME = timedelta(hours=12)
-# How similar the texts of a post before and after a correction must be (`likeness.similarity`).
+# Required similarity of texts before and after a correction (`likeness.similarity`).
 SOMEWHAT_SIMILAR, SIMILAR, VERY_SIMILAR = 0.3, 0.5, 0.8
-# Of more new posts and posts that left nobody corrected one. So many pairs of texts are compared.
+# Beyond this many candidates nobody corrected one post. Limits the pairs of texts compared.
 MOST_TRIED, MOST_PAIRS = 2_500, 20
-# The place of the key of title and path among the keys.
+# Index of the key of title and path.
 BY_PLACE = 3
-# From so many reposts of one post on, it is a habit.
+# From this many reposts of one post on it is a habit.
 HABIT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """An item in any state whose post a new entry may be. `repost`: it was excluded as one."""
+    """An item whose post a new entry may be. `repost`: it was excluded as one."""
 
     pk: int
     id: str
@@ -52,7 +52,7 @@ class PostFacts(Protocol):
 
 
 class DatedPost(PostFacts, Protocol):
-    """An entry of a document. `slack`: how much later than `published` it may have come out."""
+    """An entry of a document. `slack`: how much later than `published` it may be."""
 
     @property
     def slack(self) -> timedelta: ...
@@ -63,11 +63,11 @@ def _by_title_and_date(post: PostFacts) -> Hashable:
 
 
 def _keys(post: PostFacts, *, moved: bool) -> tuple[Hashable, ...]:
-    """What a post is recognised by, the surest first; None where it has nothing of the kind."""
+    """Return the keys that identify a post, surest first; None where there is none."""
     keys = (post.link or None, _by_title_and_date(post))
     if not moved:
         return keys
-    # Two posts are seldom so much alike, and that all ids change at once means something.
+    # Two posts are seldom this alike, and all ids changing at once means something.
     title, place = post.like.title, post.like.place
     return (*keys, post.like.loose or None, (title, place) if title and place else None)
 
@@ -85,16 +85,16 @@ def reposted(
     previous: Collection[str],
     moved: bool = False,
 ) -> dict[str, Former]:
-    """Candidate → the item that was this post in the previous document, and is not in this one any more.
+    """Return candidate → the item of the previous document whose post it is.
 
-    `entries` are the document's by their ids, `there` all its ids. A likeness that several posts of either
-    document share says nothing. `moved`: no id of the previous document is left.
+    A likeness shared by several posts of either document means nothing. `there`: all ids of this document;
+    `moved`: no id of the previous one is left.
     """
     of_entries = {id_: _keys(entry, moved=moved) for id_, entry in entries.items()}
     stood = [(former, _keys(former, moved=moved)) for former in formers if former.id in previous]
     newest = max((former.published for former, _ in stood if former.published), default=None)
     found: dict[str, Former] = {}
-    # A key must be true of one entry and of one former alone.
+    # A key must match exactly one entry and one former.
     for number in range(4 if moved else 2):
         here = Counter(keys[number] for keys in of_entries.values())
         before: dict[Hashable, list[Former]] = defaultdict(list)
@@ -107,9 +107,9 @@ def reposted(
                 continue
             (former,) = before[said]
             if number == BY_PLACE and _is_later(entries[id_].published, newest):
-                # The next part of a serial: the page is the same, and so may the title be.
+                # The next part of a serial may have the same page and title.
                 continue
-            # Two that stand on one page at different places (#monday, #tuesday) are two posts.
+            # Two places on one page (#monday, #tuesday) are two posts.
             places = {entries[id_].like.fragment, former.like.fragment} - {""}
             are_two = len(places) > 1 and entries[id_].link == former.link
             if former.id not in there and former.id not in taken and not are_two:
@@ -119,12 +119,12 @@ def reposted(
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A new entry that is a corrected former if their texts are at least so `similar`."""
+    """A new entry that is a corrected former if their texts are at least this `similar`."""
 
     id: str
     former: Former
     similar: float
-    # Whether title and date are enough where the texts are not known.
+    # Title and date are enough where texts are unknown.
     is_likely: bool = False
 
 
@@ -139,12 +139,11 @@ def suspects(
     moment: datetime | None = None,
     partial: bool = False,
 ) -> list[Suspect]:
-    """Return new entries that may be posts of the document before, corrected together with their ids.
+    """Return new entries that may be corrected posts of the document before, with new ids.
 
-    `order` and `previous` are the documents' orders, newest first; `recognised` are the ids of posts that are
-    there under others. Only a post counts that has left the place where it was: one that rolled off the old
-    end, or that was replaced together with most others, makes room for new posts. In a `partial` document
-    nothing has left. Without a `moment` these are all pairs that might count, whatever is recognised besides.
+    A former counts only if it left its place: one that rolled off, or was replaced with most others, makes
+    room for new posts. `order` and `previous` are newest first; `recognised`: ids of posts that have others
+    here. In a `partial` document nothing has left. Without `moment` return all possible pairs.
     """
     there = {*order, *recognised}
     places = {id_: place for place, id_ in enumerate(previous)}
@@ -156,7 +155,7 @@ def suspects(
     inside = {id_ for id_, place in places.items() if place < last and id_ not in there}
     if moment is not None and not partial and len(inside) > len(stayed):
         return []
-    # How many of the posts that stayed stand before each: the same for a post that kept its place.
+    # Number of remaining posts before each: equal for a post that kept its place.
     known = set(stayed)
     before = dict(zip(previous, accumulate((id_ in known for id_ in previous), initial=0), strict=False))
     now = dict(zip(order, accumulate((id_ in known for id_ in order), initial=0), strict=False))
@@ -166,7 +165,7 @@ def suspects(
     is_alone = moment is None or (len(candidates) == 1 and len(inside) <= 1)
     found = []
     for id_, former in product((id_ for id_ in candidates if id_ in entries), gone):
-        # Reposts that were recognised meanwhile may change the positions.
+        # Reposts recognised meanwhile may change positions.
         in_place = moment is None or before[former.id] == now[id_]
         kept_the_end = in_place and now[id_] == len(stayed)
         if moment is not None and not partial and former.id not in inside and not kept_the_end:
@@ -188,9 +187,9 @@ def _needed(
     is_alone: bool,
     in_place: bool,
 ) -> float | None:
-    """Return how similar the texts of one post must be; None if these are two.
+    """Return the required similarity of the texts, or None if these are two posts.
 
-    `is_one`: both documents have the title once. `is_alone`: one post has left, and one has come.
+    `is_one`: the title is unique in both documents. `is_alone`: one post left and one appeared.
     """
     published, was = entry.published, former.published
     if published is None or was is None:
@@ -209,9 +208,9 @@ def _needed(
 def corrected(
     suspected: Iterable[Suspect], similarities: Mapping[tuple[str, str], float]
 ) -> dict[str, Former]:
-    """Return candidate → the item that was this post, by the similarity (0 to 1) of candidate and former.
+    """Return candidate → former for pairs that are similar enough (0 to 1).
 
-    A pair counts if neither of the two is part of another one.
+    A pair counts if neither is part of another pair.
     """
     pairs = []
     for one in suspected:
@@ -230,10 +229,10 @@ def returning(
     there: Collection[str],
     waiting: Collection[str],
 ) -> dict[str, Former]:
-    """Candidate → the item that once had this id, if it waits to settle and its present id is not `there`.
+    """Return candidate → the waiting item that once had this id and whose present id is not `there`.
 
-    The candidates are ids that were left behind. A post that takes one again would otherwise never be sent.
-    `waiting` are the ids of items that may still change. A link that several posts have says nothing.
+    Otherwise a post that takes an old id again would never be sent. `waiting`: ids of unsettled items. Shared
+    links mean nothing.
     """
     on = Counter(links.values())
     at: dict[str, list[Former]] = defaultdict(list)
@@ -250,12 +249,12 @@ def returning(
 
 
 def _same_post(former: Former) -> Hashable:
-    """What reposts of one post have in common: title and date, else the link, as links may be new, too."""
+    """Return what reposts of a post share: title and date, else the link."""
     return _by_title_and_date(former) or former.link
 
 
 def outdated(formers: Iterable[Former], twins: Collection[Former], keep: Collection[str]) -> list[int]:
-    """Keys of reposts of the `twins` that are too many: not the newest ones, nor those to `keep` (ids)."""
+    """Return keys of surplus reposts: neither the newest nor those to `keep`."""
     posts = set(map(_same_post, twins))
     of: dict[Hashable, list[int]] = defaultdict(list)
     for former in sorted(formers, key=lambda former: former.pk, reverse=True):
@@ -265,6 +264,6 @@ def outdated(formers: Iterable[Former], twins: Collection[Former], keep: Collect
 
 
 def habitual(formers: Iterable[Former], twins: Collection[Former]) -> int:
-    """How many of these posts had several reposts already."""
+    """Return how many of these posts already had several reposts."""
     reposts = Counter(_same_post(former) for former in formers if former.repost)
     return sum(reposts[post] >= HABIT for post in set(map(_same_post, twins)))

@@ -1,4 +1,4 @@
-"""How often a feed publishes, and whether its posts ever come to rest."""
+"""How often a feed publishes, and whether its posts settle."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -8,18 +8,18 @@ from statistics import median
 from feeds.rules.finality import MINUTE
 
 RHYTHM_POSTS = 20
-# Two posts have one gap between them, which is no rhythm.
+# Two posts have one gap, which is no rhythm.
 AT_LEAST = 3
 # Some feeds date posts to the year 1.
 LONGEST_RHYTHM = 366 * 24 * 60
-# If every post had changed at so many readings in a row, that is no accident.
+# Consecutive readings in which every post changed.
 RESTLESS = 3
 
 
 def rhythm_minutes(published: Iterable[datetime], now: datetime) -> int | None:
-    """The median gap between the latest 20 of these moments, in whole minutes, at least 1 and at most a year.
+    """Return the median gap between the latest 20 moments, in minutes, from 1 to a year's.
 
-    None with fewer than three. What came at one moment counts once; what is dated to the future, not at all.
+    None for fewer than three. Equal moments count once, future ones never.
     """
     moments = sorted({moment for moment in published if moment <= now})[-RHYTHM_POSTS:]
     if len(moments) < AT_LEAST:
@@ -29,7 +29,7 @@ def rhythm_minutes(published: Iterable[datetime], now: datetime) -> int | None:
 
 
 def restless_after(polls: int, restless: bool | None) -> int:
-    """The count of restless readings after one more. None: it showed no post that may still change."""
+    """Return the count of restless readings. `restless` None: no unsettled post was shown."""
     if restless is None:
         return polls
     return polls + 1 if restless else 0

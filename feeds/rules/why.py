@@ -1,4 +1,4 @@
-"""Why a feed is read when it is: the words for what `rules.pace` and the polling decide."""
+"""Words for the reasons of `rules.pace` and the polling."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """`long` completes “In 10 minutes: …”; `short` stands in a line of the timeline."""
+    """`long` completes “In 10 minutes: …”; `short` is for the timeline."""
 
     long: str
     short: str
@@ -44,17 +44,17 @@ WHY: Mapping[str, Words] = MappingProxyType(
 
 
 def because(code: str, *, every_minutes: int, failing: bool = False) -> str:
-    """The words that complete “In 10 minutes: …”. An unknown or empty code is told by the interval."""
+    """Return the words that complete “In 10 minutes: …”. Unknown codes get the interval's."""
     return WHY.get(code, WHY["backoff" if failing else "interval"]).long.format(every=every(every_minutes))
 
 
 def in_short(code: str) -> str:
-    """A few words for a line of the timeline; nothing for an unknown or empty code."""
+    """Return a few words for the timeline, or "" for an unknown code."""
     return WHY[code].short if code in WHY else ""
 
 
 def every(minutes: int) -> str:
-    """ "every 10 minutes", "every 2 hours"; a feed that pings is read every minute at most."""
+    """Return "every 10 minutes" or "every 2 hours"; a feed that pings counts as one minute."""
     for size, word in ((24 * 60, "day"), (60, "hour")):
         if minutes >= size and minutes % size == 0:
             return _every(minutes // size, word)
