@@ -1,4 +1,4 @@
-"""Reads what a document says of itself: bounded, and without values that make no sense."""
+"""Facts that a document states about itself, bounded and checked."""
 
 import re
 from collections.abc import Iterable
@@ -11,26 +11,25 @@ DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sun
 
 
 def ttl(text: object) -> int | None:
-    """Minutes between two readings, at most 31 days; None when there is no such number."""
+    """Return minutes, at most 31 days, or None."""
     written = str(text or "").strip()
     minutes = int(written) if re.fullmatch(r"[0-9]{1,9}", written) else 0
     return min(minutes, MAX_TTL) or None
 
 
 def hours(texts: Iterable[object]) -> tuple[int, ...]:
-    """Hours of the day, 0 to 23, in order. RSS 0.91 counts to 24, which is midnight."""
+    """Return hours 0 to 23, sorted. RSS 0.91 writes midnight as 24."""
     written = [str(text).strip() for text in texts]
     found = {int(text) % 24 for text in written if re.fullmatch(r"[0-9]{1,2}", text) and int(text) <= 24}
     return tuple(sorted(found))
 
 
 def days(texts: Iterable[object]) -> tuple[int, ...]:
-    """English names of days → 0 (Monday) to 6, in order."""
+    """Return 0 (Monday) to 6 for English names, sorted."""
     names = {str(text).strip().lower() for text in texts}
     return tuple(number for number, name in enumerate(DAYS) if name in names)
 
 
 def hub_addresses(urls: Iterable[object], base: str) -> tuple[str, ...]:
-    """At most five WebSub hubs, absolute, each once."""
     found = dict.fromkeys(absolute(url, base) for url in urls)
     return tuple(url for url in found if url)[:MAX_HUBS]

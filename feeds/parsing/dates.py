@@ -6,14 +6,14 @@ from email.utils import parsedate_to_datetime
 
 MAX_DATE = 100
 
-# RFC 3339 and what comes near it: other separators, no seconds, no time, a zone of any form or none.
+# RFC 3339 and variants: other separators, no seconds, no time, any zone or none.
 _ISO = re.compile(
     r"(\d{4})([-/.]?)(\d\d)\2(\d\d)"
     r"(?:[T\s]\s*(\d\d?):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,6})\d*)?)?\s*(?:(Z|UTC|GMT)|([+-])(\d\d)(?::?(\d\d))?)?"
     r"(?:\[[^\]]*\])?)?",
     re.IGNORECASE | re.ASCII,
 )
-# RFC 5322 §3.3, as most feeds have it: quicker than reading all of its forms.
+# RFC 5322 §3.3 in its usual form, for speed.
 _MAIL = re.compile(
     r"[A-Z][a-z]{2}, (\d\d?) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):([0-5]\d)"
     r" (?:(GMT|UTC?|Z)|([+-])(\d\d):?(\d\d))",
@@ -27,13 +27,13 @@ _COLON_IN_ZONE = re.compile(r"([+-]\d\d):(\d\d)$", re.ASCII)
 _STRANGE_ZONE = re.compile(
     r"\d\s+(?!(?:UTC?|GMT|Z|[ECMP][SD]T)$)[A-Za-z]{1,5}$|\d\s+[A-Za-z]{1,5}[+-]\d", re.ASCII | re.IGNORECASE
 )
-# After the month: a year that a computer without a clock writes.
+# After the month: a year written by a computer without a clock.
 _NO_YEAR = re.compile(r"[A-Za-z]{3}\.?[\s-]+(?:0\d{3}|\d{3}|\d{5,})(?!\d)", re.ASCII)
-# "January 29, 2021 04:42 PM": the parser for mail would take the hour as it stands.
+# "January 29, 2021 04:42 PM": the mail parser would ignore PM.
 _HALF_DAY = re.compile(r"(?<![\d:])(\d{1,2})((?::[0-5]\d){1,2})\s*([AaPp])\.?[Mm]\.?(?![A-Za-z])", re.ASCII)
-# RFC 5322 §3.3 allows a leap second; datetime has none.
+# RFC 5322 §3.3 allows a leap second; datetime does not.
 _LEAP = re.compile(r"(\d\d:\d\d:)60", re.ASCII)
-# The end of a day in the last zone comes so long after its beginning in UTC; a time without zone, half a day.
+# The end of a day in the last zone, after its beginning in UTC; half a day for times without a zone.
 A_DAY_ANYWHERE = timedelta(hours=36)
 A_ZONE = timedelta(hours=12)
 _TIME = re.compile(r"\d:\d\d|T\d{4}", re.ASCII)
@@ -44,10 +44,7 @@ _ZONE = re.compile(
 
 
 def moment_of(text: object) -> datetime | None:
-    """The moment that a date of RFC 3339 or RFC 5322, or one near to them, names; None for anything else.
-
-    A date without a zone is taken for UTC.
-    """
+    """Return the moment of a date like dates of RFC 3339 or RFC 5322, UTC by default, or None."""
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_DATE:
         return None
     written = _HALF_DAY.sub(_of_the_clock, text.strip())
@@ -72,7 +69,7 @@ def moment_of(text: object) -> datetime | None:
 
 
 def mail_date(text: str) -> datetime | None:
-    """A date of RFC 5322, or of HTTP (RFC 9110 §5.6.7), in UTC; None for anything else."""
+    """Return a date of RFC 5322 or HTTP (RFC 9110 §5.6.7) in UTC, or None."""
     try:
         found = parsedate_to_datetime(text.strip()[:MAX_DATE])
         return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
@@ -81,10 +78,9 @@ def mail_date(text: str) -> datetime | None:
 
 
 def slack_of(text: str) -> timedelta:
-    """How much later than `moment_of` says the moment may have been.
+    """Return how much later than `moment_of` the moment may be.
 
-    A date without a time, or with midnight, which stands for none, may mean the end of the day in any zone;
-    a date without a zone may be half a day later.
+    A date without a time, or with midnight, may mean the end of the day in any zone.
     """
     written = _HALF_DAY.sub(_of_the_clock, text.strip()[:MAX_DATE])
     if not written or not _TIME.search(written) or _MIDNIGHT.search(written):
@@ -93,18 +89,17 @@ def slack_of(text: str) -> timedelta:
 
 
 def _of_the_clock(match: re.Match[str]) -> str:
-    """A time of twelve hours as one of twenty-four; an impossible hour stays as it is."""
     hour, rest, half = int(match.group(1)), match.group(2), match.group(3).lower()
     return f"{hour % 12 + 12 * (half == 'p'):02}{rest}" if 1 <= hour <= 12 else match.group()
 
 
 def is_zone_unknown(text: str) -> bool:
-    """Whether a date ends in a zone that RFC 5322 does not name ("GMT+2", a letter); it is read as UTC."""
+    """Return whether the zone is not in RFC 5322 ("GMT+2", a letter). It is read as UTC."""
     return bool(_STRANGE_ZONE.search(_HALF_DAY.sub(_of_the_clock, text.strip())))
 
 
 def is_guess(text: str, year: int) -> bool:
-    """Whether `year`, as another parser read it, does not stand in the text, or the text is no date."""
+    """Return whether another parser's `year` is not in the text, or the text is no date."""
     if _ISO_START.match(text.strip()) and not re.fullmatch(r"\d{4}-\d\d", text.strip(), re.ASCII):
         return True
     stand = {int(found) for found in _YEAR.findall(text)}

@@ -1,7 +1,6 @@
-"""A web page → addresses that may be feeds. Only reading them shows whether they are.
+"""A web page → addresses that may be feeds.
 
-The tags are read in one go: no tree is built, and no page costs more than its length. Feeds of comments are
-told from feeds of posts by address and title.
+Tags are scanned without a tree, in linear time. Feeds of comments are recognised by address and title.
 """
 
 import codecs
@@ -18,7 +17,7 @@ from feeds.parsing.format import Form, form_of, wide_text
 from feeds.parsing.media import absolute
 
 MAX_TAG_ATTRIBUTES = 40
-# The content of these is text, not tags (WHATWG HTML §13.2.5).
+# Raw text, without tags (WHATWG HTML §13.2.5).
 RAW = words("script style textarea title xmp noembed noframes iframe template")
 
 _START = re.compile(r"<(!--|[a-zA-Z][a-zA-Z0-9:-]{0,40})")
@@ -30,7 +29,7 @@ _PATH = re.compile(
     re.IGNORECASE,
 )
 _QUERY = re.compile(r"(?:^|&)(?:feed|format|type)=comments?-", re.IGNORECASE)
-# As WordPress, Blogger, Drupal and their translations put it.
+# In WordPress, Blogger, Drupal and their translations.
 _TITLES = (
     r"\bcomments?[- ](?:feed|rss|on|for|to|by)\b",
     r"\b(?:recent|latest|all|new) comments\b",
@@ -59,14 +58,14 @@ FEED_MEDIA_TYPES = words(
     "application/rss+xml application/atom+xml application/feed+json application/rdf+xml application/rss"
     " application/x.atom+xml application/x-atom+xml text/rss+xml text/atom+xml"
 )
-# Said of feeds and of much else.
+# Types of feeds and of much else.
 VAGUE_TYPES = words("application/xml text/xml application/json")
 WELL_KNOWN = ("feed", "feed.xml", "rss.xml", "atom.xml", "index.xml", "rss", "blog/feed", "feed.json")
-# Where a part of a site (https://example.org/~ada/) keeps its own feed.
+# For parts of a site (https://example.org/~ada/) with their own feed.
 WELL_KNOWN_BELOW = ("feed", "feed.xml", "index.xml")
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9._:-]{1,40})", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([a-zA-Z0-9._:-]{1,40})", re.IGNORECASE)
-# Codecs that the web uses for text: of the others some are slow, and some are not for text.
+# Codecs for text on the web. Others are slow or not for text.
 _CODECS = re.compile(
     r"utf-8|utf-16(?:-[lb]e)?|cp125\d|cp866|cp874|iso8859-\d+|koi8-[ru]|mac-roman|gbk|gb2312|gb18030|big5"
     r"|euc_jp|shift_jis|iso2022_jp|euc_kr"
@@ -85,7 +84,7 @@ _FEED_WORDS = re.compile(r"\b(?:rss|atom|web ?feed|json ?feed)\b|^\W*feed\W*$", 
 
 @dataclass(frozen=True, slots=True)
 class StartTag:
-    """A start tag with its names in lower case. Its content begins at `end`; raw text ends at `raw_end`."""
+    """Names are in lower case. Its content begins at `end`; raw text ends at `raw_end`."""
 
     name: str
     attributes: dict[str, str]
@@ -96,12 +95,11 @@ class StartTag:
         return self.attributes.get(name, "").strip()
 
     def tokens(self, name: str) -> frozenset[str]:
-        """The words of an attribute such as rel or class, in lower case."""
         return frozenset(self.get(name).lower().split())
 
 
 def start_tags(html: str) -> Iterator[StartTag]:
-    """Every start tag outside comments, scripts and the like, in order."""
+    """Yield the start tags outside comments and raw text."""
     position = 0
     while start := _START.search(html, position):
         name = start.group(1).lower()
@@ -116,7 +114,7 @@ def start_tags(html: str) -> Iterator[StartTag]:
             match = _ATTRIBUTE.match(html, position)
             if match is None:
                 break
-            # Of attributes with one name the first counts.
+            # The first of duplicate attributes counts.
             value = match.group(2) or match.group(3) or match.group(4) or ""
             attributes.setdefault(match.group(1).lower(), unescape(value))
             position = match.end()
@@ -129,7 +127,6 @@ def start_tags(html: str) -> Iterator[StartTag]:
 
 
 def is_comment_feed(url: str, title: str) -> bool:
-    """Whether a feed brings the comments of readers, not posts."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -139,8 +136,6 @@ def is_comment_feed(url: str, title: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An address that may be a feed's, and what the page calls it."""
-
     url: str
     title: str = ""
 
@@ -151,9 +146,9 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """What a page says of feeds: `links` are declared, `anchors` look like feeds.
+    """`links` are declared feeds; `anchors` only look like feeds.
 
-    `has_posts` says that the page has h-entries, and is perhaps a feed itself.
+    `has_posts`: the page has h-entries and may be a feed itself.
     """
 
     title: str = ""
@@ -163,7 +158,7 @@ class WebPage:
 
 
 def decoded(body: bytes, content_type: str = "") -> str:
-    """The text of at most the first 1 MB of a page; bytes that cannot be decoded are replaced."""
+    """Return the text of up to 1 MB of a page, replacing undecodable bytes."""
     body = body[:MAX_PAGE]
     if (wide := wide_text(body)) is not None:
         return wide
@@ -175,7 +170,7 @@ def decoded(body: bytes, content_type: str = "") -> str:
             known = codecs.lookup(name).name
         except (LookupError, ValueError):
             continue
-        # WHATWG Encoding §4.2: these labels mean windows-1252 on the web.
+        # WHATWG Encoding §4.2: these labels mean windows-1252.
         known = {"iso8859-1": "cp1252", "ascii": "cp1252"}.get(known, known)
         if _CODECS.fullmatch(known):
             return body.decode(known, "replace")
@@ -183,7 +178,7 @@ def decoded(body: bytes, content_type: str = "") -> str:
 
 
 def read_page(html: str, url: str) -> WebPage:
-    """The feeds that a page at `url` names, in its order, each address once."""
+    """Return the feeds that a page names, each address once."""
     html = html[:MAX_PAGE]
     base, title, has_posts = url, "", False
     links: list[Link] = []
@@ -215,7 +210,7 @@ def read_page(html: str, url: str) -> WebPage:
 
 
 def _declares_feed(tag: StartTag) -> bool:
-    """<link rel=alternate type=…>, and <link rel=feed> whatever its type (WHATWG: microformats' rel)."""
+    """<link rel=alternate type=…>, or <link rel=feed> of any type (microformats)."""
     rel, href = tag.tokens("rel"), tag.get("href")
     if not href or "stylesheet" in rel:
         return False
@@ -228,7 +223,6 @@ def _declares_feed(tag: StartTag) -> bool:
 
 
 def looks_like_feed(href: str) -> bool:
-    """Whether an address is one that feeds tend to have."""
     try:
         parts = urlsplit(href)
     except ValueError:
@@ -237,7 +231,7 @@ def looks_like_feed(href: str) -> bool:
 
 
 def _resolved(links: Iterable[Link], base: str, url: str) -> Iterator[Link]:
-    """The links with absolute addresses, each once, without links back to the page itself."""
+    """Yield links with absolute addresses, once each, except to the page itself."""
     seen = {urldefrag(url).url}
     for link in links:
         address = urldefrag(absolute(link.url, base)).url
@@ -251,7 +245,7 @@ def _title(text: str) -> str:
 
 
 def well_known(url: str) -> tuple[str, ...]:
-    """Where feeds usually are on a site: first beside the page, then at the root."""
+    """Return usual places of feeds: first beside the page, then at the root."""
     url = urldefrag(url).url.partition("?")[0]
     root = urljoin(url, "/")
     is_file = "." in url.rpartition("/")[2]
@@ -261,7 +255,7 @@ def well_known(url: str) -> tuple[str, ...]:
 
 
 def format_of(body: bytes) -> str:
-    """What a document that was read as a feed calls itself, for people."""
+    """Return a feed format's name for people."""
     form = form_of(body)
     if form is not Form.XML:
         return "JSON Feed" if form is Form.JSON else "the page itself (h-feed)"

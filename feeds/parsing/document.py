@@ -1,4 +1,4 @@
-"""A document's bytes → what it says, whatever format it is in. The only error is ParseError."""
+"""A document's bytes → a parsed feed, in any format."""
 
 from typing import Any
 
@@ -10,11 +10,10 @@ MAX_ENTRIES = 500
 
 
 def parse(body: bytes, *, content_type: str, url: str, limit: int = MAX_ENTRIES) -> ParsedFeed:
-    """All guids in document order, and the newest `limit` entries in full, in the same order.
+    """Return all guids in document order, and the newest `limit` entries in full.
 
-    RSS, Atom, JSON Feed, or a web page with h-entries, told apart by what the bytes are, never by what the
-    server calls them. `url` is where the document came from, for relative links. Raises ParseError, and
-    nothing else; also when it costs more than `expense.PROCESSOR_SECONDS` of the processor.
+    The format (RSS, Atom, JSON Feed, h-feed) is detected from the bytes alone. `url` is the base of relative
+    links. Raises only ParseError, also above `expense.PROCESSOR_SECONDS`.
     """
     readers = {
         format.Form.JSON: json_feed.read_json_feed,
@@ -26,7 +25,7 @@ def parse(body: bytes, *, content_type: str, url: str, limit: int = MAX_ENTRIES)
 
 
 def _read_page(body: bytes, **options: Any) -> ParsedFeed:
-    # Beautiful Soup takes long to load, and few feeds are web pages.
+    # Beautiful Soup loads slowly, and few feeds are web pages.
     from feeds.parsing.h_feed import read_h_feed
 
     return read_h_feed(body, **options)

@@ -1,6 +1,6 @@
-"""Teaches feedparser's two parsers elements that they do not know, or take for something else.
+"""Extends feedparser's parsers by elements that they lack or misread.
 
-Its handlers are methods named after the elements: `_start_` or `_end_`, the namespace's prefix, the name.
+Handlers are named `_start_` or `_end_`, prefix of the namespace, element.
 """
 
 from typing import Any
@@ -23,9 +23,9 @@ _IFFY = {f"{scheme}://{NAMESPACE}{slash}": "iffy" for scheme in ("http", "https"
 
 
 class _Media:
-    """Media RSS: what describes a file, which files are one thing, and which are for adults.
+    """Media RSS: descriptions, groups and ratings of files.
 
-    feedparser takes a media:description for the post's own content, and passes over groups.
+    feedparser takes media:description for the post's content and ignores groups.
     """
 
     _groups = 0
@@ -59,7 +59,7 @@ class _Media:
 
 
 class _Skipped:
-    """RSS 2.0 skipHours and skipDays: of several values feedparser keeps the last. Here: two lists."""
+    """RSS 2.0 skipHours and skipDays as lists. feedparser keeps only the last value."""
 
     def _start_hour(self: Any, attrs: dict[str, str]) -> None:
         self.push("hour", 0)
@@ -81,7 +81,7 @@ class _Skipped:
 
 
 class _Hints:
-    """iffy:hint-announce, whose nested elements feedparser would mix into the post."""
+    """iffy:hint-announce. feedparser would mix its nested elements into the post."""
 
     _hint: dict[str, Any] | None = None
 
@@ -120,13 +120,13 @@ class _Hints:
 
 
 class _Names:
-    """What feedparser misreads: relations by full names, isPermaLink in capitals, names with addresses."""
+    """Relations by full IRI, isPermaLink in capitals, names with addresses."""
 
     def _start_link(self: Any, attrs: dict[str, str]) -> None:
-        # RFC 4287 §4.2.7.2: the IRI of a registered relation means the same as its name.
+        # RFC 4287 §4.2.7.2: the IRI of a registered relation equals its name.
         rel = attrs.get("rel", "").removeprefix(RELATIONS)
         if rel == "enclosure":
-            # Without a type feedparser calls it a web page.
+            # feedparser assumes text/html without a type.
             attrs.setdefault("type", "")
         super()._start_link({**attrs, "rel": rel} if rel else attrs)  # type: ignore[misc]
 
@@ -135,7 +135,7 @@ class _Names:
         super()._start_guid({**attrs, "ispermalink": said})  # type: ignore[misc]
 
     def _sync_author_detail(self: Any, key: str = "author") -> None:
-        """RSS has addresses and names in one text. To feedparser addresses end after four letters."""
+        """Split names from addresses, which feedparser ends after four letters."""
         context = self._get_context()
         text, people = context.get(key), context.get(f"{key}s") or [feedparser.util.FeedParserDict()]
         if people[-1]:
@@ -149,7 +149,7 @@ class _Names:
 
 
 class _Params(feedparser.util.FeedParserDict):  # type: ignore[misc]
-    """The type, language and base of a text. It needs no search for synonyms and no deep copy."""
+    """Type, language and base of a text. Saves the search for synonyms and a deep copy."""
 
     get = dict.get
     __getitem__ = dict.__getitem__
@@ -159,13 +159,13 @@ class _Params(feedparser.util.FeedParserDict):  # type: ignore[misc]
 
 
 class _Savings:
-    """Leaves out slow work of feedparser's that we do not need."""
+    """Skips slow work of feedparser that we do not need."""
 
     def push_content(self: Any, *arguments: Any) -> None:
         super().push_content(*arguments)  # type: ignore[misc]
         self.contentparams = _Params(self.contentparams)
 
-    # Dates are kept as they are written: `feeds.parsing.fields.moment` reads the ones that are needed.
+    # Dates stay as written. `feeds.parsing.fields.moment` parses those needed.
     def _end_date(self: Any) -> None:
         self.pop("published")
 
@@ -177,7 +177,7 @@ class _Savings:
 
 
 class _Bounds:
-    """Keeps short what takes feedparser the square of the length; and bounds what a document costs in all."""
+    """Bounds texts with quadratic cost in feedparser, and the cost of a whole document."""
 
     def _add_tag(self: Any, term: str | None, scheme: str | None, label: str | None) -> None:
         if len(self._get_context().get("tags") or ()) < MAX_CATEGORIES:
@@ -195,18 +195,18 @@ class _Bounds:
 
 
 def install() -> None:
-    """feedparser offers no way to name a parser, so its two classes are extended. Safe to call again."""
+    """Extend feedparser's two parser classes, as it has no way to set a parser. Can be repeated."""
     for name in ("StrictFeedParser", "LooseFeedParser"):
         known = getattr(feedparser.api, name)
         if issubclass(known, _Hints):
             continue
         more = {
             "namespaces": {**known.namespaces, **_IFFY},
-            # feedparser builds it from `namespaces` when it first needs it.
+            # feedparser builds it from `namespaces` on first use.
             "_matchnamespaces": {},
-            # RFC 4287 §4.2.6.1: ids are compared as they stand, so they are not resolved.
+            # RFC 4287 §4.2.6.1: ids are compared literally, so they are not resolved.
             "can_be_relative_uri": known.can_be_relative_uri - {"id"},
-            # Python allows no hyphen in the name of a `def`.
+            # A `def` cannot have a hyphen in its name.
             "_start_iffy_hint-announce": _Hints._start_hint,
             "_end_iffy_hint-announce": _Hints._end_hint,
         }

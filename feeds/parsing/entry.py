@@ -1,4 +1,4 @@
-"""The neutral entry: what a post is, whatever format it came in."""
+"""The neutral entry: a post of any format."""
 
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An enclosure or media:content. `length` in bytes, None when the feed does not say."""
+    """An enclosure or media:content. `length` in bytes or None."""
 
     url: str
     type: str = ""
@@ -21,8 +21,6 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """An author with what leads to them; each may be ""."""
-
     name: str = ""
     url: str = ""
     photo: str = ""
@@ -30,7 +28,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Somewhere on earth, in the post's own words."""
+    """A place, in the post's words."""
 
     name: str = ""
     url: str = ""
@@ -40,7 +38,7 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """What a post says of another one that it answers, likes or repeats. `text` is plain."""
+    """A post that is answered, liked or reposted. `text` is plain."""
 
     url: str
     name: str = ""
@@ -50,10 +48,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Social:
-    """What only people who read posts here see of one: nothing in it makes a letter differ.
+    """Facts for the reader only. They change no letter.
 
-    `relations` are (microformats property, address), such as ("in-reply-to", "https://…"). `start` and `end`
-    are ISO 8601 with offset. `kind` is "event" for one of these, else "".
+    `relations`: (microformats property, address). `start` and `end`: ISO 8601 with offset. `kind`: "event" or
+    "".
     """
 
     people: tuple[Person, ...] = ()
@@ -70,7 +68,7 @@ class Social:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One post. Html is as the feed gave it until `common.html.clean.clean` has seen it; times are aware."""
+    """One post. Html is raw until `common.html.clean.clean`; times are aware."""
 
     guid: str
     title: str = ""
@@ -86,28 +84,28 @@ class Entry:
     image: str = ""
     # iffy:hint-announce: "" (always), "never" or "piggyback".
     announce: str = ""
-    # What its relative links are relative to (xml:base, or the page it stands on); "" for its link.
+    # Base of relative links (xml:base or its page), or "" for its link.
     base: str = ""
-    # As the feed declares it, in pixels; 0 where it does not.
+    # Declared pixels, or 0.
     image_width: int = 0
-    # Its pictures are not for everybody: they are shown only to those who open them.
+    # Its pictures are shown only when opened.
     sensitive: bool = False
-    # A warning of what its text says, which stands for the text until somebody opens it.
+    # Content warning, shown instead of the text until it is opened.
     warning: str = ""
-    # What nearly all summaries of its feed began and ended with when it was read; ("", "") for nothing.
+    # Common beginning and end of its feed's summaries when it was read, or ("", "").
     boilerplate: tuple[str, str] = field(default=("", ""), compare=False)
-    # How much later than `published` it may have come out (see dates.slack_of). Not kept.
+    # How much later than `published` it may be (dates.slack_of). Not stored.
     slack: timedelta = field(default=timedelta(0), compare=False)
-    # Not kept either: a worker of the release before would stumble over it, and letters have no use for it.
+    # Not stored: the release before would fail on it, and letters do not need it.
     social: Social = field(default=Social(), compare=False)
 
     @property
     def html(self) -> str:
-        """The best html there is: the content, else the summary."""
+        """Return the content, else the summary."""
         return self.content or self.summary
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-ready dict; `from_json` is its inverse."""
+        """Return a JSON-ready dict, the inverse of `from_json`."""
         data: dict[str, Any] = {name: getattr(self, name) for name in _KEPT}
         data["media"] = tuple(map(asdict, self.media))
         for key in ("published", "updated"):
@@ -121,7 +119,7 @@ class Entry:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Entry":
-        """The entry of a `to_json` dict; what another release put there besides is passed over."""
+        """Return the entry of a `to_json` dict, ignoring keys of other releases."""
 
         def moment(value: str | None) -> datetime | None:
             return datetime.fromisoformat(value) if value else None
@@ -145,10 +143,10 @@ _KEPT = tuple(one.name for one in fields(Entry) if one.name not in ("slack", "so
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """What a document says of itself beyond its posts.
+    """Facts about the feed.
 
-    `ttl` in minutes (RSS 2.0); `skip_hours` 0-23 and `skip_days` 0 (Monday)-6, both UTC; `hubs` and
-    `topic` (its rel=self) as WebSub means them; `image` the address of its logo.
+    `ttl` in minutes (RSS 2.0); `skip_hours` 0–23 and `skip_days` 0 (Monday)–6 in UTC; `hubs` and `topic`
+    (rel=self) for WebSub; `image`: the logo's address.
     """
 
     ttl: int | None = None
@@ -163,7 +161,6 @@ class Channel:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Channel":
-        """The channel of a `to_json` dict; of {}, one that says nothing."""
         listed = {name: tuple(data.get(name) or ()) for name in ("skip_hours", "skip_days", "hubs")}
         return cls(
             ttl=data.get("ttl"), topic=data.get("topic") or "", image=data.get("image") or "", **listed
@@ -172,7 +169,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """`guid` as the feed gives it (or what stands for it); `own` names a post that shares it with others."""
+    """`guid` of the feed, or its substitute; `own` differs for posts that share a guid."""
 
     guid: str
     own: str
@@ -180,9 +177,9 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFeed:
-    """A document: all guids in its order (newest first as a rule), the newest entries in full.
+    """A document: all guids in order (usually newest first), the newest entries in full.
 
-    `names` stand in the same order, and say which guids are shared (see `feeds.parsing.namesakes`).
+    `names` are in the same order and identify posts that share guids (`feeds.parsing.namesakes`).
     """
 
     title: str = ""
@@ -197,4 +194,4 @@ class ParsedFeed:
 
 
 class ParseError(Exception):
-    """The document cannot be read as a feed. The message is one sentence for an admin."""
+    """The document is no feed. The message is a sentence for an admin."""

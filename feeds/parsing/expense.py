@@ -1,4 +1,4 @@
-"""Bounds the processor time of a document's thread: it is checked at each element and each post."""
+"""Limits the CPU time of parsing one document. Checked at each element and post."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from feeds.parsing.entry import ParseError
 
-# On an ordinary machine the most expensive document of an allowed size (5 MB of tiny posts) takes five.
+# The most expensive document of 5 MB (tiny posts) takes five on an ordinary machine.
 PROCESSOR_SECONDS = 20.0
 TOO_DEAR = (
     "Reading the feed takes more than {:g} seconds of the processor, which can be an attack. Ask its"
@@ -18,14 +18,12 @@ TOO_DEAR = (
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """`clock` counts the seconds used; it showed `began` at the beginning."""
-
     seconds: float
     clock: Callable[[], float]
     began: float
 
     def check(self) -> None:
-        """Raises ParseError when it is used up."""
+        """Raise ParseError when it is used up."""
         if self.clock() - self.began > self.seconds:
             raise ParseError(TOO_DEAR.format(self.seconds))
 
@@ -35,7 +33,7 @@ _current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
 
 @contextmanager
 def allowance(seconds: float | None = None, clock: Callable[[], float] | None = None) -> Iterator[None]:
-    """For what the block reads: PROCESSOR_SECONDS of this thread's processor time, if it is not said."""
+    """Limit the block to this much CPU time of this thread."""
     clock = clock or time.thread_time
     token = _current.set(Allowance(PROCESSOR_SECONDS if seconds is None else seconds, clock, clock()))
     try:
@@ -45,7 +43,7 @@ def allowance(seconds: float | None = None, clock: Callable[[], float] | None = 
 
 
 def check_allowance() -> None:
-    """Raises ParseError when the allowance in force is used up."""
+    """Raise ParseError when the current allowance is used up."""
     ours = _current.get()
     if ours is not None:
         ours.check()

@@ -1,4 +1,4 @@
-"""From feedparser's dict of one entry to our Entry: every field bounded, plain where it is plain text."""
+"""feedparser's dict of an entry → Entry, with bounded fields."""
 
 import html
 import re
@@ -24,7 +24,7 @@ from feeds.parsing.pictures import Picture
 from feeds.parsing.plain_html import markup, paragraphs, without_void_ends
 from feeds.parsing.posts import PostReader
 
-# Mastodon puts a content warning before the text that it hides, with a line between them.
+# Mastodon writes a content warning and a line before the hidden text.
 _WARNING = re.compile(
     r"\s*<p>((?:<strong>[^<]{0,100}:\s*</strong>)?(?:(?!</?p\b|<hr\b).){1,2000})</p>\s*<hr\s*/?>",
     re.IGNORECASE | re.DOTALL,
@@ -38,7 +38,7 @@ Raw = dict[str, Any]
 
 
 def identity(raw: Raw) -> str:
-    """The guid, else the link, else a digest of title and date; "" when the entry has none of them."""
+    """Return the guid, else the link, else a digest of title and date, or ""."""
     guid = without_controls(_text(raw, "id")).strip()
     if guid:
         return guid if len(guid) <= MAX_GUID else digest_of(guid)
@@ -50,9 +50,9 @@ def identity(raw: Raw) -> str:
 
 
 def moment(raw: Raw, key: str) -> datetime | None:
-    """`published` or `updated` in UTC; None when it is missing or cannot be read.
+    """Return `published` or `updated` in UTC, or None.
 
-    feedparser knows months in more languages and zones than we do, but it fills in what it does not find.
+    feedparser knows more languages and zones than we do, but invents missing parts.
     """
     text = _text(raw, key)
     found = moment_of(text)
@@ -70,10 +70,9 @@ def moment(raw: Raw, key: str) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class XmlReader(PostReader[Raw]):
-    """Reads entries of a document at `url`; their links are resolved against `base`.
+    """Reads entries of a document at `url`, resolving links against `base`.
 
-    `inherited` are the authors of an Atom feed, for entries that have none, and `owners` the same with their
-    addresses. Html stays as the feed gave it.
+    `inherited`: authors of an Atom feed, for entries without any; `owners`: the same with addresses.
     """
 
     base: str
@@ -86,17 +85,15 @@ class XmlReader(PostReader[Raw]):
         return identity(post)
 
     def words(self, post: Raw) -> str:
-        """Its title, else its text, else its link.
+        """Return the title, else the text, else the link.
 
-        RFC 4287 §4.1.1: Atom entries with one id are states of one entry. Where their links differ they are
-        several.
+        RFC 4287 §4.1.1: Atom entries with one id are states of one entry, unless their links differ.
         """
         if self.atom and _text(post, "id").strip():
             return _text(post, "link")
         return _text(post, "title").strip() or _said(post) or _text(post, "link")
 
     def text(self, post: Raw) -> str:
-        """A digest of the post's text; "" when it has no text."""
         text = _said(post)
         return digest_of(f"text\n{text}") if text else ""
 
@@ -104,7 +101,7 @@ class XmlReader(PostReader[Raw]):
         return moment(post, "published") or moment(post, "updated")
 
     def entry(self, post: Raw, guid: str) -> Entry:
-        # feedparser's dict looks for synonyms at every question; here it is asked for its own names only.
+        # A plain dict: feedparser's searches synonyms at every access.
         raw = dict(post)
         contents = raw.get("content") or ()
         summary_detail, title_detail = _dict(raw, "summary_detail"), _dict(raw, "title_detail")
@@ -118,10 +115,10 @@ class XmlReader(PostReader[Raw]):
                 texts.append(dict(one))
         detail = max(texts, key=lambda text: len(str(text.get("value") or "")), default={})
         content = html_of(detail, self.atom)
-        # feedparser copies a content into a missing summary.
+        # feedparser copies the content into a missing summary.
         is_copy = any(dict.get(one, "value") == _text(raw, "summary") for one in contents)
         summary = "" if is_copy else html_of(summary_detail, self.atom)
-        # The xml:base where the text stands. A relative one is resolved against the document's address.
+        # The text's xml:base. A relative one is resolved against the document's address.
         declared = (one["base"] for one in (detail, summary_detail, title_detail) if one.get("base"))
         near = absolute(next(declared, ""), self.url)
         link = _link(raw, self.base, self.atom)
@@ -131,7 +128,7 @@ class XmlReader(PostReader[Raw]):
         published, updated = moment(raw, "published"), moment(raw, "updated")
         tongue = _text(raw, "language") or dict.get((contents or [title_detail])[0], "language")
         title = line_of(raw, "title", MAX_ENTRY_TITLE, self.atom)
-        # An author with nothing but an address is nobody's name, and not another's.
+        # An author with only an address has no name.
         people = authors_of(raw)
         if not (has_author := any(people)):
             people = authors_of(_dict(raw, "source"))
@@ -142,7 +139,7 @@ class XmlReader(PostReader[Raw]):
             authors=names_of(people) or (() if has_author else self.inherited),
             content=content,
             summary=summary or ("" if content else _described(raw)),
-            # RSS 1.0 has one date, and an Atom entry must have `updated` only.
+            # RSS 1.0 has one date, and Atom requires only `updated`.
             published=published or updated,
             updated=updated,
             categories=listed(
@@ -162,32 +159,29 @@ class XmlReader(PostReader[Raw]):
 
 
 def line_of(raw: Raw, key: str, limit: int, atom: bool) -> str:
-    """Return a title or a subtitle in one line.
-
-    RFC 4287 §3.1.1.1: Atom says whether it is text or HTML. RSS leaves that to be guessed.
-    """
+    """Return a title or subtitle in one line. Atom declares its type (RFC 4287 §3.1.1.1); RSS is guessed."""
     text = _text(raw, key)
     kind = dict.get(_dict(raw, f"{key}_detail"), "type") if atom else ""
     if kind == "text/plain":
         return shortened(one_line(text[: 10 * MAX_ENTRY_TITLE]), limit)
-    # The descriptions of RSS channels have paragraphs and links.
+    # Descriptions of RSS channels have paragraphs and links.
     return shortened(plain_title(text, is_html=bool(kind) or key == "subtitle"), limit)
 
 
 def hint_of(raw: Raw) -> tuple[str, str]:
-    """Entry.announce; and the policy, where it is none that is known."""
+    """Return Entry.announce, and the policy if unknown."""
     hints = dict.get(raw, "iffy_hints") or ()
     return announced(Hint(str(one["policy"]), bool(one["restricted"])) for one in hints)
 
 
 def language(text: object) -> str:
-    """A language tag (RFC 5646 has at most 35 characters as a rule), or ""."""
+    """Return a language tag (RFC 5646), or ""."""
     tag = str(text or "").strip().replace("_", "-")
     return tag if re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}", tag) and len(tag) <= 35 else ""
 
 
 def _text(raw: Raw, key: str) -> str:
-    # dict.get: FeedParserDict would answer `published` for a missing `updated`, with a warning.
+    # FeedParserDict would return `published` for a missing `updated`, with a warning.
     value = dict.get(raw, key)
     return value if isinstance(value, str) else ""
 
@@ -206,31 +200,28 @@ def _link(raw: Raw, base: str, atom: bool) -> str:
     link, guid = _text(raw, "link"), _text(raw, "id")
     is_address = guid.partition(":")[0].strip().lower() in ("http", "https")
     if link == guid and link:
-        # The guid stood in for a missing link: only where it is an address as it stands.
+        # The guid replaces a missing link only if it is an address.
         named = any(dict.get(one, "href") == link for one in raw.get("links") or ())
         link = link if named or is_address else ""
-    # RFC 4287 §4.2.7.2: an alternate is one whatever its type; feedparser takes web pages only.
+    # RFC 4287 §4.2.7.2: an alternate of any type counts; feedparser accepts web pages only.
     alternates = (
         dict.get(one, "href") for one in raw.get("links") or () if dict.get(one, "rel") == "alternate"
     )
     links = (_text(raw, "feedburner_origlink"), link, next(filter(None, alternates), ""))
-    # An Atom id has no isPermaLink to say that it leads nowhere.
+    # An Atom id has no isPermaLink that denies being a link.
     own = absolute(guid, "") if atom and is_address else ""
     return next(filter(None, (absolute(one, base) for one in links)), own)
 
 
 def warning_of(text: str, link: str) -> str:
-    """Return the content warning at the beginning of a status, as one line; "" for none."""
+    """Return the content warning at the beginning of a status, or ""."""
     found = _WARNING.match(text)
     is_status = found and ("/@" in link or found[1].lower().startswith("<strong>"))
     return plain(found[1].replace("</strong>", " </strong> ")) if found and is_status else ""
 
 
 def html_of(detail: Mapping[str, Any], atom: bool) -> str:
-    """Return the html of a detail of feedparser's.
-
-    Atom says which texts are plain (RFC 4287 §3.1.1.1, §4.1.3.3); of RSS it has to be guessed.
-    """
+    """Return a detail's html. Atom declares plain text (RFC 4287 §3.1.1.1, §4.1.3.3); RSS is guessed."""
     value = bounded(without_controls(str(detail.get("value") or "")), MAX_CONTENT).strip()
     kind = str(detail.get("type") or "")
     if kind.endswith("xml"):
@@ -241,7 +232,7 @@ def html_of(detail: Mapping[str, Any], atom: bool) -> str:
 
 
 def _described(raw: Raw) -> str:
-    """What YouTube and others say of a video, which is all the text there is."""
+    """Return the media description, the only text of YouTube's entries."""
     for one in raw.get("media_content") or ():
         if one.get("description") and not is_image(one):
             text = without_controls(str(one["description"]))[:MAX_CONTENT]
@@ -254,11 +245,11 @@ def names_of(people: Iterable[Raw]) -> tuple[str, ...]:
 
 
 def people_of(people: Iterable[Raw], base: str) -> tuple[Person, ...]:
-    """The people that have a name, each with the address that Atom gives (RFC 4287 §3.2.2)."""
+    """Return named people with the address that Atom gives (RFC 4287 §3.2.2)."""
     named = ((", ".join(author_names([_text(one, "name")])), one) for one in people)
     return tuple(Person(name, absolute(one.get("href"), base)) for name, one in named if name)
 
 
 def authors_of(raw: Raw) -> list[Raw]:
-    """The authors of an entry, its source (RFC 4287 §4.2.1) or a feed, as feedparser has them."""
+    """Return feedparser's authors of an entry, its source (RFC 4287 §4.2.1) or a feed."""
     return [dict(one) for one in dict.get(raw, "authors") or () if isinstance(one, dict)][:MAX_LISTED]

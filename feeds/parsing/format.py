@@ -1,6 +1,6 @@
-"""Refuses documents that no parser should see, and mends others: prolog, junk, encoding, references.
+"""Rejects documents that no parser should see, and repairs prolog, encoding and references.
 
-One reference that means no character, or one bare ampersand, would cost the whole feed.
+One invalid reference or bare ampersand would cost the whole feed.
 """
 
 import codecs
@@ -12,22 +12,22 @@ from enum import Enum, auto
 from feeds.parsing.entry import ParseError
 
 _REFERENCE = re.compile(rb"&#(?:[xX][0-9a-fA-F]+|[0-9]+);?")
-# Some programs write an emoji as the two halves that it has in UTF-16.
+# Some programs write an emoji as its two UTF-16 halves.
 _PAIR = re.compile(
     rb"&#(x[dD][89abAB][0-9a-fA-F]{2}|5[56][0-9]{3});&#(x[dD][c-fC-F][0-9a-fA-F]{2}|5[67][0-9]{3});"
 )
 _LAST = 0x10FFFF
-# Places where an ampersand is a character like any other; and an ampersand that begins no reference.
+# Where an ampersand is literal, and an ampersand that begins no reference.
 _AMPERSAND = re.compile(
     rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|&(?!#|[a-zA-Z][a-zA-Z0-9]{0,30};)", re.DOTALL
 )
-# WHATWG HTML §13.2.5.80: in these numbers everyone means Windows-1252.
+# WHATWG HTML §13.2.5.80: these numbers mean Windows-1252.
 _WINDOWS = {code: char for code in range(0x80, 0xA0) if (char := bytes([code]).decode("cp1252", "ignore"))}
 MAX_BODY = 10_000_000
 MAX_PROLOG_STEPS = 1_000
 MAX_DECLARATIONS = 10_000
 JUNK_BYTES = 20_000
-# At most one wrong byte among so many that are not ASCII.
+# Non-ASCII bytes per wrong one, at least.
 BYTES_PER_WRONG_ONE = 8
 EMPTY_BODY = "The address answers with nothing. Check it in a browser, or try again later."
 PAGE_NOT_FEED = (
@@ -45,15 +45,15 @@ HIDING = (
 )
 FEED_TOO_LARGE = "The feed is larger than 10 MB. Ask its publisher for a shorter one."
 _PAGE_ROOTS = frozenset({b"html", b"head", b"body", b"meta", b"script"})
-# A page may begin in its middle; then it must have an h-feed or an h-entry.
+# A page may start in its middle. It then needs an h-feed or h-entry.
 _FRAGMENT_ROOTS = frozenset(
     b"title link style base div header main article section nav p h1 h2 a ul ol span".split()
 )
 _POSTS = re.compile(rb"\bh-(?:feed|entry)\b", re.IGNORECASE)
-# An object's first name, or the first element of a list.
+# An object's first name, or a list's first element.
 _JSON_START = re.compile(rb"\{\s*[\"}]|\[\s*[\[{\"\]]")
 _SUBSET = re.compile(rb"<!DOCTYPE[^<>\[]{0,1000}\[", re.IGNORECASE)
-# The beginnings of things that may hold a bracket without ending the subset.
+# Starts of parts that may contain a bracket without ending the subset.
 _WITHIN_SUBSET = re.compile(rb"[\"'\]]|<!--|<\?")
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 _FEED_ROOTS = frozenset({b"rss", b"feed", b"rdf", b"rdf:rdf", b"atom:feed"})
@@ -61,24 +61,24 @@ _ROOT_NAME = re.compile(rb"<([A-Za-z_][A-Za-z0-9_:-]*)")
 _START = re.compile(rb"<(?:\?xml|rss|feed|rdf:RDF|RDF|atom:feed)[\s>]", re.IGNORECASE)
 _DECLARATION = re.compile(rb"<\?xml[^<>]{0,200}\?>")
 _DECLARED = re.compile(rb"<\?xml[^>]{0,150}?\sencoding\s*=\s*[\"']([A-Za-z0-9_.:-]+)")
-# ESC, SO and SI stay: ISO-2022 texts consist of them.
+# ESC, SO and SI stay, as ISO-2022 needs them.
 _CONTROLS = bytes(set(range(32)) - {0x09, 0x0A, 0x0D, 0x0E, 0x0F, 0x1B})
-# Encodings in which "<" can be written so that no search for it finds it.
+# Codecs that can hide "<" from a search.
 _HIDING_CODECS = frozenset({"utf-7", "unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined"})
 _BLANK = b" \t\r\n\xef\xbb\xbf\xff\xfe"
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
 def escaped(body: bytes) -> bytes:
-    """The document with those ampersands escaped that begin no reference ("R&D", "?a=1&b=2")."""
+    """Escape ampersands that begin no reference ("R&D", "?a=1&b=2")."""
     return _AMPERSAND.sub(lambda match: b"&amp;" if match.group() == b"&" else match.group(), body)
 
 
 def mend(body: bytes) -> bytes:
-    """The document with the halves of emoji joined, and without references to what XML does not allow."""
+    """Join halves of emoji and remove references that XML does not allow."""
     if b"&#" not in body:
         return body
-    # A document has many references and few different ones.
+    # Many references, few different ones.
     mended = {}
     for written in set(_REFERENCE.findall(body)):
         number = written[2:].rstrip(b";").lower()
@@ -106,15 +106,13 @@ def _joined(match: re.Match[bytes]) -> bytes:
 
 
 class Form(Enum):
-    """The kind of parser that reads a document."""
-
     XML = auto()
     JSON = auto()
     PAGE = auto()
 
 
 def form_of(body: bytes) -> Form:
-    """The form of a document, by its bytes. Raises ParseError for a document that no parser should see."""
+    """Return the form by the bytes. Raises ParseError for what no parser should see."""
     if len(body) > MAX_BODY:
         raise ParseError(FEED_TOO_LARGE)
     if not body.strip(b"\0" + _BLANK):
@@ -131,14 +129,14 @@ def form_of(body: bytes) -> Form:
 
 
 def has_posts(page: bytes) -> bool:
-    """Whether a web page may hold an h-feed or an h-entry: a quick look, before the long one."""
+    """Return whether a page may have an h-feed or h-entry: a quick check before parsing."""
     return bool(_POSTS.search(_ascii(page)))
 
 
 def is_page(body: bytes, content_type: str, *, refused: bool = False) -> bool:
-    """Whether a document is html by its first element.
+    """Return whether the first element is html's.
 
-    Once it was `refused` as a feed, a looser guess: a page may begin in its middle, or with words.
+    Guesses more loosely once it was `refused` as a feed, as a page may start with text.
     """
     try:
         form, (root, _) = form_of(body), _root(_ascii(body))
@@ -150,24 +148,24 @@ def is_page(body: bytes, content_type: str, *, refused: bool = False) -> bool:
 
 
 def wide_text(body: bytes) -> str | None:
-    """The text of a body in UTF-16 or UTF-32, even if it is cut off or spoilt; None for other encodings."""
+    """Return the text of UTF-16 or UTF-32, even if truncated, or None."""
     return body.decode(json.detect_encoding(body), "replace").lstrip("\ufeff") if _is_wide(body) else None
 
 
 def tidied(body: bytes) -> tuple[bytes, list[str]]:
-    """An XML body with junk and control characters taken away, and warnings."""
+    """Return an XML body without junk and control characters, and warnings."""
     warnings: list[str] = []
     if _is_wide(body):
-        # UTF-16 and UTF-32 become UTF-8; what cannot be decoded stays.
+        # UTF-16 and UTF-32 become UTF-8. Undecodable ones stay.
         with suppress(UnicodeError, LookupError):
-            # In JSON and XML the places of the zeros show the encoding.
+            # The zeros show the encoding in JSON and XML.
             body = body.decode(json.detect_encoding(body)).lstrip("\ufeff").encode("utf-8")
             if declared := _DECLARED.search(body[:1000]):
                 body = body[: declared.start(1)] + b"utf-8" + body[declared.end(1) :]
         if _is_wide(body):
             _refuse_entities(body)
             return body, warnings
-    # Junk stands before the prolog, or before the first element that feeds begin with.
+    # Junk is before the prolog, or before a feed's first element.
     root, place = _root(body)
     if root in _FEED_ROOTS:
         prolog = body.find(b"<?xml ", 0, place)
@@ -184,27 +182,24 @@ def tidied(body: bytes) -> tuple[bytes, list[str]]:
         warnings.append("The feed has control characters, which XML does not allow; they were left out.")
     root, place = _root(kept)
     if root:
-        # Of the prolog only the XML declaration stays: feedparser searches the rest for ever.
+        # Keep only the XML declaration: feedparser searches the rest forever.
         declaration = _DECLARATION.match(kept.lstrip(_BLANK))
         kept = (declaration.group() if declaration else b"") + b"\n" + kept[place:]
     else:
         _refuse_entities(kept)
-        # Whatever stands there is no declaration. After a line end it is not taken for one.
+        # After a line end it is not taken for a declaration.
         kept = b"\n" + kept
     return mend(_as_utf8(kept)), warnings
 
 
 def _refuse_entities(body: bytes) -> None:
-    """For a document whose prolog stays. From all others it is taken away, and its entities with it."""
+    """Only for documents whose prolog stays. Others lose their entities with it."""
     if _ENTITY.search(_ascii(body)):
         raise ParseError(DECLARES_ENTITIES)
 
 
 def charset_header(body: bytes, content_type: str) -> str:
-    """The Content-Type to parse with. The bytes themselves count for more than the server's word.
-
-    Raises ParseError for an encoding that can hide tags.
-    """
+    """Return the Content-Type to parse with. Raises ParseError for encodings that can hide tags."""
     if not _is_wide(body) and not body.isascii() and _is_utf8(body):
         return "application/xml; charset=utf-8"
     declared = _DECLARED.search(_ascii(body[:1000]))
@@ -213,14 +208,13 @@ def charset_header(body: bytes, content_type: str) -> str:
     known = _codec(charset)
     if known in _HIDING_CODECS:
         raise ParseError(HIDING.format(charset))
-    # WHATWG Encoding §4.2: that label means windows-1252 on the web.
+    # WHATWG Encoding §4.2: the label means windows-1252.
     if known in ("iso8859-1", "ascii"):
         return "application/xml; charset=windows-1252"
     return "application/xml" if declared or not known else f"application/xml; charset={charset}"
 
 
 def _codec(charset: str) -> str:
-    """The name of a codec; "" for none."""
     try:
         return codecs.lookup(charset).name.replace("_", "-") if charset else ""
     except (LookupError, ValueError):
@@ -228,7 +222,7 @@ def _codec(charset: str) -> str:
 
 
 def _as_utf8(body: bytes) -> bytes:
-    """The document in UTF-8; a few bytes in it that are not UTF-8 are read as Windows-1252."""
+    """Return the document in UTF-8, reading a few wrong bytes as Windows-1252."""
     declared = _DECLARED.search(body[:1000])
     if (
         _is_wide(body)
@@ -254,9 +248,9 @@ codecs.register_error("feedletter-windows", _windows)
 
 
 def _root(text: bytes) -> tuple[bytes, int]:
-    """The lower-case name of the first element and its place; b"" and 0 when there is none.
+    """Return the first element's lower-case name and position, or b"" and 0.
 
-    Raises ParseError for entities that are declared outside a DOCTYPE, or in one that does not end.
+    Raises ParseError for entities outside a DOCTYPE or in an unclosed one.
     """
     position = 0
     for _ in range(MAX_PROLOG_STEPS):
@@ -279,7 +273,7 @@ def _root(text: bytes) -> tuple[bytes, int]:
 
 
 def _after_subset(text: bytes, position: int) -> int:
-    """Where the declarations of a DOCTYPE end (XML 1.0, 2.8); where they begin if they do not."""
+    """Return where a DOCTYPE's declarations end (XML 1.0 §2.8), or their start if they do not."""
     start = position
     for _ in range(MAX_DECLARATIONS):
         found = _WITHIN_SUBSET.search(text, position)
@@ -297,7 +291,6 @@ def _after_subset(text: bytes, position: int) -> int:
 
 
 def _ascii(body: bytes) -> bytes:
-    """UTF-16 and UTF-32 made legible enough to look for names in."""
     return body.replace(b"\0", b"") if _is_wide(body) else body
 
 

@@ -1,7 +1,7 @@
-"""A web page that is its own feed: h-feed and h-entry (microformats.org/wiki/h-feed), read by mf2py.
+"""Web pages as feeds: h-feed and h-entry (microformats.org/wiki/h-feed), parsed by mf2py.
 
-Only the classes that we read are left in a stranger's page. mf2py reads a nested microformat once for each
-property name that it has, so two names on each of thirty nested ones are a thousand million readings.
+Unknown classes are removed first: mf2py parses a nested microformat once per property name, so two names on
+thirty nested ones take 10⁹ readings.
 """
 
 import re
@@ -65,8 +65,8 @@ PROPERTIES = words(
     "p-name u-url u-uid p-summary e-content p-content dt-published dt-updated p-author u-author p-category"
     " u-category u-photo u-featured u-video u-audio p-entry"
 )
-# What a letter has no use for is read in a second look, from a page of its own: in the first one these names
-# would change what mf2py implies of an entry's name and address, and so which post it is.
+# Facts for the reader come from a second parse. In the first, these names would change mf2py's implied name
+# and address, and so the post's identity.
 SOCIAL_ROOTS = ROOTS | words("h-adr h-geo")
 SOCIAL_PROPERTIES = PROPERTIES | words(
     " ".join(f"{kind}-{relation}" for relation in REFERRING for kind in "up")
@@ -77,7 +77,7 @@ SOCIAL_PROPERTIES = PROPERTIES | words(
 Vocabulary = tuple[frozenset[str], frozenset[str]]
 POST_WORDS: Vocabulary = (ROOTS, PROPERTIES)
 SOCIAL_WORDS: Vocabulary = (SOCIAL_ROOTS, SOCIAL_PROPERTIES)
-# What programs say of themselves (https://microformats.org/wiki/h-app).
+# How programs describe themselves (https://microformats.org/wiki/h-app).
 APP_WORDS: Vocabulary = (words("h-app h-x-app"), words("p-name u-url u-logo u-photo"))
 _SOCIAL = re.compile("|".join(sorted(map(re.escape, SOCIAL_PROPERTIES - PROPERTIES))))
 MAX_FEED_NAME = 200
@@ -86,16 +86,15 @@ _TITLE = re.compile(r"<title[^>]*>([^<]{0,2000})</title", re.IGNORECASE)
 
 
 def microformats(html: str, url: str, known: Vocabulary = POST_WORDS) -> dict[str, Any]:
-    """What mf2py finds in a page at `url`: its `items` and `rels`, and the page's `lang`.
+    """Return mf2py's `items`, `rels` and `lang` for `known` classes.
 
-    Only what is `known` is looked for. Raises whatever mf2py raises. Nothing is fetched: mf2py fetches only
-    when it is given no document.
+    Raises what mf2py raises. Nothing is fetched.
     """
-    # Slow to load, and hardly ever needed.
+    # Loads slowly, and is rarely needed.
     import mf2py
 
     beginning = "<".join(html[:MAX_PAGE].split("<", MAX_PAGE_TAGS)[:MAX_PAGE_TAGS])
-    # Balanced, it needs none of the mending that makes html5lib slow (minutes for a megabyte of "<").
+    # A balanced page avoids html5lib's slow repairs (minutes for a megabyte of "<").
     page = BeautifulSoup(balance(beginning), "html.parser")
     for child in _child_tags(page):
         _prune(child, known, roots=0, properties=0, embedded=False)
@@ -112,16 +111,13 @@ def _prune(
     properties: int,
     embedded: bool,
 ) -> None:
-    """Takes away the classes that are not `known`, also of what is below.
-
-    Classic microformats (hentry) go too.
-    """
+    """Remove unknown and classic (hentry) classes, recursively."""
     names = list(dict.fromkeys(name for name in element.get_attribute_list("class") if name))
     kinds = [name for name in names if name in known[0]][:1] if roots < MAX_ROOTS else []
     said = [name for name in names if name in known[1]] if properties < MAX_PROPERTIES else []
     if embedded:
         said = [name for name in said if name != EMBEDDED]
-    # What value-class-pattern reads: without it, dates are incomplete.
+    # Needed by value-class-pattern for complete dates.
     values = [name for name in names if name in ("value", "value-title")]
     kept = [*kinds, *(said[:1] if kinds else said), *values]
     if "class" in element.attrs:
@@ -138,7 +134,7 @@ def _child_tags(element: Tag) -> list[Tag]:
 
 
 def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
-    """As `feeds.parsing.document.parse`, of html: a page with an h-feed, or h-entries that have a url."""
+    """Parse a page with an h-feed, or with h-entries that have a url."""
     if not format.has_posts(body):
         raise ParseError(PAGE_NOT_FEED)
     html = decoded(body, content_type)
@@ -147,7 +143,7 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
     except (MemoryError, KeyboardInterrupt):
         raise
     except Exception as error:
-        # Pages break mf2py in as many ways as feeds break feedparser.
+        # mf2py fails in many ways on broken pages.
         raise ParseError(PAGE_NOT_FEED) from error
     feed, entries = _entries(page["items"])
     if feed is None and not any(link_of(entry, url) for entry in entries):
@@ -156,7 +152,7 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
     posts = read_posts(_with_social(entries, html, url), reader, limit=limit)
     name = one_line(text_of(feed, "name")[: 10 * MAX_ENTRY_TITLE]) if feed else ""
     if not name or len(name) > MAX_FEED_NAME:
-        # So long a name is implied: it is all of the page's text.
+        # A name this long is implied: it is the page's text.
         match = _TITLE.search(html)
         name = shortened(plain_title(match.group(1) if match else ""), MAX_ENTRY_TITLE)
     photos = (absolute(address_of(value), url) for value in values_of(feed, "photo")) if feed else iter(())
@@ -177,8 +173,7 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
 
 
 def read_entries(html: str, url: str) -> tuple[Entry, ...]:
-    """The h-entries of a page at `url`, in its order, whether it is a feed or not; of one that cannot be read
-    none."""
+    """Return the readable h-entries of a page, whether it is a feed or not."""
     try:
         page = microformats(html, url, SOCIAL_WORDS)
     except (MemoryError, KeyboardInterrupt, ParseError):
@@ -191,7 +186,7 @@ def read_entries(html: str, url: str) -> tuple[Entry, ...]:
 
 
 def _reader(page: Mapping[str, Any], feed: Microformat | None, url: str) -> "PageReader":
-    """How to read the entries of a page; what its h-feed says holds for all."""
+    """Return a reader with what the h-feed states for all entries."""
     cards = dict(_cards(page["items"], url))
     names = {address: card.name for address, card in cards.items()}
     owners = Social(people=cards_of(feed, url, cards) if feed else ())
@@ -201,14 +196,14 @@ def _reader(page: Mapping[str, Any], feed: Microformat | None, url: str) -> "Pag
 
 
 def _entries(items: list[Any]) -> tuple[Microformat | None, list[Microformat]]:
-    """The page's h-feed, and its h-entries: the children of that; some call them its property `entry`."""
+    """Return the h-feed and its h-entries: its children, or its property `entry`."""
     feed = next(found_in(items, "h-feed"), None)
     children = [*(feed.get("children") or ()), *values_of(feed, "entry")] if feed else items
     return feed, list(found_in(children, "h-entry")) or list(found_in(items, "h-entry"))
 
 
 def _with_social(entries: list[Microformat], html: str, url: str) -> list[Microformat]:
-    """The entries, each with its second look under "social", where there is something to see."""
+    """Add the second parse to entries as "social", if it found anything."""
     if not _SOCIAL.search(html):
         return entries
     expense.check_allowance()
@@ -224,7 +219,7 @@ def _with_social(entries: list[Microformat], html: str, url: str) -> list[Microf
 
 
 def _cards(items: object, url: str, depth: int = 0) -> Iterator[tuple[str, Person]]:
-    """The address and the person of every h-card, wherever it stands; of one address the last."""
+    """Yield address and person of every h-card. Later ones of an address replace earlier ones."""
     for item in items if isinstance(items, list) else []:
         if not isinstance(item, dict) or depth > MAX_NESTING:
             continue
@@ -243,8 +238,7 @@ def _cards(items: object, url: str, depth: int = 0) -> Iterator[tuple[str, Perso
 class PageReader(PostReader[Microformat]):
     """Reads h-entries of a page at `url`.
 
-    `shared` has the authors and the language for entries that have none of their own. `names` and `cards` are
-    the page's h-cards by address.
+    `shared`: default authors and language. `names` and `cards`: the page's h-cards by address.
     """
 
     url: str
@@ -302,7 +296,7 @@ class PageReader(PostReader[Microformat]):
 
 
 def _authors(item: Microformat, url: str, cards: Mapping[str, str]) -> tuple[str, ...]:
-    """An author may be an address: then the name is on its h-card (indieweb.org/authorship, 5 to 7)."""
+    """An author may be an address whose h-card has the name (indieweb.org/authorship, 5 to 7)."""
     texts = map(_author, values_of(item, "author"))
     return author_names(
         cards.get(absolute(text, url), text) if text.startswith(("http://", "https://")) else text
@@ -311,7 +305,6 @@ def _authors(item: Microformat, url: str, cards: Mapping[str, str]) -> tuple[str
 
 
 def _author(value: object) -> str:
-    """A text, or the name of an h-card."""
     if isinstance(value, dict):
         return text_of(value, "name") or plain_of(value)
     return plain_of(value)

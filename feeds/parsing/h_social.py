@@ -1,4 +1,4 @@
-"""What an h-entry says of other posts, people and places (indieweb.org/authorship, /posts)."""
+"""Relations of an h-entry to posts, people and places (indieweb.org/authorship, /posts)."""
 
 import re
 from collections.abc import Mapping
@@ -27,11 +27,7 @@ _DEGREES = re.compile(r"\s*-?\d{1,3}(\.\d{1,15})?\s*")
 
 
 def social_of(post: Microformat, url: str, cards: Mapping[str, Person], owners: tuple[Person, ...]) -> Social:
-    """What an h-entry of a page at `url` says to those who read it here.
-
-    `cards` are the page's h-cards by address, `owners` the authors of its h-feed. What the second look saw
-    stands under "social".
-    """
+    """Return an h-entry's facts for the reader. `cards` by address; `owners`: authors of the h-feed."""
     seen = post.get("social") or {}
     cited = [
         (kind, value)
@@ -58,7 +54,7 @@ def social_of(post: Microformat, url: str, cards: Mapping[str, Person], owners: 
 
 
 def cards_of(item: Microformat, url: str, cards: Mapping[str, Person]) -> tuple[Person, ...]:
-    """The authors with addresses and photos. One may be an address only: the rest is on its h-card."""
+    """Return authors with addresses and photos, completed from their h-cards."""
     return tuple(
         filter(None, (_person(value, url, cards) for value in values_of(item, "author")[:MAX_LISTED]))
     )
@@ -92,7 +88,7 @@ def _citation(value: Microformat, url: str) -> Citation:
 
 
 def _spot(value: object, url: str) -> Spot | None:
-    """An h-card, h-adr or h-geo, or its name alone."""
+    """Return the place of an h-card, h-adr or h-geo, or of a name."""
     if not isinstance(value, dict):
         return Spot(_words(plain_of(value))) if plain_of(value).strip() else None
     geo = next((one for one in values_of(value, "geo") if isinstance(one, dict)), value)
@@ -110,7 +106,7 @@ def _degrees(text: str) -> str:
 
 
 def _iso(text: str) -> str:
-    """A moment with its offset, or a day; "" for what is neither."""
+    """Return a moment with offset, a day, or ""."""
     found = moment_of(text)
     if found is None:
         return ""

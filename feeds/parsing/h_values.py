@@ -1,4 +1,4 @@
-"""What stands in a microformat as mf2py gives it: values, texts, addresses."""
+"""Values in mf2py's microformats."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ Microformat = Mapping[str, Any]
 
 
 def found_in(items: object, kind: str, depth: int = 0) -> Iterator[Microformat]:
-    """The microformats of a kind, in the page's order, without those within another of the same kind."""
+    """Yield microformats of a kind, except nested ones."""
     for item in items if isinstance(items, list) else []:
         if not isinstance(item, dict) or depth > MAX_NESTING:
             continue
@@ -31,7 +31,7 @@ def link_of(item: Microformat, url: str) -> str:
 
 
 def title_of(item: Microformat) -> str:
-    """The name; none where it merely repeats the text, as the implied name of a note does."""
+    """Return the name, unless it repeats the text as implied names of notes do."""
     name, content = one_line(text_of(item, "name")[: 10 * MAX_ENTRY_TITLE]), one_line(content_text(item))
     beginning = _CUT.sub("", name).strip()
     if name and (name == content or (beginning != name and content.startswith(beginning))):
@@ -55,13 +55,12 @@ def text_of(item: Microformat, key: str) -> str:
 
 
 def plain_of(value: object) -> str:
-    """A property's text: of a microformat or of e-*, its value."""
     text = value.get("value") if isinstance(value, dict) else value
     return text if isinstance(text, str) else ""
 
 
 def address_of(value: object) -> str:
-    """An address; of an image with alt its value, of a microformat (h-cite) its url."""
+    """Return an address, an image's value or a microformat's url."""
     if isinstance(value, dict):
         return next((one for one in values_of(value, "url") if isinstance(one, str)), "") or plain_of(value)
     return plain_of(value)

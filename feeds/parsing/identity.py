@@ -1,8 +1,6 @@
-"""Whether a post still says the same, and whether two addresses lead to the same post.
+"""Compares posts and addresses.
 
-A digest is made of what a post means, not of when or where it stands. From an address everything is taken
-away that makes no difference. So are the parameters of newsletters, ads and analytics: they say who clicked,
-not what is there.
+Digests cover meaning, not times and places. Tracking parameters are removed from addresses.
 """
 
 import hashlib
@@ -15,7 +13,7 @@ from urllib.parse import urlsplit
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import SIGNING_PARAMETERS, file_key
 
-# A star stands for any ending.
+# A star matches any ending.
 PARAMETERS = (
     "utm_*",
     "mtm_*",
@@ -62,20 +60,20 @@ PARAMETERS = (
 
 MAX_REMEMBERED = 500
 
-# An ampersand, however html writes it.
+# An ampersand in any html notation.
 _AND = r"&(?:amp;|#0*38;|#x0*26;)?"
 _NAMES = "|".join(re.escape(name).replace(r"\*", r"[\w.-]*") for name in PARAMETERS)
 _TRACKED = re.compile(rf"(\A\?|{_AND})(?:(?:{_NAMES})=[^&#]*(?:{_AND}|(?!&)))+", re.IGNORECASE)
 _ENDS_IN_AND = re.compile(rf"{_AND}\Z", re.IGNORECASE)
 _TOKEN = re.compile(rf"(\A\?|{_AND})(?:{SIGNING_PARAMETERS})=[^&#]*", re.IGNORECASE)
-# From the question mark to the end of the address. The pattern begins with one character, which is fast.
+# The query. The pattern starts with one character, for speed.
 _QUERY = re.compile(r"\?[^\s\"'<>]+")
 VERSION = "2"
 _DEFAULT_PORTS = {80, 443}
 
 
 def untracked(text: str) -> str:
-    """An address, or a text with addresses in it (html, too), without the parameters that only track."""
+    """Return an address, or a text with addresses, without tracking parameters."""
     return _QUERY.sub(_without, text) if "?" in text else text
 
 
@@ -90,16 +88,14 @@ def _cleared(query: str) -> str:
     return _TRACKED.sub(lambda found: found[1] if _ENDS_IN_AND.search(found[0]) else "", query)
 
 
-# A feed says the same in most of its links.
+# Most links of a feed share their parts.
 _remembered = lru_cache(maxsize=1_000)(_cleared)
 
 
 def content_hash(entry: Entry) -> str:
-    """ "2:" and the hex SHA-256 over title, authors, link, content, summary, media and categories.
+    """Return "2:" and a hex SHA-256 of title, authors, link, content, summary, media and categories.
 
-    Left out is what may change without making a difference: dates, tracking parameters of addresses anywhere
-    in it, tokens of addresses, lengths and sizes of files, the amount of white space, and a name that is said
-    twice.
+    Ignores dates, tracking parameters, tokens, sizes of files, white space and duplicate names.
     """
     content, summary = _html(entry.content), _html(entry.summary)
     heading = [
@@ -108,11 +104,11 @@ def content_hash(entry: Entry) -> str:
         untracked(entry.link),
         [(file_key(medium.url), medium.type, _text(medium.alt)) for medium in entry.media],
         _each(entry.categories),
-        # Where the content ends and the summary begins.
+        # The boundary of content and summary.
         len(content),
     ]
     written = f"{json.dumps(heading)}\n{content}{summary}"
-    # A lone surrogate is hashed, too.
+    # Lone surrogates are hashed, too.
     return f"{VERSION}:{hashlib.sha256(written.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
@@ -144,11 +140,10 @@ def _each(names: Iterable[str]) -> list[str]:
 
 
 def canonical(url: str) -> str:
-    """One address for all addresses that lead to the same post: for comparing, not for fetching.
+    """Return one address for all that lead to the same post, for comparison only.
 
-    https for http, the host in lower case without a default port, "/" for no path; without fragment and
-    tracking parameters. "www." and the order of the other parameters stay. A text that is no http(s) address
-    comes back as it is, without blanks around it; "" for "".
+    https, lower-case host without default port, "/" for no path, no fragment or tracking parameters. "www."
+    and the order of parameters stay. Returns other texts stripped.
     """
     text = url.strip()
     try:
@@ -165,6 +160,6 @@ def canonical(url: str) -> str:
 
 
 def link_hash(url: str) -> str:
-    """32 hex digits that are the same for addresses of the same post; "" for ""."""
+    """Return 32 hex digits, equal for addresses of the same post; "" for ""."""
     text = canonical(url)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32] if text else ""

@@ -1,6 +1,6 @@
-"""JSON Feed 1.0 and 1.1 (https://www.jsonfeed.org/version/1.1/), and what comes near it.
+"""JSON Feed 1.0 and 1.1 (https://www.jsonfeed.org/version/1.1/) and variants.
 
-ActivityPub's JSON, which many profiles answer to programs, is no feed, but it tells where one is.
+Profiles often answer with ActivityPub's JSON, which is no feed but names one.
 """
 
 import json
@@ -52,13 +52,12 @@ MESSAGE = (
 
 
 class Number(str):
-    """A number as it is written, so that no number is too large."""
+    """A number as written, however large."""
 
     __slots__ = ()
 
 
 def read_json_feed(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
-    """As `feeds.parsing.document.parse`, of JSON."""
     document, warnings = _loaded(body)
     if is_activitypub(document):
         raise ParseError(activitypub_refusal(document))
@@ -104,10 +103,7 @@ def read_json_feed(body: bytes, *, content_type: str, url: str, limit: int) -> P
 
 
 def _loaded(body: bytes) -> tuple[Any, list[str]]:
-    """The document and warnings.
-
-    RFC 8259 §8.1 asks for UTF-8 without BOM; UTF-16 and UTF-32 are told by their zeros.
-    """
+    """Return document and warnings. UTF-16 and UTF-32 are accepted beyond RFC 8259 §8.1."""
     warnings = []
     encoding = json.detect_encoding(body)
     try:
@@ -128,13 +124,13 @@ def _loaded(body: bytes) -> tuple[Any, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class JsonReader(PostReader[Json]):
-    """Reads items. `shared` has the feed's authors and language, for items that have none of their own."""
+    """`shared`: the feed's authors and language, for items without."""
 
     base: str
     shared: Entry
 
     def guid(self, post: Json) -> str:
-        """As in every other format: the id, else the link, else title and date."""
+        """Return the id, else the link, else title and date."""
         link = _text(post, "url") or _text(post, "external_url")
         date = _text(post, "date_published") or _text(post, "date_modified")
         return identity(
@@ -151,13 +147,13 @@ class JsonReader(PostReader[Json]):
     def entry(self, post: Json, guid: str) -> Entry:
         published, updated = moment_of(post.get("date_published")), moment_of(post.get("date_modified"))
         image = absolute(_text(post, "image"), self.base) or absolute(_text(post, "banner_image"), self.base)
-        # §Attachments: those with one title are representations of one thing.
+        # §Attachments: equal titles mark representations of one thing.
         files = one_of_each(
             Rendition(one, group="" if one.is_image else one.alt)
             for one in map(self._file, _list(post, "attachments"))
         )
         media = tuple(one.medium for one in files)
-        # Its own page; else the page that it is about; else its id where that is an address.
+        # Its page, else the page that it is about, else its id if that is an address.
         links = (absolute(_text(post, key), self.base) for key in ("url", "external_url"))
         id_ = _text(post, "id")
         own = absolute(id_, "") if id_.startswith(("http://", "https://")) else ""
@@ -196,7 +192,7 @@ def _html(item: Json, key: str) -> str:
 
 
 def _said_authors(item: Json) -> list[Any]:
-    """1.1 has a list, 1.0 one; feeds in the wild have names where objects should be."""
+    """1.1 has a list, 1.0 one; some feeds have names instead of objects."""
     authors = item.get("authors") or item.get("author")
     return authors if isinstance(authors, list) else [authors]
 
@@ -223,7 +219,7 @@ def _authors(item: Json) -> Iterator[str]:
 
 
 def _hints(item: Json) -> Iterator[Hint]:
-    """As an extension of JSON Feed: {"_iffy": {"hint_announce": {"policy": …, "restriction": …}}}."""
+    """{"_iffy": {"hint_announce": {"policy": …, "restriction": …}}}"""
     extension = item.get("_iffy")
     hints = extension.get("hint_announce") if isinstance(extension, dict) else None
     for hint in hints if isinstance(hints, list) else [hints]:
@@ -232,7 +228,6 @@ def _hints(item: Json) -> Iterator[Hint]:
 
 
 def _text(values: Json, key: str) -> str:
-    """A text; "" for anything else."""
     value = values.get(key)
     return value if _is_text(value) else ""
 
@@ -242,7 +237,7 @@ def _is_text(value: Any) -> TypeGuard[str]:
 
 
 def _number(values: Json, key: str) -> str:
-    """A number's text, or a text: §Items says that an id may be either."""
+    """Return a number's text or a text: §Items allows both as id."""
     value = values.get(key)
     return str(value) if isinstance(value, str) else ""
 
@@ -253,7 +248,7 @@ def _list(values: Json, key: str) -> list[Any]:
 
 
 def is_activitypub(document: Any) -> bool:
-    """Whether a JSON document is an ActivityPub actor or object (W3C ActivityPub, 3)."""
+    """Return whether it is an ActivityPub actor or object (W3C ActivityPub §3)."""
     context = document.get("@context") if isinstance(document, dict) else None
     return any(
         isinstance(one, str) and ACTIVITYSTREAMS in one
@@ -262,9 +257,9 @@ def is_activitypub(document: Any) -> bool:
 
 
 def activitypub_refusal(document: Mapping[str, Any]) -> str:
-    """What it is, and where its feed usually is; with its own address if it names one."""
+    """Return a sentence that says what it is and where its feed usually is."""
     is_actor = document.get("type") in ACTORS if isinstance(document.get("type"), str) else False
-    # An address, a link object, or the first of a list of them.
+    # An address, a link object, or the first of a list.
     url = document.get("url")
     first = url[0] if isinstance(url, list) and url else url
     href = first.get("href") if isinstance(first, dict) else first

@@ -1,4 +1,4 @@
-"""Where well-known sites keep their feeds: guesses from an address, to be tried, not believed."""
+"""Guesses where well-known sites keep their feeds. They must be tried."""
 
 import re
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ _CHANNEL_IN_PAGE = re.compile(rf'"(?:channelId|externalId|browseId)"\s*:\s*"({_C
 _PLAYLIST = re.compile(r"[A-Za-z0-9_-]{2,64}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _ACCOUNT = re.compile(r"@([A-Za-z0-9_.-]{1,100})(?:@([A-Za-z0-9.-]{1,253}))?")
-# Pages of GitHub itself, which stand where users stand.
+# GitHub's own pages at the place of users.
 _NOT_USERS = words(
     "about apps collections contact customer-stories enterprise explore features login marketplace new"
     " notifications orgs pricing search settings signup site sponsors topics trending"
 )
-# Where a user has a host, the feed is in the same place on each.
+# Sites with a host per user, and the feed's path.
 _OWN_HOSTS = {
     r"\.tumblr\.com$": "/rss",
     r"\.(?:medium|substack)\.com$": "/feed",
@@ -26,13 +26,13 @@ _OWN_HOSTS = {
 
 
 def handle_page(text: str) -> str:
-    """The profile's address of a handle such as @user@instance.example; "" for anything else."""
+    """Return the profile of @user@instance.example, or ""."""
     found = _ACCOUNT.fullmatch(text.strip())
     return f"https://{found[2].lower()}/@{found[1]}" if found and found[2] and "." in found[2] else ""
 
 
 def guesses(url: str, html: str = "") -> tuple[str, ...]:
-    """Addresses of feeds that the site of this page may have, the best first; `html` is the page's."""
+    """Return possible feed addresses, best first. `html` is the page's."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removeprefix("www.")
@@ -66,7 +66,7 @@ def guesses(url: str, html: str = "") -> tuple[str, ...]:
 
 
 def prefers_guesses(url: str) -> bool:
-    """Whether we know the site's feeds better than its pages do: those of GitHub name only commits."""
+    """Return whether guesses beat the page: GitHub's pages name only commits."""
     try:
         return (urlsplit(url).hostname or "").removeprefix("www.") == "github.com"
     except ValueError:
@@ -89,7 +89,7 @@ def _youtube(query: str, path: Sequence[str], html: str) -> list[str]:
 
 
 def _fediverse(parts: SplitResult, path: Sequence[str]) -> list[str]:
-    """Mastodon and its kin: https://instance.example/@user, and /users/user."""
+    """Mastodon and similar: https://instance.example/@user, /users/user."""
     account = _ACCOUNT.fullmatch(path[0]) if path else None
     if account and account[2]:
         return [f"https://{account[2]}/@{account[1]}.rss"]

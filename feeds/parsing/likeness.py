@@ -1,4 +1,4 @@
-"""Recognises a post under another id and at another address, even when a whole site moves."""
+"""Recognises a post at another id and address, even after a move of the site."""
 
 import hashlib
 import re
@@ -13,23 +13,23 @@ from feeds.parsing.identity import canonical
 _ENDING = re.compile(r"(?:/index)?(?:\.(?:html?|php|aspx?))?/*$", re.IGNORECASE)
 MAX_COMPARED_TITLE = 300
 MAX_COMPARED_TEXT = 10_000
-# Texts are compared by pieces of so many letters: scripts without spaces have no words to compare.
+# Letters per compared piece, as scripts without spaces have no words.
 PIECE = 4
-# Of a shorter text the title is compared, too.
+# For shorter texts the title is compared, too.
 FEWEST_PIECES = 20
-# A shorter title may be that of a series.
+# Shorter titles may be from a series.
 LONG_TITLE = 20
-# Forms of an address, for telephones or to tell a link's origin, under which a page says the same.
+# Variants of an address with the same page.
 _AMP = re.compile(r"/amp/*$", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(r"(?:ref|amp)(?:=.*)?$|outputtype=amp$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """`title` in lower case, with single spaces. Every field may be "".
+    """Keys for comparison; each may be "". `title` is lower-case with single spaces.
 
-    `loose` is the address without scheme, "www.", a slash at the end, "index" and ".html". `place` is its
-    path alone, which stays when a site moves to another host. `fragment` tells posts of one page apart.
+    `loose`: address without scheme, "www.", final slash, "index" and ".html". `place`: its path, which
+    survives a change of host. `fragment` separates posts on one page.
     """
 
     title: str = ""
@@ -42,7 +42,6 @@ UNLIKE = Likeness()
 
 
 def likeness(title: str, link: str) -> Likeness:
-    """The likeness of a post with this title and link."""
     text = canonical(link)
     title = " ".join(title.split()).casefold()[:MAX_COMPARED_TITLE]
     fragment = link.strip().partition("#")[2]
@@ -54,10 +53,7 @@ def likeness(title: str, link: str) -> Likeness:
 
 
 def copy_hash(link: str) -> str:
-    """32 hex digits that are the same for the addresses at which several feeds may show one post; or "".
-
-    As `loose`, without `/amp/` and `ref=`, whatever the order of the query.
-    """
+    """Return 32 hex digits, equal for addresses at which several feeds show one post, or ""."""
     loose = likeness("", _AMP.sub("", canonical(link).partition("?")[0])).loose if link.strip() else ""
     query = canonical(link).partition("?")[2].split("&")
     kept = sorted(one for one in query if one and not _SAYS_NOTHING.match(one))
@@ -66,12 +62,12 @@ def copy_hash(link: str) -> str:
 
 
 def is_long(title: str) -> bool:
-    """Whether a title is long enough to be that of one post alone, in columns: wide letters count twice."""
+    """Return whether a title is long enough to be unique. Wide letters count twice."""
     return sum(2 if east_asian_width(char) in "WF" else 1 for char in title) >= LONG_TITLE
 
 
 def similarity(one: tuple[str, str], other: tuple[str, str]) -> float:
-    """How much two posts, each a title and a text in html, have in common: from 0 to 1."""
+    """Return the similarity (0 to 1) of two posts, each a title and html."""
     pieces = [_pieces(plain(html[:MAX_COMPARED_TEXT])) for _, html in (one, other)]
     if min(counter.total() for counter in pieces) < FEWEST_PIECES:
         pieces = [_pieces(plain(f"{title} {html[:MAX_COMPARED_TEXT]}")) for title, html in (one, other)]

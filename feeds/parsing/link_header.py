@@ -1,4 +1,4 @@
-"""The Link header of an HTTP answer (RFC 8288): where WebSub looks for hubs first."""
+"""The Link header (RFC 8288), where WebSub looks for hubs first."""
 
 import re
 
@@ -12,12 +12,9 @@ _PARAMETER = re.compile(r"""\s*;\s*([^\s=;,"<>]+)?(?:\s*=\s*(?:"((?:[^"\\]|\\.)*
 
 
 def links_of_header(value: str) -> list[tuple[str, str]]:
-    """(relation in lower case, target as it stands) for every relation of every link, in order.
-
-    Links about another resource (`anchor`) are left out. The reading ends where it fails.
-    """
+    """Return (lower-case relation, target) pairs. Skips links with `anchor`; stops at errors."""
     found: list[tuple[str, str]] = []
-    # On one line: no run of white space is long enough to be tried again and again.
+    # On one line, so that runs of white space stay short.
     position, value = 0, one_line(value[:MAX_LINK_HEADER])
     while len(found) < MAX_HEADER_LINKS and (target := _TARGET.match(value, position)):
         parameters: dict[str, str] = {}
@@ -25,12 +22,12 @@ def links_of_header(value: str) -> list[tuple[str, str]]:
         while match := _PARAMETER.match(value, position):
             name, quoted, token = match.groups()
             text = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else token or ""
-            # §3: of a parameter that is there twice, the first counts.
+            # RFC 8288 §3: the first of duplicate parameters counts.
             parameters.setdefault((name or "").lower(), text)
             position = match.end()
         if "anchor" not in parameters:
             found += [(rel, target.group(1).strip()) for rel in parameters.get("rel", "").lower().split()]
-        # The next link begins after the comma, whatever stands before it.
+        # Continue after the next comma.
         comma = value.find(",", position)
         position = comma if comma >= 0 else len(value)
     return found[:MAX_HEADER_LINKS]

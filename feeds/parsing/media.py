@@ -1,4 +1,4 @@
-"""Addresses in an entry, and the pictures and sounds behind them."""
+"""Addresses, pictures and sounds of an entry."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from feeds.parsing.entry import Media
 from feeds.parsing.identity import canonical
 from feeds.parsing.pictures import Picture, file_key, type_by_ending
 
-# WHATWG URL §3.5: what no host may contain.
+# WHATWG URL §3.5: forbidden in hosts.
 _HOST = re.compile(r"[^\x00-\x20#/<>?@\[\\\]^|%\x7f]+")
 
 MAX_ABSOLUTE_URL = 10_000
@@ -29,7 +29,7 @@ SAYS_NOTHING = frozenset(
 
 
 def absolute(url: object, base: str) -> str:
-    """The http(s) address that `url` means on a page at `base`; "" when it is none or too long."""
+    """Return the http(s) address that `url` means at `base`, or ""."""
     if not url:
         return ""
     text = without_controls(str(url)).strip().replace("\n", "").replace("\r", "").replace("\t", "")
@@ -39,7 +39,7 @@ def absolute(url: object, base: str) -> str:
     try:
         joined = text if text.startswith(("https://", "http://")) else urljoin(base, text)
         parts = urlsplit(joined)
-        # Asking for the port raises ValueError where it is not a number of a port.
+        # Accessing an invalid port raises ValueError.
         sound = (
             parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "") and parts.port != 0
         )
@@ -50,7 +50,7 @@ def absolute(url: object, base: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rendition:
-    """A file as one of its sizes or formats. `group` names those of one thing, "" for a file by itself."""
+    """One size or format of a file. `group` is shared by renditions of one thing, or ""."""
 
     medium: Media
     group: str = ""
@@ -60,10 +60,7 @@ class Rendition:
 
 
 def renditions_of(raw: dict[str, Any], base: str, link: str) -> list[Rendition]:
-    """Return the files of an entry, one rendition of each: media:content first, then enclosures.
-
-    A player that leads to `link`, the post itself, is no file.
-    """
+    """Return the entry's files: media:content first, then enclosures. Players of `link` are no files."""
     contents = raw.get("media_content")
     files = [_content(one, base) for one in contents] if contents else []
     for one in raw.get("links") or ():
@@ -74,14 +71,13 @@ def renditions_of(raw: dict[str, Any], base: str, link: str) -> list[Rendition]:
 
 
 def distinct(media: Iterable[Media]) -> tuple[Media, ...]:
-    """Return each file once, as `one_of_each`."""
     return tuple(one.medium for one in one_of_each(map(Rendition, media)))
 
 
 def one_of_each(renditions: Iterable[Rendition]) -> list[Rendition]:
-    """Return one rendition of each picture, sound or film, at most fifty, leaving out empty addresses.
+    """Return the best rendition of each picture, sound or film, at most fifty.
 
-    Media RSS: a media:group holds renditions of one thing. So do addresses that differ only in size or query.
+    Renditions share a media:group, or differ only in size or query of the address.
     """
     by_address: dict[str, Rendition] = {}
     for one in islice(renditions, MAX_RENDITIONS):
@@ -103,7 +99,7 @@ def one_of_each(renditions: Iterable[Rendition]) -> list[Rendition]:
 
 
 def _best(renditions: Sequence[Rendition]) -> Rendition:
-    """Return the default, else the widest picture that a letter has room for, else the largest mp4 or mp3."""
+    """Return the default, else the widest picture that fits a letter, else the largest mp4 or mp3."""
     if len(renditions) == 1:
         return renditions[0]
     fitting = [one for one in renditions if 0 < one.width <= WIDEST]
@@ -112,7 +108,7 @@ def _best(renditions: Sequence[Rendition]) -> Rendition:
         too_wide = [one for one in renditions if one.width > WIDEST]
         default = max(fitting, key=_width) if fitting else min(too_wide or renditions[:1], key=_width)
     best = default or max(renditions, key=_worth)
-    # The same file may be described once only.
+    # Only one of them may have a description.
     alt = next((one.medium.alt for one in renditions if one.medium.alt), "")
     lengths = (
         one.medium.length for one in renditions if file_key(one.medium.url) == file_key(best.medium.url)
@@ -130,7 +126,7 @@ def _worth(one: Rendition) -> tuple[bool, int, int, int]:
 
 
 def medium(url: str, type_: object, *, length: int | None = None, alt: str = "") -> Media:
-    """Return a file, without an address if it is Flash. A picture may be one by its path's ending only."""
+    """Return a file, without an address for Flash. Pictures are recognised by their ending, too."""
     kind = type_of(type_)
     if kind in SAYS_NOTHING and (guess := type_by_ending(url)).startswith("image"):
         kind = guess
@@ -139,14 +135,13 @@ def medium(url: str, type_: object, *, length: int | None = None, alt: str = "")
 
 
 def _is_player(one: Media, link: str) -> bool:
-    """Whether it is a page with a player, and what a person would open instead is the post."""
+    """Return whether it is a page with a player for the post itself."""
     page = own_page(one.url)[0] if link else ""
     is_page = page != one.url or "html" in one.type
     return bool(link) and is_page and canonical(page) == canonical(own_page(link)[0])
 
 
 def is_image(one: Mapping[str, Any]) -> bool:
-    """Whether a media:content is a picture."""
     return _content(one, "").medium.is_image
 
 
@@ -169,26 +164,25 @@ def _content(one: Mapping[str, Any], base: str) -> Rendition:
 
 
 def number_of(value: object) -> int:
-    """Return a positive number of pixels or the like; 0 for anything else."""
     match = re.fullmatch(r"([0-9]{1,7})(?:\.[0-9]{0,15})?(?:px)?", str(value or "").strip())
     return int(match.group(1)) if match else 0
 
 
 def type_of(value: object) -> str:
-    """A media type, or a word such as "image"; "" for a text that cannot be one."""
+    """Return a media type, a word such as "image", or ""."""
     text = str(value or "").strip().lower()
     return text if re.fullmatch(r"[a-z0-9][a-z0-9!#$&^_.+/;= -]{0,99}", text) else ""
 
 
 def length_of(value: object) -> int | None:
-    """A positive number of bytes, or None."""
-    # JSON writers that know floats only say 1024.0.
+    """Return a positive number of bytes, or None."""
+    # Some JSON writers have only floats: 1024.0.
     match = re.fullmatch(r"([0-9]{1,15})(?:\.0{0,15})?", str(value or "").strip())
     return int(match.group(1)) or None if match else None
 
 
 def image_of(raw: dict[str, Any], base: str) -> Picture | None:
-    """Return the picture that stands for the post: its thumbnail, or the episode's image."""
+    """Return the post's thumbnail, or the episode's image."""
     if thumbnails := raw.get("media_thumbnail"):
         sizes = (
             Rendition(

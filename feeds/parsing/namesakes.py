@@ -1,9 +1,7 @@
-"""Tells posts apart that share a guid, or a link where there is no guid; their names never change.
+"""Separates posts that share a guid (or a link, without guids) by names that never change.
 
-A guid that only one post has names that post. Where several posts with different titles have it, the post
-that had it first (the holder) keeps it. Each other one is named by guid and title: by its text where it has
-no title, by its link where it has no text. The holder is remembered for each feed, so no name changes when
-another post with that guid comes, when one leaves, or when the holder itself leaves.
+The first post with a guid (the holder) keeps it. Others get guid and title, else text, else link. The holder
+is remembered per feed, so names stay when posts come or leave.
 """
 
 import hashlib
@@ -17,7 +15,7 @@ MARK_DIGITS = 32
 
 
 def name_of(guid: str, words: str) -> Name:
-    """`words` tell the post from its namesakes."""
+    """`words` distinguish the post from others with its guid."""
     return Name(guid, digest_of(f"shared\n{guid}\n{' '.join(words.split()).casefold()}"))
 
 
@@ -26,12 +24,12 @@ def digest_of(text: str) -> str:
 
 
 def mark(guid: str) -> str:
-    """A short form of a guid or name, as it is remembered."""
+    """Return the short form of a guid or name that is stored."""
     return hashlib.sha256(guid.encode("utf-8", "surrogatepass")).hexdigest()[:MARK_DIGITS]
 
 
 def shared(parsed: ParsedFeed) -> dict[str, list[Name]]:
-    """The guids that several posts of a document have, each with the posts' names in order."""
+    """Return shared guids with the names of their posts."""
     found: dict[str, list[Name]] = {}
     for name in parsed.names:
         found.setdefault(name.guid, []).append(name)
@@ -39,10 +37,10 @@ def shared(parsed: ParsedFeed) -> dict[str, list[Name]]:
 
 
 def told_apart(parsed: ParsedFeed, holders: Mapping[str, str]) -> ParsedFeed:
-    """The document with its posts' guids as they are in a feed with these `holders`.
+    """Return the document with unique guids.
 
-    `holders`: mark of a shared guid → mark of the holder's own name, "" where it is not known. In a document
-    alone the first post with a guid counts as its holder.
+    `holders`: mark of a shared guid → mark of the holder's name, or "". Without it the first post is the
+    holder.
     """
     if not holders:
         return parsed

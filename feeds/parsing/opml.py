@@ -1,7 +1,6 @@
-"""OPML 2.0: lists of feeds from other programs, read as they are, and ours, written as the spec says.
+"""OPML 2.0 (http://opml.org/spec2.opml), lenient reader and strict writer.
 
-http://opml.org/spec2.opml. A file that expat refuses (bare ampersands, wrong encodings, half a file) is read
-tag by tag.
+Files that expat refuses (bare ampersands, wrong encodings, truncated) are read tag by tag.
 """
 
 import codecs
@@ -51,15 +50,14 @@ _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_
 
 
 class OpmlError(Refused):
-    """The file cannot be taken. The message is one sentence that says why, and what to do."""
+    """The message is a sentence that says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A feed of the list; `tags` are the names of its folders and categories, `line` is counted from 1.
+    """A feed. `tags`: names of folders and categories; `line` counts from 1.
 
-    `folder` is the name of the one that it stands in, as the file has it; `categories` are each one's last
-    step.
+    `folder`: the one it is in, as written; `categories`: last steps only.
     """
 
     line: int
@@ -73,7 +71,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """An outline that is no feed although it looks like one."""
+    """An outline that looks like a feed but is none."""
 
     line: int
     title: str
@@ -85,16 +83,16 @@ class Opml:
     title: str = ""
     outlines: list[Outline] = field(default_factory=list)
     passed: list[Passed] = field(default_factory=list)
-    # Those that feeds stand in, and those at the top that are empty, in order.
+    # Folders with feeds, and empty ones at the top, in order.
     folders: list[str] = field(default_factory=list)
-    # Empty folders that `write_opml` wrote. Empty ones of other programs are left-overs.
+    # Empty folders written by `write_opml`. Empty folders of other programs are ignored.
     kept_folders: set[str] = field(default_factory=set)
-    # Not well-formed: read all the same, as far as it goes.
+    # Not well-formed, but read as far as possible.
     is_broken: bool = False
 
 
 def parse_opml(body: bytes) -> Opml:
-    """The feeds of an OPML file, in order. Raises OpmlError."""
+    """Return the feeds in order. Raises OpmlError."""
     if len(body) > MAX_BYTES:
         raise OpmlError(FILE_TOO_LARGE)
     if not body.strip(b"\0 \t\r\n\xef\xbb\xbf\xff\xfe"):
@@ -116,7 +114,7 @@ def parse_opml(body: bytes) -> Opml:
 
 
 def _read_strictly(body: bytes, builder: "_Builder") -> None:
-    # An XML declaration may follow nothing, but in many files it follows a line end.
+    # Many files have a line end before the XML declaration.
     stripped = body.lstrip(b" \t\r\n")
     skipped = body[: len(body) - len(stripped)].count(b"\n")
     parser = expat.ParserCreate()
@@ -134,7 +132,7 @@ def _read_strictly(body: bytes, builder: "_Builder") -> None:
 
 
 def _text(body: bytes) -> str:
-    """The text of a file whose encoding may be another than it says."""
+    """Decode a file whose declared encoding may be wrong."""
     for bom, encoding in _BOMS.items():
         if body.startswith(bom):
             return body[len(bom) :].decode(encoding, "replace")
@@ -144,7 +142,7 @@ def _text(body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError:
         declared = _DECLARED.search(body[:1000])
-    # The encoding that it declares if there is such a one for texts; cp1252 otherwise, as browsers guess.
+    # The declared encoding if it is one for text, else cp1252, as in browsers.
     encoding = "cp1252"
     with suppress(LookupError, ValueError):
         codec = codecs.lookup(declared.group(1).decode() if declared else "")
@@ -154,7 +152,7 @@ def _text(body: bytes) -> str:
 
 
 def _read_tags(text: str, builder: "_Builder") -> None:
-    """Reads tag by tag. A tag ends before the next one; between them is text, even with a stray <."""
+    """Read tag by tag. Text between them may contain a stray <."""
     line, counted, position = 1, 0, 0
     while tag := _TAG.search(text, position):
         start = tag.start()
@@ -183,20 +181,17 @@ def _read_tags(text: str, builder: "_Builder") -> None:
 
 
 def _decoded(text: str) -> str:
-    """The text with references replaced that end as they should: the &copy of ?a=1&copy=2 is none."""
+    """Decode references that end properly: &copy in ?a=1&copy=2 does not."""
     return _REFERENCE.sub(lambda reference: unescape(reference.group()), text)
 
 
-# The type of an outline that `write_opml` writes for an empty folder.
+# Type of an empty folder written by `write_opml`.
 EMPTY_FOLDER = "channel"
 
 
 @dataclass
 class _OpenOutline:
-    """One that has not ended; `folder` is "" where it is a feed, or has no name.
-
-    `is_kept`: it says that it is a folder even if nothing is in it.
-    """
+    """`folder` is "" for feeds and nameless ones. `is_kept`: marked as a folder."""
 
     folder: str
     is_kept: bool
@@ -204,8 +199,6 @@ class _OpenOutline:
 
 
 class _Builder:
-    """Takes elements in order and keeps the outlines that are open."""
-
     def __init__(self) -> None:
         self.found = Opml()
         self.outlines = 0
@@ -219,7 +212,7 @@ class _Builder:
                 self.outlines += 1
                 if self.outlines > MAX_OUTLINES:
                     raise OpmlError(TOO_MANY_FEEDS)
-                # Programs write xmlUrl, xmlurl and XMLURL.
+                # xmlUrl, xmlurl and XMLURL all occur.
                 given = {
                     name.lower(): value for name, value in list(attributes.items())[:MAX_OUTLINE_ATTRIBUTES]
                 }
@@ -253,7 +246,7 @@ class _Builder:
             self._title = None
 
     def _outline(self, given: Mapping[str, str], line: int) -> str:
-        """Notes a feed, or why it is none; returns the name of the folder that the outline is, or ""."""
+        """Note a feed, or why it is none. Return the outline's folder name, or ""."""
         title = (one_line(given.get("title", "")) or one_line(given.get("text", "")))[
             :MAX_OUTLINE_TITLE
         ].strip()
@@ -271,12 +264,12 @@ class _Builder:
         site = without_controls(given.get("htmlurl", "").strip())
         if not re.match(r"https?://\S+\Z", site, re.IGNORECASE) or len(site) > 4000:
             site = ""
-        # A file may be as deep as it is long; the folders nearest to the feed say the most.
+        # Depth is unlimited, and the nearest folders say most.
         folders = [outline.folder for outline in self._open[-MAX_OUTLINE_TAGS:] if outline.folder]
         names = list(map(_tag, folders))
         categories: list[str] = []
         for part in given.get("category", "").split(",")[:MAX_OUTLINE_TAGS]:
-            # OPML 2.0: one that begins with a slash is a path (RSS 2.0), another one a tag.
+            # OPML 2.0: a leading slash marks a path (RSS 2.0); others are tags.
             steps = (
                 part.strip().split("/")[:MAX_OUTLINE_TAGS] if part.strip().startswith("/") else [part.strip()]
             )
@@ -316,16 +309,12 @@ def _why_not(given: Mapping[str, str]) -> str:
 
 
 def _tag(name: str) -> str:
-    """A name fit for a tag: without commas, which separate tags, and not too long."""
     return one_line(name.replace(",", " ")).strip("/ ")[:MAX_TAG].strip("/ ")
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A feed to be written. Its tags are its categories.
-
-    It stands in its folder, or in that of its first tag.
-    """
+    """A feed to write, in its folder or that of its first tag. Tags become categories."""
 
     url: str
     title: str = ""
@@ -338,10 +327,7 @@ class Listed:
 def write_opml(
     feeds: Iterable[Listed], *, title: str, created: datetime, first: Iterable[str] = ()
 ) -> Iterator[str]:
-    """The lines of an OPML 2.0 file, in UTF-8. `created` is aware.
-
-    `first` are folders that come before the others, in this order, even if nothing stands in them.
-    """
+    """Yield lines of OPML 2.0 in UTF-8. `first`: leading folders, written even if empty."""
     folders: dict[str, list[Listed]] = {name: [] for name in first}
     rank = {name: number for number, name in enumerate(folders)}
     for feed in feeds:

@@ -1,4 +1,4 @@
-"""Names of authors, without mail addresses: letters and pages never print those."""
+"""Names of authors without mail addresses, which letters and pages never print."""
 
 import html
 import re
@@ -14,7 +14,7 @@ MAX_LISTED_NAME = 200
 MAX_LISTED = 50
 
 _END = r"\s<>(),;:\"\[\]"
-# A handle of the fediverse (@ada@social.example) is no address.
+# A fediverse handle (@ada@social.example) is no address.
 _ADDRESS = re.compile(
     rf"(?<![^{_END}])[^@{_END}]{{1,100}}@(?:localhost\b|(?:[\w-]{{1,63}}\.){{1,10}}[\w-]{{2,63}})"
 )
@@ -26,9 +26,9 @@ _JOINER = re.compile(r"(?:and|und|et|y|e)\s+")
 
 
 def mailboxes(text: str) -> list[tuple[str, str]]:
-    """Return the (name, mail address) pairs of an author's text; either part may be "".
+    """Return (name, mail address) pairs; either may be "".
 
-    Reads `ada@example.org (Ada)`, `Ada <ada@example.org>`, `Ada (ada@example.org)`, and lists of these.
+    Reads `ada@example.org (Ada)`, `Ada <ada@example.org>`, `Ada (ada@example.org)`, and lists.
     """
     text = text[:MAX_PERSON]
     if "@" not in text:
@@ -46,7 +46,6 @@ def mailboxes(text: str) -> list[tuple[str, str]]:
 
 
 def _name(part: str) -> str:
-    """Return the name in the text before or after an address."""
     part = part.strip(_AROUND)
     if comment := _COMMENT.match(part):
         return comment[1].strip(_AROUND)
@@ -54,19 +53,18 @@ def _name(part: str) -> str:
 
 
 def author_names(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the authors that these texts name, each once."""
     first, *others = [_names_in(text[:MAX_PERSON]) for text in texts] or [()]
     return listed(chain(first, *others)) if others else first
 
 
-# A feed names the same people in all of its posts.
+# A feed's posts name the same people.
 @lru_cache(maxsize=1_000)
 def _names_in(text: str) -> tuple[str, ...]:
     return listed(name for name, _ in mailboxes(text))
 
 
 def listed(texts: Iterable[object]) -> tuple[str, ...]:
-    """Plain, short, each once whatever its case, at most fifty."""
+    """Return plain, short texts, without duplicates in any case, at most fifty."""
     found: dict[str, str] = {}
     for one in texts:
         text = shortened(plain_title(str(one or "")), MAX_LISTED_NAME)

@@ -1,4 +1,4 @@
-"""Tells which addresses show the same picture or file, and which pictures a post's text does not show."""
+"""Compares addresses of pictures and files, and finds pictures missing in a post's text."""
 
 import re
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from feeds.parsing.entry import Entry, Media
 
 MAX_EMBEDDED = 3
 MAX_COMPARED = 2_000
-# Types by the endings of paths; mimetypes would ask the machine's own files.
+# Not mimetypes, which reads files of the machine.
 ENDINGS = {
     **dict.fromkeys(("jpg", "jpeg"), "image/jpeg"),
     **{name: f"image/{name}" for name in ("png", "gif", "webp", "avif", "heic", "bmp")},
@@ -28,15 +28,15 @@ ENDINGS = {
     "m3u8": "application/x-mpegurl",
 }
 _ENDING = re.compile(rf"\.({'|'.join(ENDINGS)})\Z", re.IGNORECASE)
-# Parameters of image servers: sizes, and what a picture is scaled, cut and coded by.
+# Parameters of image servers: sizes, crops, codecs.
 _SIZES = words(
     "w h width height maxwidth maxheight max-width max-height size sz s resize fit crop quality q qlt dpr"
     " format fm fmt auto op_sharpen strip ssl scale zoom cs cb bg blur sharp usm ixlib ixid rect fl tr"
     " wid hei imwidth imheight im imformat downsize disable upscale enable optimize"
 )
-# Parameters by which stores of files let somebody in for a while. They differ in every reading.
+# Parameters of signed addresses, which differ at every reading.
 SIGNING_PARAMETERS = (
-    # S3 and its like, Azure, CloudFront, Google.
+    # S3 and similar, Azure, CloudFront, Google.
     r"x-(?:amz|goog|oss|cos|obs|ms)-[\w-]*|expires|signature|sig|se|ske|skt|st|policy|key-pair-id"
     r"|awsaccesskeyid|googleaccessid|ossaccesskeyid"
     # Patreon, Akamai and others; Discord; Facebook.
@@ -44,18 +44,18 @@ SIGNING_PARAMETERS = (
     r"|ex|is|hm|_nc_\w*|oh|oe"
 )
 _TOKENS = re.compile(SIGNING_PARAMETERS, re.IGNORECASE)
-# Parameters with the address of the picture that a proxy fetches.
+# Proxy parameters with the picture's address.
 _HOLDERS = ("url", "src", "image", "u", "uri", "source", "img", "imgurl", "image_url")
 _WITHOUT_SCHEME = re.compile(r"(?:ssl:)?(?=[\w-]+(?:\.[\w-]+)+/)")
 _IN_PATH = re.compile(r".*[/,]((?:https?):/{1,2}|https?%3A%2F%2F)", re.IGNORECASE | re.DOTALL)
 _ONE_SLASH = re.compile(r"\A(https?:)/+", re.IGNORECASE)
 _PHOTON = re.compile(r"i[0-3]\.wp\.com")
 _FETCHES = re.compile(r"(?:images\.weserv\.nl|wsrv\.nl)")
-# Cloudflare names the size before a path of its own host.
+# Cloudflare puts the size before the path.
 _CLOUDFLARE = re.compile(r"/cdn-cgi/image/[^/]+")
 _STEPS = (
     (re.compile(r"(\.(?:jpe?g|png|gif))\.(?:webp|avif)\Z", re.IGNORECASE), r"\1"),
-    # WordPress, Shopify and others, in the name of the file.
+    # WordPress, Shopify and others.
     (re.compile(r"(?:[-_]\d{2,5}x\d{0,5}|-scaled|@\dx)+(?=\.\w{2,5}\Z)"), ""),
     # Blogger: /s1600/, /w640-h480/; Tumblr: /s640x960/; Ghost: /size/w600/; Google: =s220 at the end.
     (re.compile(r"(?:/size)?/(?:[wsh]\d{2,4}|s\d{2,4}x\d{2,4}|\d{2,4}x\d{2,4})(?:-[a-z0-9]+)*(?=/)"), ""),
@@ -84,7 +84,7 @@ _IMG = re.compile(f"<img({VALUES})>")
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture of a post. `width` in pixels as its feed declares it, 0 where it does not."""
+    """`width` in declared pixels, or 0."""
 
     url: str
     alt: str = ""
@@ -93,10 +93,7 @@ class Picture:
 
 @lru_cache(maxsize=2_000)
 def file_key(url: str) -> str:
-    """Return what all addresses of one picture or file have in common, to compare.
-
-    Sizes, tokens and the scheme make no difference. Of an address of a proxy the one that it holds counts.
-    """
+    """Return a key shared by all addresses of one file: without sizes, tokens, scheme and proxies."""
     if len(url) > MAX_COMPARED:
         return url
     for _ in range(MAX_EMBEDDED):
@@ -125,7 +122,6 @@ def file_key(url: str) -> str:
 
 
 def type_by_ending(url: str) -> str:
-    """Return the media type that the path's ending names, or ""."""
     try:
         found = _ENDING.search(urlsplit(url).path)
     except ValueError:
@@ -134,7 +130,7 @@ def type_by_ending(url: str) -> str:
 
 
 def beside(urls: Iterable[str], html: str) -> list[str]:
-    """Return the pictures that do not stand in cleaned html, each once."""
+    """Return pictures that cleaned html does not show, once each."""
     found: dict[str, str] = {}
     seen = _keys_in(html)
     for url in urls:
@@ -145,9 +141,9 @@ def beside(urls: Iterable[str], html: str) -> list[str]:
 
 
 def pictures_beside(entry: Entry) -> tuple[Picture, ...]:
-    """Return the pictures of a post that its text does not show, each once.
+    """Return a post's pictures that its text does not show.
 
-    Its own picture counts where there is no other. Sensitive ones are files to open, and none of these.
+    Its own picture counts if there is no other. Sensitive pictures are excluded.
     """
     if entry.sensitive:
         return ()
@@ -165,7 +161,7 @@ def pictures_beside(entry: Entry) -> tuple[Picture, ...]:
 
 
 def files_of(entry: Entry) -> list[Media]:
-    """Return the files of a post that are no pictures, and the pictures that are shown only when opened."""
+    """Return files other than pictures, and sensitive pictures."""
     files = [one for one in entry.media if entry.sensitive or not one.is_image]
     if entry.sensitive and entry.image and not any(one.is_image for one in files):
         files.append(Media(entry.image, "image"))
@@ -173,7 +169,7 @@ def files_of(entry: Entry) -> list[Media]:
 
 
 def _is_picture(url: str) -> bool:
-    """Whether it shows something of the post: no beacon, and no picture of its author."""
+    """Return whether it is neither a beacon nor the author's picture."""
     is_of_the_web = url.startswith(("https://", "http://"))
     return is_of_the_web and not is_beacon(url) and "gravatar.com/avatar/" not in url
 
@@ -189,7 +185,7 @@ def _says_nothing(name: str) -> bool:
 
 
 def _embedded(url: str) -> str:
-    """Return the address of the picture that an image proxy fetches, or ""."""
+    """Return the address inside an image proxy's address, or ""."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -198,7 +194,7 @@ def _embedded(url: str) -> str:
     if _PHOTON.fullmatch(host):
         return f"https:/{parts.path}"
     if parts.fragment.startswith(("http://", "https://")):
-        # Google's proxy for mail.
+        # Google's mail proxy.
         return parts.fragment
     if ("%" in parts.path or ":" in parts.path) and (found := _IN_PATH.match(parts.path)):
         return _ONE_SLASH.sub(r"\1//", unquote(parts.path[found.start(1) :]))

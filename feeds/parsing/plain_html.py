@@ -1,4 +1,4 @@
-"""Plain text as html that looks the same, and html that is not declared as such."""
+"""Plain text as html, and html that is not declared as such."""
 
 import html
 import re
@@ -7,9 +7,9 @@ from itertools import pairwise
 from common.html.balance import VOID
 from common.text import words
 
-# Programs that wrap lines do so within these lengths; people write shorter and longer ones.
+# Wrapping programs use these line lengths; people write shorter and longer lines.
 SHORTEST_WRAPPED, LONGEST_WRAPPED = 60, 80
-# Elements by which a text shows that it is html. Rarer ones are more often what a text speaks of.
+# Elements that show that a text is html. Rarer ones are often only mentioned.
 _ELEMENTS = "|".join(
     words(
         "a abbr article audio b big blockquote br center cite code dd del div dl dt em embed figcaption"
@@ -30,17 +30,14 @@ _SENTENCE_ENDS = (".", "!", "?", ":", ";", "…")
 
 
 def paragraphs(text: str) -> str:
-    """Return escaped text with a <p> for every paragraph and a <br> for every line end; "" for "".
-
-    Lines that a program wrapped are joined.
-    """
+    """Return escaped text with <p> and <br>, joining lines that a program wrapped."""
     return _paragraphs(html.escape(text, quote=False)) if text else ""
 
 
 def markup(text: str, *, is_guess: bool) -> str:
-    """Return the html of a text that is declared as html; if it `is_guess`, of one that may be plain text.
+    """Return a text's html. With `is_guess` it may be plain text.
 
-    Html that was escaped twice is decoded once more, where the whole text is escaped tags.
+    Html that was escaped twice is decoded once more if it is all escaped tags.
     """
     if "<" not in text and "\n" not in text and not text.startswith("&"):
         return text
@@ -57,7 +54,7 @@ def markup(text: str, *, is_guess: bool) -> str:
 
 
 def without_void_ends(text: str) -> str:
-    """Return html without the end tags that XML allows void elements: <br></br> would be two breaks."""
+    """Remove end tags of void elements: <br></br> would be two breaks."""
     return _VOID_END.sub(r"\1", text)
 
 

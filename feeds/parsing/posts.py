@@ -1,4 +1,4 @@
-"""The posts of a document of any format → entries: each once, the newest in full, bad ones left out."""
+"""Posts of any format → entries: unique, the newest in full, broken ones skipped."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -13,34 +13,29 @@ from feeds.parsing.namesakes import name_of
 T = TypeVar("T")
 
 BROKEN = "The feed is too broken to be read. Ask its publisher to check it with a validator."
-# What the reading of a malformed post may raise.
+# Exceptions that malformed posts may raise.
 UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
 
 
 class PostReader(ABC, Generic[T]):
-    """How to read a post of a format."""
-
     @abstractmethod
     def guid(self, post: T) -> str:
-        """Its guid, or what stands for it; "" without any."""
+        """Return its guid, or a substitute, or ""."""
 
     @abstractmethod
     def words(self, post: T) -> str:
-        """What tells it from other posts with its guid."""
+        """Return what separates it from other posts with its guid."""
 
     @abstractmethod
     def date(self, post: T) -> datetime | None:
-        """When it came out."""
+        pass
 
     @abstractmethod
     def entry(self, post: T, guid: str) -> Entry:
-        """All of it."""
+        pass
 
     def text(self, post: T) -> str:
-        """What stands for the guid where no post of a document has one.
-
-        RSS 2.0 asks for nothing more than a title or a description.
-        """
+        """Return a substitute for the guid. RSS 2.0 requires only a title or description."""
         return ""
 
 
@@ -53,7 +48,7 @@ class Posts:
 
 
 def read_posts(raw: Sequence[T], reader: PostReader[T], *, limit: int) -> Posts:
-    """All guids in order, the newest `limit` entries in full, warnings. Raises ParseError if none is left."""
+    """Return guids, the newest `limit` entries, and warnings. Raises ParseError if none is left."""
     names, warnings = _identified(raw, reader.guid, reader.words)
     if raw and not names:
         names, warnings = _identified(raw, reader.text, reader.words)
@@ -83,7 +78,7 @@ def read_posts(raw: Sequence[T], reader: PostReader[T], *, limit: int) -> Posts:
 
 
 def newest_places(posts: Sequence[tuple[str, T]], reader: PostReader[T], limit: int) -> list[int]:
-    """The places of the newest posts, in order: by date; of posts without a date those at either end."""
+    """Return positions of the newest posts: by date, else from both ends."""
     if len(posts) <= limit:
         return list(range(len(posts)))
     dates: list[datetime | None] = []
@@ -94,7 +89,7 @@ def newest_places(posts: Sequence[tuple[str, T]], reader: PostReader[T], limit: 
             dates.append(None)
     undated = [place for place, date in enumerate(dates) if date is None]
     dated = sorted(((date, place) for place, date in enumerate(dates) if date is not None), reverse=True)
-    # Newest first or oldest first: without dates nobody knows, so both ends count.
+    # Without dates the order is unknown, so both ends count.
     ends = [place for pair in zip(undated, reversed(undated), strict=True) for place in pair]
     outermost = list(dict.fromkeys(ends))
     shares = outermost[: limit // 2] if dated else outermost
@@ -109,7 +104,7 @@ def counted_posts(count: int) -> str:
 def _identified(
     posts: Sequence[T], guid_of: Callable[[T], str], words_of: Callable[[T], str]
 ) -> tuple[dict[Name, T], list[str]]:
-    """Each post under its name, the first one where there are several; and warnings about the others."""
+    """Return posts by name, the first of duplicates, and warnings about the others."""
     found: dict[Name, T] = {}
     twice, nameless = 0, 0
     for one in posts:
