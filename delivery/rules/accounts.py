@@ -1,4 +1,4 @@
 """Names of mail accounts."""
 
-# That of EMAIL_URL.
+# The account of EMAIL_URL.
 DEFAULT_ACCOUNT = "default"

@@ -1,4 +1,4 @@
-"""Whether an issue goes out at once, at a time of its own, or waits for a person."""
+"""Whether an issue is sent at once, at a time of its own, or waits for a person."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,7 +8,7 @@ NONE, CLICK, DELAY = "none", "click", "delay"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """`waits`: it is stored as a draft. `at`: when it goes by itself; None waits for a click."""
+    """`waits`: stored as a draft. `at`: when it is sent anyway; None waits for a click."""
 
     waits: bool
     at: datetime | None = None
@@ -22,7 +22,7 @@ def release_of(
     is_sent_now: bool = False,
     waits_for_editor: bool = False,
 ) -> Release:
-    """What becomes of an issue completed at `now`: by an editor's wish for it, or else its newsletter's."""
+    """Return what happens to an issue completed at `now`. An editor's wish precedes the newsletter's."""
     if is_sent_now or waits_for_editor:
         return Release(waits=not is_sent_now)
     if approval == DELAY and minutes:

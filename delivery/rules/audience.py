@@ -1,7 +1,7 @@
-"""Whom a letter of one's own is for, as it is stored with the letter and its issue.
+"""Audience of a letter, as stored with it and its issue.
 
-Tags and newsletters are kept by their keys, so that a new name changes nothing, and with the name that they
-had when they were chosen: of one that was deleted it is all that is left to say.
+Tags and newsletters are stored by key, so that renaming changes nothing, and with their names, which remain
+if one is deleted.
 """
 
 from collections.abc import Mapping
@@ -11,23 +11,24 @@ from typing import Any
 from common.refused import Refused
 
 AUDIENCE_PARTS = ("any_of", "none_of", "others")
-# What is for some readers says one of these.
+# A stored audience with one of these keys is limited.
 NARROWING = ("any_of", "none_of")
 
 
 def is_for_some(stored: Mapping[str, Any]) -> bool:
-    """Whether a letter with this stored audience is for some of its readers, not for all."""
     return any(part in stored for part in NARROWING)
 
 
 class UnknownAudience(Refused):
-    """A newer release has chosen readers in a way that this one does not know. Nobody is written to."""
+    """A newer release stored an audience that this one does not know, so nobody gets the letter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audience:
-    """Keys and names: of the tags of which a reader has one, of those that no reader has, and of the other
-    newsletters whose readers get it, too. An empty one is every reader of the letter's own newsletter."""
+    """Keys and names: tags required (any of), tags excluded, and other newsletters included.
+
+    An empty one means every reader of the letter's newsletter.
+    """
 
     any_of: Mapping[int, str] = field(default_factory=dict)
     none_of: Mapping[int, str] = field(default_factory=dict)
@@ -38,7 +39,6 @@ class Audience:
         return {**self.any_of, **self.none_of}
 
     def to_json(self) -> dict[str, dict[str, str]]:
-        """What is stored; {} is everybody."""
         parts = {
             name: {str(key): said for key, said in getattr(self, name).items()} for name in AUDIENCE_PARTS
         }
@@ -46,7 +46,7 @@ class Audience:
 
     @classmethod
     def from_json(cls, stored: Any) -> "Audience":
-        """Raises UnknownAudience for anything that this release would not have stored."""
+        """Raise UnknownAudience for anything that this release would not have stored."""
         try:
             parts = {
                 name: {int(key): str(said) for key, said in part.items()} for name, part in stored.items()
@@ -66,14 +66,14 @@ EVERY_READER = Audience()
 
 
 def listed_names(names: list[str], last: str) -> str:
-    """ "“a”, “b” or “c”", where `last` is "or"."""
+    """Return "“a”, “b” or “c”", where `last` is "or"."""
     quoted = [f"“{name}”" for name in names]
     head = ", ".join(quoted[:-1])
     return f"{head} {last} {quoted[-1]}" if head else quoted[-1]
 
 
 def audience_sentence(audience: Audience) -> str:
-    """Whom it is for, to follow “to”, by the names that it has."""
+    """Return the audience in words that follow “to”."""
     any_of, none_of = list(audience.any_of.values()), list(audience.none_of.values())
     having = f"the tag {listed_names(any_of, 'or')}" if any_of else ""
     lacking = f"the tag {listed_names(none_of, 'or')}" if none_of else ""

@@ -1,4 +1,4 @@
-"""What a report about a letter means, and what follows from it for the address."""
+"""Meaning of a report about a letter, and its consequence for the address."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ from enum import StrEnum
 from delivery.rules.meaning import Concern
 from delivery.rules.server_words import meaning
 
-# Soft bounces (mailbox full, host away for days) on so many different days within so long suppress.
+# Soft bounces (mailbox full, host away) on this many days within this time suppress an address.
 SOFT_BOUNCE_DAYS = 3
 SOFT_WINDOW = timedelta(days=30)
-# So do so many letters in a row, over so long at least: a monthly newsletter never has as many days.
+# So do this many letters in a row over at least this time, for monthly newsletters.
 SOFT_LETTERS = 3
 SOFT_LETTERS_LEAST = timedelta(days=14)
-# Large providers have answered 5.1.1 for valid addresses for hours: with so many hard bounces of a domain
-# within the hour, and more than this share of what it answered, none of them counts until a person looked.
+# Large providers have answered 5.1.1 for valid addresses for hours. From this many hard bounces of a domain
+# within an hour, and this share of its answers, none counts until a person has looked.
 FLOOD_LEAST = 10
 FLOOD_SHARE = 0.1
 FLOOD_WINDOW = timedelta(hours=1)
-# The share is taken of the domain's last letters, so many at most.
+# The share is of the domain's last letters, up to this many.
 FLOOD_LETTERS = 1000
 
 
 class BounceKind(StrEnum):
-    """What a report says of one recipient, from what concerns us most to what does least."""
+    """Meaning of a report about a recipient, most important first."""
 
     COMPLAINT = "complaint"
     HARD = "hard"
@@ -38,20 +38,20 @@ class BounceKind(StrEnum):
 
 # RFC 3464 §2.3.3.
 _ARRIVED = frozenset({"delivered", "relayed", "expanded", "deliverable"})
-# SendGrid and Postfix have words of their own for it. No word counts as failed.
+# Words of SendGrid and Postfix. An empty one counts as failed.
 _FAILED = frozenset({"failed", "", "expired", "undeliverable"})
 _BY_CONCERN = {
     Concern.ADDRESS: BounceKind.HARD,
     Concern.MAILBOX: BounceKind.SOFT,
     Concern.US: BounceKind.POLICY,
     Concern.LETTER: BounceKind.POLICY,
-    # The sending host has given up. The address may be fine tomorrow.
+    # The sending host has given up. The address may work tomorrow.
     Concern.NOBODY: BounceKind.SOFT,
 }
 
 
 def kind_of(*, action: str, status: str, diagnostic: str) -> BounceKind:
-    """A recipient's fields of a delivery status notification. An empty action counts as failed."""
+    """Return the kind of a delivery status notification. An empty action counts as failed."""
     action = action.lower()
     if action in _ARRIVED:
         return BounceKind.ARRIVED
@@ -62,15 +62,15 @@ def kind_of(*, action: str, status: str, diagnostic: str) -> BounceKind:
     return _BY_CONCERN[meaning(diagnostic, status=status).concern]
 
 
-# RFC 5965 §7.3, with the “opt-out” of its drafts. Some services leave the type out.
+# RFC 5965 §7.3, with “opt-out” of its drafts. Some services omit the type.
 _COMPLAINTS = frozenset({"", "abuse", "fraud", "opt-out", "opt-out-list"})
 
 
 def feedback_kind(feedback_type: str) -> BounceKind:
-    """Return what a feedback report of that type (RFC 5965) says of its reader.
+    """Return the meaning of a feedback report (RFC 5965).
 
-    "not-spam" is a letter that a reader took out of the spam folder. The other types ("virus",
-    "auth-failure", "other") say nothing about what the reader wants.
+    "not-spam": a reader took the letter out of the spam folder. Types such as "virus" and "auth-failure" say
+    nothing about the reader.
     """
     feedback_type = feedback_type.strip().lower()
     if feedback_type in _COMPLAINTS:
@@ -79,7 +79,7 @@ def feedback_kind(feedback_type: str) -> BounceKind:
 
 
 def is_no_such_address(status: str, said: str) -> bool:
-    """Whether a server's own refusal of a recipient says that nothing will ever arrive there."""
+    """Return whether a refusal means that the address will never work."""
     return meaning(said, status=status).concern is Concern.ADDRESS
 
 
@@ -91,13 +91,12 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What the ledger knows beside the report. The counts include the report itself.
+    """The ledger's facts. Counts include the report itself.
 
-    `soft_row`: over how long the last SOFT_LETTERS letters bounced softly, if all of them did.
-    `confirmed_since`: the reader has confirmed after that letter went out. `known`: it has been dealt with
-    already that this letter bounced. `domain_answered`: how many of the domain's last letters had an answer;
-    `domain_hard`: how many of them bounced hard within FLOOD_WINDOW. `domain_held`: a person is asked about
-    the domain.
+    `soft_row`: how long the last SOFT_LETTERS letters bounced softly, if all did. `confirmed_since`: the
+    reader confirmed after that letter. `known`: this bounce was handled already. `domain_answered`: answered
+    letters of the domain's last; `domain_hard`: hard bounces within FLOOD_WINDOW. `domain_held`: a person has
+    to decide about the domain.
     """
 
     soft_days: frozenset[date] = frozenset()
@@ -110,7 +109,7 @@ class History:
 
 
 def act(kind: BounceKind, history: History) -> tuple[Act, str]:
-    """What to do, and the sentence about it for people."""
+    """Return what to do, and a sentence about it."""
     if kind is BounceKind.COMPLAINT:
         return Act.SUPPRESS, "Marked as spam by the reader."
     if kind not in (BounceKind.HARD, BounceKind.SOFT):
@@ -143,17 +142,15 @@ _RECORDED = {
 
 
 def is_flood(hard: int, answered: int) -> bool:
-    """Whether a domain's hard bounces are more than single addresses can explain."""
+    """Return whether a domain has more hard bounces than single addresses explain."""
     return hard >= FLOOD_LEAST and hard > answered * FLOOD_SHARE
 
 
 def worst_kind(kinds: Iterable[BounceKind]) -> BounceKind:
-    """The one that concerns us most; UNKNOWN of none."""
     order = list(BounceKind)
     return min(kinds, key=order.index, default=BounceKind.UNKNOWN)
 
 
 def mildest(kinds: Iterable[BounceKind]) -> BounceKind:
-    """The one that concerns us least; UNKNOWN of none."""
     order = list(BounceKind)
     return max(kinds, key=order.index, default=BounceKind.UNKNOWN)

@@ -1,20 +1,19 @@
-"""When a whole service is given a rest, since it refuses too many requests. Pure."""
+"""Pauses a whole service that refuses too many requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# Refusals by the minute that they were with_refusals in.
+# Refusals by minute.
 Recent = Sequence[tuple[datetime, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """After `refusals` requests that a service refused `within` a time, nothing goes there for the same time;
-    then it is tried slowly for as long again.
+    """Pause a service after `refusals` refused requests `within` a time, for that time, then send slowly.
 
-    `service` is its key: the channels with the same share its rest. `name` is what people call it; `why` says
-    what more refusals would bring. `statuses` are of answers that count.
+    Channels with the same `service` share it. `name` is for people; `why` says what more refusals would
+    cause. `statuses`: answers that count.
     """
 
     service: str
@@ -26,14 +25,14 @@ class Breaker:
 
     @property
     def pace(self) -> timedelta:
-        """Between two messages while it is tried slowly: if all were refused, half as many as open it."""
+        """Return the gap between messages while sending slowly: half the rate that opens it."""
         return 2 * self.within / self.refusals
 
 
 def with_refusals(
     recent: Recent, number: int, now: datetime, *, within: timedelta
 ) -> list[tuple[datetime, int]]:
-    """The refusals with so many more; those of minutes that are past the time are left out."""
+    """Return recent refusals with `number` more."""
     this = now.replace(second=0, microsecond=0)
     kept = dict(row for row in recent if row[0] > now - within)
     kept[this] = kept.get(this, 0) + number

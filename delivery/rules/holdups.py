@@ -1,4 +1,4 @@
-"""What waits because of a refusal that is about us: for how long, and when it is more than one domain's."""
+"""Letters that wait because a server refuses us: how long, and whether others are affected."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -9,9 +9,9 @@ from delivery.rules.refusals import LARGE_DOMAINS, SHARE
 
 FIRST_REST = timedelta(minutes=5)
 LONGEST_REST = timedelta(hours=4)
-# What waits is tried at once when the rest is over: no refusal for so long after it, and all is well again.
+# After a rest all is tried at once. Without a refusal for this long, the trouble is over.
 WELL_AFTER = timedelta(hours=1)
-# A person has to look at a domain that has refused all for so long: what waits is not news any more.
+# A person has to look at a domain that refused everything this long: the letters are no news any more.
 LONGEST_REFUSAL = timedelta(days=4)
 
 HOLDUP_ADVICE = {
@@ -27,28 +27,24 @@ HOLDUP_ADVICE = {
 
 
 def domain_rests_until(failures: int, now: datetime, *, chance: float | None = None) -> datetime:
-    """Until when a domain that refuses our letters is left alone: from 5 minutes to 4 hours.
-
-    `failures` in a row, counting this one.
-    """
+    """Return the end of a domain's rest: 5 minutes to 4 hours by consecutive `failures`."""
     return now + delay(failures, first=FIRST_REST, limit=LONGEST_REST, chance=chance)
 
 
 def is_over(free_at: datetime | None, now: datetime) -> bool:
-    """Whether a refusal now is a new trouble, not the one of the last rest."""
+    """Return whether a refusal now is a new trouble, not that of the last rest."""
     return free_at is None or now - free_at > WELL_AFTER
 
 
 def is_everybodys(resting: int, *, sent: bool) -> bool:
-    """Whether so many `resting` domains, and nobody who takes the letter, mean that the fault is nearer."""
+    """Return whether this many resting domains, with nothing sent, mean that the fault is ours."""
     return resting >= LARGE_DOMAINS and not sent
 
 
 def refuses_sender(domains: Collection[str], *, refused: int, sent: int, untried: bool) -> bool:
-    """Whether a newsletter's sender is refused as such, and not by one odd domain that is written to.
+    """Return whether a newsletter's sender is refused, not only by one odd domain.
 
-    `refused` letters of an issue to those `domains` were refused for it, `sent` were taken; `untried`: others
-    are still to go.
+    `refused` and `sent`: letters of an issue to these `domains`; `untried`: others remain.
     """
     if not sent:
         return len(domains) >= LARGE_DOMAINS or not untried
@@ -56,5 +52,4 @@ def refuses_sender(domains: Collection[str], *, refused: int, sent: int, untried
 
 
 def advice(meaning: Meaning) -> str:
-    """What to do about it; empty where nothing can be said in general."""
     return HOLDUP_ADVICE.get(meaning, "")

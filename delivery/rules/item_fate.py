@@ -1,4 +1,4 @@
-"""What became of a post, in one sentence: where it went, where it waits, and why it went nowhere."""
+"""A post's history in one sentence: where it was sent, waits, or why not."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from subscriptions.rules.words import MONTHS, clock_words, zone_words
 MOST_TOLD = 2
 SENT, KEPT, SENDING, WAITS, LEFT_OUT = "sent", "kept", "sending", "waits", "left out"
 NOBODY, CANCELLED, FAILED = "nobody", "cancelled", "failed"
-# What is told of several newsletters at once, in this order.
+# Facts shared by several newsletters, in this order.
 TOLD_TOGETHER = {
     SENT: "sent in {}",
     KEPT: "kept in the mailbox, not sent, in {}",
@@ -28,10 +28,7 @@ REACHING = frozenset({SENT, KEPT, SENDING, WAITS})
 
 @dataclass(frozen=True, slots=True)
 class ItemPlace:
-    """A newsletter that had to do with the post: one of the states above.
-
-    `until` is when it goes out there, if that is known; `words` are what follows the newsletter's name.
-    """
+    """A newsletter's state for the post. `until`: when it will be sent; `words` follow the name."""
 
     newsletter: str
     state: str
@@ -41,9 +38,9 @@ class ItemPlace:
 
 
 def fate_sentence(places: Sequence[ItemPlace], otherwise: str) -> str:
-    """ "Sent in 3 newsletters; waits in Monthly until 1 December at 7:00, New York time."
+    """Return "Sent in 3 newsletters; waits in Monthly until 1 December at 7:00, New York time."
 
-    `otherwise` is the feed's own sentence about the post, for one that no newsletter had to do with.
+    `otherwise` is the feed's sentence for a post that no newsletter has.
     """
     parts = []
     for state, clause in TOLD_TOGETHER.items():
@@ -67,7 +64,7 @@ def fate_sentence(places: Sequence[ItemPlace], otherwise: str) -> str:
 
 
 def _waits(places: Sequence[ItemPlace]) -> list[str]:
-    """One clause for each newsletter; of many that only wait for their time, how many and the next one."""
+    """Return a clause per newsletter, or for many their number and the next one."""
     timed = sorted((each.until, f"in {each.newsletter} {each.words}") for each in places if each.until)
     if len(timed) > MOST_TOLD:
         said = [f"waits in {counted(len(timed), 'newsletter')}, the next {timed[0][1]}"]
@@ -78,7 +75,7 @@ def _waits(places: Sequence[ItemPlace]) -> list[str]:
 
 
 def until_words(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
-    """ "until 1 December at 7:00, New York time", with the year if it is another."""
+    """Return "until 1 December at 7:00, New York time", with another year."""
     local = moment.astimezone(zone)
     year = f" {local.year}" if local.year != now.astimezone(zone).year else ""
     day = f"{local.day} {MONTHS[local.month - 1]}{year}"
@@ -86,7 +83,7 @@ def until_words(moment: datetime, now: datetime, zone: ZoneInfo) -> str:
 
 
 def waits_in_collection(facts: CollectionFacts, now: datetime, zone: ZoneInfo) -> ItemPlace:
-    """How a post waits in an open collection; the newsletter's name is for the caller to add."""
+    """Return the place of a post in an open collection, without the newsletter's name."""
     if facts.period_end is not None and facts.period_end > now and not facts.is_sent_now:
         return ItemPlace("", WAITS, until_words(facts.period_end, now, zone), facts.period_end)
     missing = (facts.capacity or 0) - facts.count

@@ -1,34 +1,30 @@
-"""How much one worker may claim from a lane now: its share of the connections, less in a lane that was told
-to slow down, and one at a time, in order, in a serial lane.
-"""
+"""How much a worker may claim from a lane: its share of connections, or one in order if serial."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# No claim is larger than what the lane may send in this time, so that leases are not held idly.
+# A claim covers at most this time, so that leases are not held idly.
 CLAIM_SECONDS = 30
-# What one connection is expected to send in a second at the least.
+# Messages per second expected of a connection, at least.
 EXPECTED_RATE = 1
 HEAD_WAITS = timedelta(hours=1)
-# A server that goes away refuses some connections before the others are gone: within so long.
+# A server that shuts down refuses some connections this long before the others end.
 GOING_AWAY = timedelta(seconds=10)
-# After so long without a refusal a few more are tried.
+# Time without a refusal after which more connections are tried.
 QUIET = timedelta(minutes=5)
 
 
 def claimable(connections: int, *, in_flight: int = 0, expected: float = EXPECTED_RATE) -> int:
-    """How many more messages so many connections can send while their leases are young.
+    """Return how many more messages the connections can send while their leases are young.
 
-    `expected`: messages a second and connection, as lately measured; `in_flight` of them are claimed.
+    `expected`: messages per second and connection, as measured; `in_flight`: claimed ones.
     """
     return max(int(connections * expected * CLAIM_SECONDS) - in_flight, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """A message that a serial lane has not finished with."""
-
     pk: int
     state: str
     due_at: datetime
@@ -36,11 +32,10 @@ class Queued:
 
 
 def serial_next(queue: Sequence[Queued], now: datetime) -> int | None:
-    """Return the message that a serial lane may send now: the first one, once it is due.
+    """Return the message that a serial lane may send now: the first, once it is due.
 
-    A message whose time has not come holds back the later ones until it is an hour old. An earlier failure
-    changes nothing: after an outage the oldest message is sent first. Messages on hold are not in the queue,
-    so they hold back nothing. While one message is being sent, no other is.
+    One that is not due holds back later ones until it is an hour old. Earlier failures change nothing, so
+    after an outage the oldest is sent first. Held messages are not in the queue. Only one is sent at a time.
     """
     if any(message.state == "sending" for message in queue):
         return None
@@ -53,32 +48,27 @@ def serial_next(queue: Sequence[Queued], now: datetime) -> int | None:
 
 
 def share(concurrency: int, others: Collection[int]) -> int:
-    """How many connections are mine, with what the `others` hold now: a fair part of what they leave.
+    """Return my connections, given what `others` hold: a fair part of what they leave.
 
-    In sum there are never more than `concurrency`. A worker that is new gets what is free; the others shrink
-    to their fair part when they ask next, and then the new one has its own.
+    The sum never exceeds `concurrency`. A new worker gets what is free, and its full part once the others
+    have asked again.
     """
     fair = -(-concurrency // (len(others) + 1))
     return max(min(fair, concurrency - sum(others)), 0)
 
 
 def wider(connections: int) -> int:
-    """How many are tried next, of a server that took so many: one more, or a quarter."""
     return connections + max(connections // 4, 1)
 
 
 def slowed(count: int, failures: int) -> int:
-    """How many may be claimed at a time, of `count` in good days, after so many failures in a row.
-
-    Half as many for each failure, but always one, with which the lane finds out how it stands.
-    """
+    """Halve the claim for each consecutive failure, down to one."""
     return max(count >> min(failures, 30), min(count, 1))
 
 
 def after_success(failures: int, *, serial: bool, is_idle: bool) -> int:
-    """The failures that are left when what was claimed in this state has arrived.
+    """Return the remaining failures after a success.
 
-    One fewer, so that each claim is twice the last. None where only one goes at a time, or where nothing
-    waits any more.
+    One fewer, so that claims double. None for serial lanes, or if nothing waits.
     """
     return 0 if serial or is_idle else max(failures - 1, 0)

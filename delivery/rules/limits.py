@@ -1,6 +1,6 @@
-"""What an account, or one domain's part of it, allows now, and when it allows more.
+"""Limits of an account or domain, and when they allow more.
 
-Windows slide over counts per minute; a warm-up widens them day by day.
+Windows slide over counts per minute. A warm-up widens them daily.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,18 +12,18 @@ MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(hours=24
 # A warm-up ends here at the latest.
 WARM = 1_000_000
 
-# A minute's beginning, and how many messages were claimed within it.
+# Start of a minute and messages claimed in it.
 Uses = Sequence[tuple[datetime, int]]
-# What is left of a token may be less than a clock can tell.
+# The rest of a token may be less than a clock shows.
 SHORTEST_WAIT = timedelta(milliseconds=1)
-# Where only so many may be under way at a time: how soon to look again, and how many of them end in a second.
+# For limits of concurrent messages: how soon to look again, and how many end per second.
 BUSY_WAIT = timedelta(seconds=1)
 ENDS_A_SECOND = 5.0
-# Rows that nothing slows but a rest come back at this rate.
+# Rate of rows that were delayed only by a rest.
 UNHURRIED = 50.0
-# No row is put off by more than this at once, so that a limit that is lifted or a warm-up is noticed.
+# Longest delay of a row, so that lifted limits and warm-ups are noticed.
 LONGEST_PUT_OFF = timedelta(hours=24)
-# Rows are put off in so many groups, each with one due time.
+# Delayed rows are grouped, with one due time per group.
 GROUPS = 20
 
 
@@ -32,10 +32,7 @@ def minute_of(moment: datetime) -> datetime:
 
 
 def counted_after(now: datetime, window: timedelta) -> datetime:
-    """Minutes that begin after this count in the window that ends at `now`.
-
-    A minute that is partly inside counts whole, so that no real window ever holds more than the limit.
-    """
+    """Return the start of the window. Partial minutes count whole, so no real window exceeds the limit."""
     return now - window - MINUTE
 
 
@@ -45,7 +42,7 @@ def used_within(uses: Uses, window: timedelta, now: datetime) -> int:
 
 
 def room_at(uses: Uses, window: timedelta, limit: int, now: datetime) -> datetime:
-    """When another message fits into the window, if none goes in the meantime. `limit` is 1 or more."""
+    """Return when another message fits into the window."""
     total, moment = used_within(uses, window, now), now
     since = counted_after(now, window)
     for minute, count in sorted(use for use in uses if use[0] > since):
@@ -58,7 +55,7 @@ def room_at(uses: Uses, window: timedelta, limit: int, now: datetime) -> datetim
 
 @dataclass(frozen=True, slots=True)
 class WarmUp:
-    """`first` messages on the day `start`, `growth` times as many each day after; days are `zone`'s."""
+    """`first` messages on day `start`, then `growth` times as many each day, in `zone`."""
 
     start: date
     first: int
@@ -69,14 +66,13 @@ class WarmUp:
         return moment.astimezone(self.zone).date()
 
     def begins(self, day: date) -> datetime:
-        """The moment at which a day begins."""
         return datetime(day.year, day.month, day.day, tzinfo=self.zone)
 
 
 def warm_up_allows(warm_up: WarmUp, day: date, per_day: int | None) -> int | None:
-    """Messages in 24 hours on that day; None once the warm-up is over. Before its start: as on its start.
+    """Return the day's limit, or None once the warm-up is over.
 
-    It ends where `per_day`, or a million, is reached.
+    It ends at `per_day` or a million. Before its start the first day's limit applies.
     """
     end = WARM if per_day is None else min(per_day, WARM)
     days = max((day - warm_up.start).days, 0)
@@ -87,7 +83,7 @@ def warm_up_allows(warm_up: WarmUp, day: date, per_day: int | None) -> int | Non
 
 
 def ramp(warm_up: WarmUp, today: date, per_day: int | None, *, days: int) -> list[tuple[date, int]]:
-    """Today and the days after it with what each allows, as long as the warm-up goes on."""
+    """Return today and later days of the warm-up with their limits."""
     found = []
     for ahead in range(days):
         day = max(today, warm_up.start) + timedelta(days=ahead)
@@ -99,7 +95,7 @@ def ramp(warm_up: WarmUp, today: date, per_day: int | None, *, days: int) -> lis
 
 
 def daily_limit(per_day: int | None, warm_up: WarmUp | None, now: datetime) -> int | None:
-    """Messages in the 24 hours that end now; None for no limit."""
+    """Return messages allowed in the last 24 hours, or None."""
     if warm_up is None:
         return per_day
     warming = warm_up_allows(warm_up, warm_up.day_of(now), per_day)
@@ -107,7 +103,7 @@ def daily_limit(per_day: int | None, warm_up: WarmUp | None, now: datetime) -> i
 
 
 def daily_room_at(uses: Uses, per_day: int | None, warm_up: WarmUp | None, now: datetime) -> datetime:
-    """When another message fits into the 24 hours: as the window slides, or as the warm-up widens it."""
+    """Return when another message fits, as the window slides or the warm-up widens it."""
     moment = now
     while (limit := daily_limit(per_day, warm_up, moment)) is not None:
         found = room_at(uses, DAY, limit, moment)
@@ -122,7 +118,7 @@ def daily_room_at(uses: Uses, per_day: int | None, warm_up: WarmUp | None, now: 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Tokens as they stood at `refilled_at`; `rate` comes in a second (None: no limit), up to `burst`."""
+    """Token bucket as of `refilled_at`. `rate` per second (None: no limit), up to `burst`."""
 
     rate: float | None
     burst: int
@@ -130,16 +126,14 @@ class Bucket:
     refilled_at: datetime
 
     def refilled(self, now: datetime) -> float:
-        """The tokens at `now`: never more than the burst, which is at least one."""
         elapsed = max((now - self.refilled_at).total_seconds(), 0)
         return min(float(max(self.burst, 1)), self.tokens + elapsed * (self.rate or 0))
 
     def allows(self, now: datetime) -> int | None:
-        """Whole tokens; None without a rate."""
         return None if self.rate is None else max(int(self.refilled(now)), 0)
 
     def again_at(self, now: datetime) -> datetime | None:
-        """When the next token is there; None if never, or if there is no rate."""
+        """Return when the next token is available, or None if never or without a rate."""
         if self.rate is None or self.rate <= 0:
             return None
         wait = timedelta(seconds=(1 - self.refilled(now)) / self.rate)
@@ -148,7 +142,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class LaneLimits:
-    """The limits of a lane or of a domain in it. None: no limit. `concurrency` is a domain's."""
+    """Limits of a lane or domain; None: no limit. `concurrency` is a domain's."""
 
     bucket: Bucket
     per_hour: int | None = None
@@ -160,13 +154,13 @@ class LaneLimits:
 
     @property
     def counts(self) -> bool:
-        """Whether use has to be counted by the minute."""
+        """Whether uses must be counted by minute."""
         return self.per_hour is not None or self.per_day is not None or self.warm_up is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """Messages claimed in the last hour and 24 hours, and those under way."""
+    """Messages claimed in the last hour and 24 hours, and under way."""
 
     hour: int = 0
     day: int = 0
@@ -174,7 +168,7 @@ class Used:
 
 
 def allowed(limits: LaneLimits, used: Used, now: datetime) -> int | None:
-    """How many may go now, by the narrowest of the limits; None where there is none."""
+    """Return how many may be sent now, or None without limits."""
     is_resting = limits.free_at is not None and limits.free_at > now
     if limits.paused or is_resting:
         return 0
@@ -188,9 +182,9 @@ def allowed(limits: LaneLimits, used: Used, now: datetime) -> int | None:
 
 
 def again_at(limits: LaneLimits, used: Used, uses: Uses, now: datetime) -> datetime | None:
-    """When the next one may go, if none may now: when the last of the limits in its way allows it.
+    """Return when the next may be sent, by the last blocking limit. None while paused or without a rate.
 
-    None while it is paused, or where the rate is none. `uses` are those of the last 24 hours.
+    `uses` cover the last 24 hours.
     """
     if limits.paused or (limits.bucket.rate is not None and limits.bucket.rate <= 0):
         return None
@@ -208,7 +202,7 @@ def again_at(limits: LaneLimits, used: Used, uses: Uses, now: datetime) -> datet
 
 
 def pace(limits: LaneLimits, now: datetime) -> float:
-    """Messages a second that the limits let through in the long run."""
+    """Return the long-term rate of messages per second."""
     daily = daily_limit(limits.per_day, limits.warm_up, now)
     paces = [UNHURRIED]
     if limits.bucket.rate is not None:
@@ -225,10 +219,7 @@ def pace(limits: LaneLimits, now: datetime) -> float:
 def spread_due_times(
     count: int, start: datetime, pace: float, latest: datetime
 ) -> Iterator[tuple[int, datetime]]:
-    """Groups of `count` rows, in order, each with how many it has and when they are due again.
-
-    The first is due at `start`, the others at the pace; none after `latest`.
-    """
+    """Yield sizes and due times of groups of rows, from `start` at this pace, up to `latest`."""
     size = max(-(-count // GROUPS), 1)
     for first in range(0, count, size):
         due = (

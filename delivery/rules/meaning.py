@@ -1,21 +1,19 @@
-"""What a mail server's refusal may mean, and whom it is about."""
+"""Meanings of a mail server's refusal, and whom each concerns."""
 
 from enum import StrEnum
 
 
 class Concern(StrEnum):
-    """Whom a refusal is about: what follows from it depends on that alone."""
+    """Whom a refusal concerns. It alone decides the consequences."""
 
-    ADDRESS = "address"  # nothing will ever arrive there
-    MAILBOX = "mailbox"  # nothing arrives there now
-    US = "us"  # our server, our sender, the way we send: every reader there would be refused
-    LETTER = "letter"  # this letter: every reader of it there would be refused
-    NOBODY = "nobody"  # a host that is away or busy, or words that say nothing
+    ADDRESS = "address"  # never deliverable
+    MAILBOX = "mailbox"  # not deliverable now
+    US = "us"  # our server, sender or behaviour: all readers there would be refused
+    LETTER = "letter"  # this letter: all its readers there would be refused
+    NOBODY = "nobody"  # a host that is away or busy, or unclear words
 
 
 class Meaning(StrEnum):
-    """What a refusal means, in words for people."""
-
     NO_ADDRESS = "there is no such address"
     NO_HOST = "there is no such mail host"
     CLOSED = "the mailbox is closed"
@@ -34,7 +32,6 @@ class Meaning(StrEnum):
 
     @property
     def concern(self) -> Concern:
-        """Whom it is about."""
         return _CONCERNS[self]
 
 

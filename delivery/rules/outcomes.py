@@ -1,4 +1,4 @@
-"""What becomes of a delivery after an attempt."""
+"""Next state of a delivery after an attempt."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,41 +8,36 @@ from common.backoff import delay
 
 FIRST_RETRY = timedelta(minutes=1)
 LONGEST_RETRY = timedelta(hours=4)
-# RFC 5321 4.5.4.1: the give-up time generally needs to be at least 4-5 days.
+# RFC 5321 §4.5.4.1: give up after at least 4–5 days.
 GIVE_UP = timedelta(days=4)
-# With that back-off, so many tries take most of a day: time in which nothing was tried is not counted.
+# With this back-off they take most of a day. Time without attempts does not count.
 LEAST_TRIES = 12
-# Waits after a message whose end is unknown: a server that is still at it must not get the next copy yet.
-# After one more unknown end a person decides.
+# A server may still be working on a message with an unknown end, so the next copy waits. After one more a
+# person decides.
 UNKNOWN_END_RETRIES = (timedelta(minutes=15), timedelta(hours=1))
 LANE_RETRY = timedelta(seconds=15)
 LANE_LONGEST = timedelta(minutes=15)
-# A destination that refuses us until a person gives a right back is asked each hour, later each day.
+# A destination that needs a person to restore a right is asked hourly, later daily.
 FORBIDDEN_RETRY = timedelta(hours=1)
 FORBIDDEN_OFTEN_FOR = timedelta(days=3)
 FORBIDDEN_LONGEST = timedelta(days=1)
-# A server that names a later time is not believed.
+# Longest delay that a server may name.
 LANE_LONGEST_AS_TOLD = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """The state a delivery goes into; `due_at` when it is tried again."""
-
     state: str
     due_at: datetime | None = None
 
 
-# Where only a person can tell whether a message arrived: held for one, unless its newsletter would rather
-# lose a post than show it twice ("skip").
+# If only a person can tell whether it arrived: hold it, or drop it where the newsletter prefers losing a post
+# over repeating it ("skip").
 UNREPEATED = {"hold": Next("held"), "skip": Next("failed")}
 
 
 def when_unsure(policy: str, wish: str) -> str:
-    """A channel's crash policy as its newsletter's option `when_unsure` has it: hold, repeat or skip.
-
-    Only a channel that holds asks: the others find out by themselves.
-    """
+    """Return the crash policy. A newsletter may choose where the channel holds: hold, repeat, skip."""
     if policy != "hold":
         return policy
     return {"repeat": "resend", "skip": "skip"}.get(wish, "hold")
@@ -56,10 +51,10 @@ def after_temporary(
     now: datetime,
     chance: float | None = None,
 ) -> Next:
-    """Deferred with a back-off from 1 minute to 4 hours, or as the server said; failed after four days.
+    """Defer by a back-off of 1 minute to 4 hours, or as the server said; fail after four days.
 
-    `attempts` counts this one. Days on which its lane could not send at all do not make it fail: it is tried
-    a dozen times by itself before that.
+    `attempts` includes this one. Days on which the lane could not send do not count: it also needs a dozen
+    attempts.
     """
     due_at = now + delay(attempts, first=FIRST_RETRY, limit=LONGEST_RETRY, chance=chance)
     due_at = max(due_at, retry_at) if retry_at is not None else due_at
@@ -72,10 +67,9 @@ def after_temporary(
 def after_crash(
     policy: str, *, attempts: int, created_at: datetime, now: datetime, chance: float | None = None
 ) -> Next:
-    """A lease that ran out: due again, or held for a person, as the channel's crash policy says.
+    """Return the state after an expired lease, by the channel's crash policy.
 
-    At once the first time. After that as after a temporary failure: it may be this very message that ends
-    every worker. `attempts` counts this one.
+    Due at once the first time, then with a back-off, as this message may be what kills workers.
     """
     if policy in UNREPEATED:
         return UNREPEATED[policy]
@@ -95,11 +89,10 @@ def after_ambiguous(
     unknown_ends: int = 1,
     chance: float | None = None,
 ) -> Next:
-    """It may have arrived: tried again or held, as the crash policy says.
+    """Return the state of a message that may have arrived, by the crash policy.
 
-    `unknown_ends` counts the attempts of this mail that ended so, with this one. It waits long between them
-    and is then held, or a slow server would get a copy at every try. 0: the channel's service knows a message
-    that comes again.
+    `unknown_ends` counts such attempts, this one included. It waits long in between and is then held, or a
+    slow server would get a copy per attempt. 0: the service recognises repeated messages.
     """
     if policy in UNREPEATED:
         return UNREPEATED[policy]
@@ -116,25 +109,20 @@ def after_ambiguous(
 def lane_pause(
     failures: int, *, now: datetime, retry_at: datetime | None, chance: float | None = None
 ) -> datetime:
-    """Until when a lane that cannot send at all rests: 15 seconds to 15 minutes, or as the server said.
-
-    `failures` in a row, counting this one.
-    """
+    """Return the end of a lane's rest: 15 seconds to 15 minutes by consecutive `failures`, or as told."""
     rest = now + delay(failures, first=LANE_RETRY, limit=LANE_LONGEST, chance=chance)
     return max(rest, min(retry_at, now + LANE_LONGEST_AS_TOLD)) if retry_at is not None else rest
 
 
 def forbidden_pause(since: datetime, *, now: datetime) -> datetime:
-    """Return until when a lane rests whose destination has refused us since then."""
     return now + (FORBIDDEN_RETRY if now - since < FORBIDDEN_OFTEN_FOR else FORBIDDEN_LONGEST)
 
 
 def rest_in_order(after: Next, *, attempts: int, retry_at: datetime | None, now: datetime) -> datetime | None:
-    """Return until when a serial lane rests instead of putting off the message that failed, if it does.
+    """Return until when a serial lane rests instead of deferring its failed message.
 
-    Nobody can tell a message that its service cannot digest from a service that is down, so the lane waits
-    for the message, and the order is kept. Later messages may pass it when the service named a long delay for
-    it, or when it failed LEAST_TRIES times by itself, which takes hours.
+    A message that the service cannot digest looks like a service that is down, so the lane waits and keeps
+    its order. Later ones may pass if the service named a long delay, or after LEAST_TRIES failures.
     """
     if after.due_at is None:
         return None
@@ -144,10 +132,7 @@ def rest_in_order(after: Next, *, attempts: int, retry_at: datetime | None, now:
 
 
 class RecipientStatus(NamedTuple):
-    """How the subscription behind a delivery stands when it is claimed. None: there is none any more.
-
-    `paused`: until when the reader wants no letters, in words.
-    """
+    """Subscription of a claimed delivery; None if gone. `paused`: end of the reader's pause, in words."""
 
     kind: str
     subscription_status: str | None
@@ -160,12 +145,12 @@ LEFT = "Left before it was sent."
 SUBSCRIPTION_GONE = "The subscription was deleted before it was sent."
 UNCONFIRMED = "The subscription is no longer confirmed."
 STAYED = "They came back before it was sent."
-# Mails that make no sense to someone who left; a farewell does, and a sign-in link too.
+# Mails for subscribers only. A farewell or sign-in link may also go to others.
 FOR_SUBSCRIBERS = frozenset({"issue", "confirmation", "welcome", "edit", "delete"})
 
 
 def cancel_reason(recipient: RecipientStatus) -> str:
-    """Why a claimed delivery must not go out after all; empty when it may."""
+    """Return why a claimed delivery must not be sent, or ""."""
     if recipient.suppressed:
         return "The address is on the suppression list."
     if recipient.disabled:

@@ -1,4 +1,4 @@
-"""A post of a collection, and which posts its publisher wishes to be sent (iffy:hint-announce)."""
+"""Posts of a collection, and which their publisher wants announced (iffy:hint-announce)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ WHY_LEFT_OUT = {
 
 
 class Hinted(Protocol):
-    """A post; `announce` is "" (always), "never" or "piggyback"."""
+    """`announce` is "" (always), "never" or "piggyback"."""
 
     @property
     def announce(self) -> str: ...
@@ -27,16 +27,13 @@ T = TypeVar("T", bound=Hinted)
 
 
 def announced(posts: Sequence[T]) -> list[T]:
-    """The posts that are sent, in order: without the nevers; and if all others only piggyback, none."""
+    """Return posts to send: without "never", and nothing if all others piggyback."""
     wanted = [post for post in posts if post.announce != NEVER]
     return wanted if any(post.announce != PIGGYBACK for post in wanted) else []
 
 
 def override(answer: object, announce: str) -> str:
-    """The policy of a post whose publisher says `announce`, after the newsletter's own code was asked.
-
-    Its answer is None (as the publisher says), "always", "never" or "piggyback"; else ValueError is raised.
-    """
+    """Return a post's policy after the newsletter's code answered. Raises ValueError for invalid answers."""
     if answer is None:
         return announce
     if not isinstance(answer, str) or answer.lower() not in (ALWAYS, NEVER, PIGGYBACK):
@@ -46,10 +43,7 @@ def override(answer: object, announce: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """An item as it stands now, with the assignment that holds it (0 for a sample).
-
-    `content_hash` is the item's: of the text in its feed.
-    """
+    """An item with its assignment (0 in a sample). `content_hash` is of the feed's text."""
 
     item_id: int
     assignment_id: int
@@ -66,7 +60,6 @@ class Post:
 
 
 def without(posts: Sequence[Post], others: Sequence[Post]) -> tuple[Post, ...]:
-    """The posts that are not among the others, even where those were changed since."""
-    # By the entry's id, too: the posts of a sample have no item.
+    # By the entry's id, too, as posts of a sample have no item.
     kept = {(post.item_id, post.entry.guid) for post in others}
     return tuple(post for post in posts if (post.item_id, post.entry.guid) not in kept)

@@ -1,4 +1,4 @@
-"""How an issue stands, how far it is, and how long the rest will take: from counts of its deliveries."""
+"""State, progress and remaining time of an issue, from counts of its deliveries."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ STATES = ("draft", "waiting", "sending", "sent", "paused", "cancelled")
 
 Counts = Mapping[str, int]
 MOST_BARS = 180
-# Minutes that a bar of the chart may stand for.
+# Possible minutes per bar.
 WIDTHS = (1, 2, 5, 10, 30, 60, 180, 360, 1440)
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What an issue's row says: `paused` by itself or with its newsletter; `awaits_reader` as it says."""
+    """`paused` by itself or with its newsletter; `awaits_reader` as stored."""
 
     published: bool
     cancelled: bool
@@ -34,12 +34,12 @@ def arrived(counts: Counts) -> int:
 
 
 def waiting(counts: Counts) -> int:
-    """What the engine still has to do; held ones wait for somebody else."""
+    """Return what the engine has to send. Held ones wait for a person."""
     return sum(counts.get(state, 0) for state in ON_THEIR_WAY)
 
 
 def waiting_words(waiting: int, held: int) -> str:
-    """Return "12", or "0 · 3,701 held", for every page that says how much is not sent yet."""
+    """Return "12", or "0 · 3,701 held"."""
     return f"{waiting:,} · {held:,} held" if held else f"{waiting:,}"
 
 
@@ -48,10 +48,7 @@ def ended(counts: Counts) -> int:
 
 
 def state_of(flags: Flags, counts: Counts) -> str:
-    """draft, waiting (for a first reader), sending, sent, paused or cancelled.
-
-    Nothing is left to pause of what has all gone out.
-    """
+    """Return draft, waiting (for a first reader), sending, sent, paused or cancelled."""
     if flags.cancelled:
         return "cancelled"
     if not flags.published:
@@ -62,7 +59,7 @@ def state_of(flags: Flags, counts: Counts) -> str:
 
 
 def told(state: str, counts: Counts) -> str:
-    """What became of its letters, in words: "115 sent, 4,890 cancelled"; of a paused one, what waits."""
+    """Return "115 sent, 4,890 cancelled"; for a paused issue what waits."""
     left = waiting(counts) + counts.get("held", 0)
     parts = [
         (arrived(counts), "sent"),
@@ -74,13 +71,12 @@ def told(state: str, counts: Counts) -> str:
 
 
 def time_left(counts: Counts, per_minute: int) -> timedelta | None:
-    """How long the rest takes at this rate; None when nobody can tell."""
     return timedelta(minutes=waiting(counts) / per_minute) if per_minute > 0 and waiting(counts) else None
 
 
 @dataclass(frozen=True, slots=True)
 class SentStretch:
-    """A bar of the chart: how many letters arrived in the `minutes` from `start` on."""
+    """A bar: letters that arrived in `minutes` from `start`."""
 
     start: datetime
     minutes: int
@@ -88,19 +84,16 @@ class SentStretch:
 
 
 def stretches(by_minute: Iterable[tuple[datetime, int]]) -> list[SentStretch]:
-    """Letters per minute, or per so many minutes that the whole span fits; empty stretches included.
-
-    `by_minute` names minutes in which letters arrived, in order.
-    """
+    """Return letters per bar of equal width over the whole span, empty ones included."""
     rows = list(by_minute)
     if not rows:
         return []
     first, last = rows[0][0], rows[-1][0]
     span = (last - first).total_seconds() / 60
-    # The narrowest that needs no more bars than fit; days, however many, at the widest.
+    # The narrowest width with few enough bars, or days.
     minutes = next((width for width in WIDTHS if span / width < MOST_BARS), WIDTHS[-1])
     width = timedelta(minutes=minutes)
-    # The start of the stretch that holds the first: round hours stay round.
+    # Bars start at round hours.
     midnight = first.replace(hour=0, minute=0, second=0, microsecond=0)
     start = midnight + (first - midnight) // width * width
     counts = [0] * (int((last - start) / width) + 1)

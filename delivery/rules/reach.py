@@ -1,7 +1,4 @@
-"""Whether a subscriber gets a newsletter, and the one reason why not.
-
-The reasons are in the order of precedence: the first one that applies is the one to remove first.
-"""
+"""Whether a subscriber gets a newsletter, or the first reason why not, by precedence."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,17 +9,16 @@ from delivery.rules.reach_facts import LastIssueFacts, NewsletterFacts, ReachFac
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The answer. `reason` names the rule; `is_reached` says that nothing is wrong."""
+    """`reason` names the rule; `is_reached`: nothing is wrong."""
 
     reason: str
     sentence: str
     is_reached: bool = False
-    # It is so of the person, with all their newsletters.
+    # Applies to all newsletters of the person.
     is_personal: bool = False
 
 
 def reach(facts: ReachFacts) -> Reach:
-    """Return the first reason that applies, or that everything arrives."""
     for rule in PERSONAL:
         if said := rule(facts):
             return Reach(_name(rule), f"Gets nothing: {said}.", is_personal=True)
@@ -42,7 +38,7 @@ def reach(facts: ReachFacts) -> Reach:
 
 
 def person_reach(facts: ReachFacts) -> Reach | None:
-    """Return the reason that holds for all newsletters of a person, if there is one."""
+    """Return the reason that applies to all newsletters of a person, if any."""
     found = reach(facts)
     return found if found.is_personal else None
 
@@ -282,7 +278,7 @@ def _sent(facts: ReachFacts, last: LastIssueFacts) -> str:
 
 
 def _next(facts: ReachFacts) -> str:
-    """When the next issue goes out, or what it waits for."""
+    """Return when the next issue is sent, or what it waits for."""
     row, mine = facts.newsletter, facts.subscription
     if mine.changes_to:
         on = f" on {facts.day(mine.changes_at)}" if mine.changes_at else " with its next issue"
@@ -305,7 +301,6 @@ def _next(facts: ReachFacts) -> str:
 
 
 def _goes_on(row: NewsletterFacts) -> bool:
-    """Whether another issue will come."""
     return bool(row.collected or (row.feeds and row.feeds_read and not row.stopped))
 
 
@@ -318,5 +313,4 @@ def _plain(words: str) -> str:
 
 
 def expires(asked_at: datetime, hours: int) -> datetime:
-    """When the link of a mail that asks to confirm dies."""
     return asked_at + timedelta(hours=hours)

@@ -1,4 +1,4 @@
-"""Facts about a subscriber that decide whether they get a newsletter (delivery/rules/reach.py)."""
+"""Facts for delivery/rules/reach.py."""
 
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -10,8 +10,6 @@ SHORT_MONTH = 3
 
 @dataclass(frozen=True, slots=True)
 class PersonFacts:
-    """Of an address or account, whatever newsletters it gets."""
-
     is_email: bool = True
     erased_at: datetime | None = None
     suppressed_at: datetime | None = None
@@ -22,12 +20,11 @@ class PersonFacts:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFacts:
-    """`left_by` is "reader", "import" or "", `left_why` is the reason that the reader gave.
+    """`left_by` is "reader", "import" or ""; `left_why` is the reader's reason.
 
-    `confirmation` is the state of the latest mail that asks to confirm, "wanted" before it is queued, and
-    empty where there is none; `confirm_until` is when its link expires.
-    `switched_to` is the newsletter that the reader has changed to, `changes_to` the one that they change to
-    at `changes_at`. This subscription takes over from that to `takes_over_from` at `takes_over_at`.
+    `confirmation`: state of the latest confirmation mail, "wanted" before it is queued, or "";
+    `confirm_until`: when its link expires. `switched_to` and `changes_to` (at `changes_at`): newsletters of a
+    frequency change. It takes over from `takes_over_from` at `takes_over_at`.
     """
 
     status: str = "confirmed"
@@ -49,8 +46,9 @@ class SubscriptionFacts:
 
 @dataclass(frozen=True, slots=True)
 class NewsletterFacts:
-    """`draft` is "approval" or "reader" for an issue that waits, and "release" for one that goes at
-    `release_at`. `collected` is the number of posts in the next issue, `closes_at` when it goes out.
+    """`draft`: "approval", "reader" or "release" (at `release_at`) for an issue that waits.
+
+    `collected`: posts in the next issue; `closes_at`: when it is sent.
     """
 
     paused_at: datetime | None = None
@@ -68,9 +66,9 @@ class NewsletterFacts:
 
 @dataclass(frozen=True, slots=True)
 class LastIssueFacts:
-    """The newest issue that is out, and the delivery of it. `state` is empty where there is none.
+    """The newest published issue and its delivery. `state` is "" without one.
 
-    `lane` and `domain` say why the account, or the recipient's domain in it, sends nothing at the moment.
+    `lane` and `domain` say why nothing is sent at the moment.
     """
 
     title: str
@@ -90,8 +88,6 @@ class LastIssueFacts:
 
 @dataclass(frozen=True, slots=True)
 class ReachFacts:
-    """Facts about one subscription. `zone` is the newsletter's."""
-
     now: datetime
     zone: tzinfo
     person: PersonFacts = PersonFacts()
@@ -100,7 +96,7 @@ class ReachFacts:
     last: LastIssueFacts | None = None
 
     def day(self, moment: datetime) -> str:
-        """Return "25 Nov", with the year if that is not this year."""
+        """Return "25 Nov", with another year."""
         local, today = moment.astimezone(self.zone), self.now.astimezone(self.zone)
         year = f" {local.year}" if local.year != today.year else ""
         return f"{local.day} {MONTHS[local.month - 1][:SHORT_MONTH]}{year}"

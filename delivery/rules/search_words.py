@@ -1,7 +1,7 @@
-"""Words as they are searched for: whatever their case and accents, from their beginning on.
+"""Words for searching, without case and accents.
 
-What is searched is a line of words with a blank before each. A word is found by the beginning of it; in
-scripts that put no blanks between words, anywhere.
+The text is a line of words, each after a blank. A word matches by its beginning, or anywhere in scripts
+without blanks.
 """
 
 import re
@@ -16,7 +16,6 @@ _WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u3
 
 
 def words_in(text: str) -> Iterator[str]:
-    """Its words in small letters without accents, at most 40 characters of each."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     folded = "".join(character for character in plain if not unicodedata.combining(character))
     return (word[:LONGEST_WORD] for word in _WORD.findall(folded))
@@ -37,6 +36,6 @@ def searchable(texts: Iterable[str], *, most: int) -> str:
 
 
 def asked_words(text: str) -> tuple[str, ...]:
-    """What all have to stand in the searchable words of what is looked for; eight at most."""
+    """Return up to eight texts that must all occur."""
     found = list(dict.fromkeys(words_in(text)))[:MOST_ASKED]
     return tuple(word if _WITHOUT_BLANKS.search(word) else f" {word}" for word in found)

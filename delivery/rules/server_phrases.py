@@ -1,7 +1,7 @@
-"""The words by which mail servers say what they mean: a table by meaning, with who says so.
+"""Phrases of mail servers by meaning, with the servers that use them.
 
-Each phrase is a pattern over words in lower case, in which an address is @ and links and names of hosts are
-left out. Gaps are bounded, so that a search stays linear. The first meaning that is found counts.
+Patterns match lower-case words, with @ for addresses and without links and host names. Gaps are bounded, so
+searching is linear. The first matching meaning counts.
 """
 
 import re
@@ -19,11 +19,11 @@ _MAILBOX = (
     r"(?:user|mail ?box|recipient|account|address|addressee|alias|person|local[ -]?part|user ?name|userid)"
 )
 _BOX = r"(?:(?:user'?s? ?)?mail ?box|in-?box|mail ?(?:folder|drop|dir|file)|account)"
-# Up to so many words between two that belong together.
+# Words allowed in between.
 _UP_TO_2, _UP_TO_4 = r"(?:\S{1,30} ){0,2}", r"(?:\S{1,30} ){0,4}"
 _MAIL = r"(?:message|e-?mail|mail|letter|attachment|header)s?"
 
-# They say who is meant, whatever any code says.
+# Decisive whatever any code says.
 SURE = _table(
     {
         Meaning.SIZE: (
@@ -123,7 +123,7 @@ SURE = _table(
             r"(?:rejected|refused|denied|not|unknown|invalid|does)",
             r"mail ?from domain|sending to/from an address",  # Exim's local blocklists
             r"sending this from a different address",  # Google Workspace
-            # Where in the dialogue it was said.
+            # Position in the dialogue.
             r"in reply to mail from|after mail from:|\[mail[_ ]from\]|but sender was rejected",
         ),
         Meaning.IDENTITY: (
@@ -162,10 +162,10 @@ SURE = _table(
             r"\b(?:sc|dy|ou|rl)-00\d\b",  # Outlook's codes
             r"open relay\b|no access from|not accepting connections",  # sendmail; iCloud
             r"bloqu[ée]e? pour",  # Orange
-            # Of the account that sends.
+            # Our account.
             r"\byour (?:e?-?mail )?(?:account|user|domain|server|ip|host|hostname|network|address)\b.{0,40}"
             r"(?:disabled|suspended|blocked|locked|closed|rejected|denied|unknown|exist|not (?:a|f|k|l|p))",
-            # Where in the dialogue it was said.
+            # Position in the dialogue.
             r"refused to talk to me: 5|after (?:initial connection|ehlo|helo)",  # Postfix; Exim
         ),
         Meaning.RELAY: (
@@ -179,7 +179,7 @@ SURE = _table(
             r"(?:must|need to|please) (?:first )?(?:authenticate|log ?in)|requires authentication",
             r"must issue a starttls",
         ),
-        # Systems that ask every sender for an answer (challenge/response), and filters of a reader's own.
+        # Challenge/response systems, and a reader's own filters.
         Meaning.POLICY: (
             r"sender (?:is )?not (?:pre-?approved|accepted)|senderfilterconfig|list of senders",
             r"receive limit|exceeded their limit for",
@@ -195,12 +195,12 @@ SURE = _table(
             rf"only accept\w{{0,3}} {_UP_TO_2}(?:mail|messages) from|members?-only|non-?member"
             rf"|closed mailing list",
         ),
-        # qmail says so of names that it could not look up, too.
+        # qmail also says this of failed look-ups.
         Meaning.NO_HOST: (r"(?:find|found) any host (?:named|by that name)",),
     }
 )
 
-# They say who is meant, unless the server would have been asked again.
+# Decisive unless the server would be asked again.
 LIKELY = _table(
     {
         Meaning.AWAY: (
@@ -212,7 +212,7 @@ LIKELY = _table(
             r"domain \S{1,80} (?:is |was )?(?:unknown|not found|does not exist|doesn't exist)",
             r"(?:unknown|no such|illegal) (?:host|domain)|bad destination system",
             r"domain (?:does not|doesn't|must) exist|non-?existent (?:host|domain)",
-            # Errors of the resolvers of Linux, macOS and Windows.
+            # Resolver errors of Linux, macOS and Windows.
             r"name or service not known|nodename nor servname|no address associated with"
             r"|no such host is known",
             r"domain (?:\S{1,80} )?existiert nicht|domaine (?:inconnu|inexistant)"
@@ -312,7 +312,7 @@ LIKELY = _table(
     }
 )
 
-# They say so where no code does.
+# Decisive without a code.
 VAGUE = _table(
     {
         Meaning.POLICY: (
@@ -342,7 +342,7 @@ VAGUE = _table(
     }
 )
 
-# Lists of blocked addresses, by the names that stand in links to them.
+# Blocklists by the names in their links.
 LISTS = re.compile(
     r"spamhaus|spamcop|\bsorbs\b|barracudacentral|proofpoint\.com/dnsbl|uceprotect|\bsurbl\b|\buribl\b"
     r"|spamrats|abuseat|invaluement|mailspike|senderscore|\bbackscatterer",

@@ -1,9 +1,8 @@
-"""What a mail server means by a refusal, by its words and its codes. Pure.
+"""Meaning of a mail server's refusal, by words and codes. Pure.
 
-An answer while a letter is being sent and a report about it later are read alike. Words that say who is
-meant go before codes: servers have said 5.1.1 of full mailboxes, and of senders on a block list. The server's
-own code goes before the `Status` that another host made of it. Time is linear, in MOST_SERVER_WORDS
-characters.
+Answers and later reports are read alike. Decisive words precede codes: servers have answered 5.1.1 for full
+mailboxes and for blocked senders. The server's own code precedes the `Status` of another host. Linear, up to
+MOST_SERVER_WORDS characters.
 """
 
 import re
@@ -15,10 +14,7 @@ MOST_SERVER_WORDS = 2_000
 
 
 def meaning(words: str, *, code: int = 0, status: str = "") -> Meaning:
-    """What a server's words mean.
-
-    `code` is its reply (550), where that is known by itself; `status` is the enhanced code besides its words.
-    """
+    """Return the meaning. `code`: reply (550) if known; `status`: enhanced code besides the words."""
     words = words[:MOST_SERVER_WORDS]
     line = " ".join(words.lower().replace("’", "'").split())
     bare = " ".join(_NAME.sub("", _LINK.sub("", _ADDRESS.sub("@", line))).replace("_", " ").split())
@@ -38,11 +34,11 @@ def meaning(words: str, *, code: int = 0, status: str = "") -> Meaning:
 
 
 def precise(status: str, words: str) -> str:
-    """The enhanced code (RFC 3463) that tells most: the server's own in its words, else the status."""
+    """Return the most specific enhanced code (RFC 3463): the server's in its words, else the status."""
     quotes = [match.end() for match in _QUOTED.finditer(words)]
     for start in (*reversed(quotes[-3:]), 0):
         codes = [str(code) for code in _CODE.findall(words[start:])]
-        # The first one that tells something, and agrees with the first of all on whether it is for good.
+        # The first specific one that agrees with the first on permanence.
         for code in codes:
             if code[0] == codes[0][0] and not _EMPTY.fullmatch(code):
                 return code
@@ -53,11 +49,11 @@ def precise(status: str, words: str) -> str:
 
 
 _CODE = re.compile(r"(?<![0-9.])([245]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9]|\.[0-9])")
-# One host quotes another: the last one is the one that knows.
+# Hosts quote each other. The last one knows.
 _QUOTED = re.compile(r"\bsaid: |\breturned '|\berror (?:\d{3}-)?'|<<< |-> |\bserver was:|\bresponse was:")
-# “Failed”, and what ends a dialogue in which no recipient was left.
+# “Failed”, and the end of a dialogue without recipients.
 _EMPTY = re.compile(r"[245]\.(?:0\.0|5\.[01])")
-# RFC 5321 §4.2.1: a server's own words begin so.
+# RFC 5321 §4.2.1: start of a server's own words.
 _REPLY = re.compile(r"(?:\A|[:'\[>] ?|<<< )([45][0-9]{2})[ -]")
 
 
@@ -66,7 +62,7 @@ def _first(table: Table, bare: str) -> Meaning | None:
 
 
 def _is_for_now(code: int, enhanced: str, words: str) -> bool:
-    """Whether the server would have been asked again: 4xx."""
+    """Return whether the server would be asked again (4xx)."""
     if code:
         return 400 <= code < 500
     if enhanced and not enhanced.endswith(".0.0"):
@@ -76,37 +72,37 @@ def _is_for_now(code: int, enhanced: str, words: str) -> bool:
 
 
 _BY_STATUS = {
-    # RFC 3463 §3.2. Exchange Online says 5.1.351 of another server's “unknown recipient”.
+    # RFC 3463 §3.2. Exchange Online uses 5.1.351 for another server's “unknown recipient”.
     **dict.fromkeys(("5.1.0", "5.1.1", "5.1.3", "5.1.4", "5.1.6", "5.1.351"), Meaning.NO_ADDRESS),
-    # RFC 7505 §4.2; RFC 3463 §3.5 “unable to route”: Postfix and qmail say so of a name without a mail host.
+    # RFC 7505 §4.2; RFC 3463 §3.5 “unable to route”: Postfix and qmail use it without a mail host.
     **dict.fromkeys(("5.1.2", "5.1.10", "5.4.4", "5.4.310"), Meaning.NO_HOST),
     "5.2.2": Meaning.FULL,
     **dict.fromkeys(("5.2.3", "5.3.4"), Meaning.SIZE),
     # RFC 3463 §3.5 “congestion” with 550 is a daily quota of ours; §3.6 “too many recipients”.
     **dict.fromkeys(("5.4.5", "5.5.3", "5.7.28"), Meaning.RATE),
-    # RFC 4954 §6. Not 5.7.9, which Yahoo says “for policy reasons”: about us, too.
+    # RFC 4954 §6. Not 5.7.9, which Yahoo uses “for policy reasons”.
     **dict.fromkeys(("5.7.8", "5.7.11", "5.7.14"), Meaning.LOGIN),
 }
 _BY_CLASS = {"5.6": Meaning.CONTENT, "5.7": Meaning.POLICY}
-# RFC 5321 §4.2.3 “exceeded storage allocation”; RFC 7504 §4 the domain takes no mail.
+# RFC 5321 §4.2.3 “exceeded storage allocation”; RFC 7504 §4 the domain accepts no mail.
 _BY_REPLY = {552: Meaning.SIZE, 556: Meaning.NO_HOST}
 
 
 # RFC 3463 §3.2: bad sender's address.
 _SENDER = frozenset({"5.1.7", "5.1.8"})
-# Said of recipients, and of senders.
+# Used for recipients and senders.
 _OF_BOTH = frozenset({"5.1.0", "5.1.4"})
 _OF_SENDER = re.compile(r"\bsender\b|\bfrom:? ?<?@|\bfrom (?:address|domain)\b")
-# RFC 7372, RFC 7505 §4.2 (the sender's domain takes no mail) and RFC 8616; 509 and 515 are Microsoft's.
+# RFC 7372, RFC 7505 §4.2 (sender's domain) and RFC 8616; 509 and 515 are Microsoft's.
 _IDENTITY = re.compile(r"5\.7\.(?:2[0-79]|509|515)")
 # Microsoft's “banned sending IP”.
 _BANNED = re.compile(r"5\.7\.(?:51[1-3]|6[0-4][0-9])")
-# RFC 4954 §6: log in first, log in otherwise.
+# RFC 4954 §6: log in first, or otherwise.
 _LOGIN_REPLIES = frozenset({530, 534, 535, 538})
 
 
 def _by_plain_code(code: int, enhanced: str, bare: str) -> Meaning | None:
-    """Codes that say who is meant as plainly as words do."""
+    """Return the meaning of codes that are as clear as words."""
     if code in _LOGIN_REPLIES:
         return Meaning.LOGIN
     if enhanced in _SENDER or (enhanced in _OF_BOTH and _OF_SENDER.search(bare)):
@@ -115,11 +111,11 @@ def _by_plain_code(code: int, enhanced: str, bare: str) -> Meaning | None:
         return Meaning.IDENTITY
     if _BANNED.fullmatch(enhanced):
         return Meaning.BLOCKED
-    # Exchange Online's words for an address that it does not know (directory-based edge blocking).
+    # Exchange Online's answer for unknown addresses (directory-based edge blocking).
     return Meaning.NO_ADDRESS if enhanced == "5.4.1" and "access denied" in bare else None
 
 
-# Left out, as they hold words that mean nothing: spam-filter.example.org, full@example.org.
+# Removed, as they contain meaningless words: spam-filter.example.org, full@example.org.
 _ADDRESS = re.compile(r"""[^\s<>()\[\]"',;:@]{1,64}@[\w.-]{1,255}""")
 _LINK = re.compile(r"\bhttps?: ?//\S{1,500}")
 _NAME = re.compile(r"(?<![\w.-])(?:[\w-]{1,63}\.){2,10}[a-z][\w-]{1,62}(?![\w-])")

@@ -1,4 +1,4 @@
-"""What somebody wants who answers a text message, by the word they send; and what a status means. Pure."""
+"""Meaning of an answer to a text message, and of a message status. Pure."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ class Wish(Enum):
     HELP = "help"
 
 
-# Those that Twilio knows, and answers itself: https://help.twilio.com/articles/223134027
+# Twilio knows these and answers them: https://help.twilio.com/articles/223134027
 KNOWN_TO_TWILIO = {
     **dict.fromkeys(
         ("stop", "stopall", "unsubscribe", "cancel", "end", "quit", "optout", "revoke"), Wish.STOP
@@ -21,7 +21,7 @@ KNOWN_TO_TWILIO = {
     **dict.fromkeys(("start", "unstop"), Wish.START),
     **dict.fromkeys(("help", "info"), Wish.HELP),
 }
-# In the other languages of this site, without accents.
+# Words in our other languages, without accents.
 _OURS = {
     **dict.fromkeys(
         (
@@ -39,10 +39,10 @@ _OURS = {
     **dict.fromkeys(("hilfe", "aide", "ayuda", "ajuda"), Wish.HELP),
 }
 _WORDS = {**_OURS, **KNOWN_TO_TWILIO}
-# So many words may follow one of these: nobody means anything else by them.
+# Words that may be followed by others without another meaning.
 _PLAIN = frozenset({"stop", "stopp", "stopall", "unsubscribe"})
 _MOST_WORDS = 5
-# Numbers at which nothing will arrive: unknown, a landline, its owner answered STOP.
+# Never deliverable: unknown, landline, answered STOP.
 DISABLING = frozenset({"30005", "30006", "21610"})
 CODE_WORDS = {
     "21610": "Its owner answered STOP.",
@@ -57,7 +57,7 @@ CODE_WORDS = {
 
 
 def word_of(body: str) -> str:
-    """The one word of an answer, without accents and punctuation; "" if it is more than a word."""
+    """Return an answer's only word, without accents and punctuation, or ""."""
     text = unicodedata.normalize("NFKD", body[:LONGEST_REPLY].casefold())
     plain = "".join(char for char in text if not unicodedata.combining(char))
     words: list[str] = re.findall(r"[^\W_]+", plain)
@@ -68,15 +68,15 @@ def word_of(body: str) -> str:
 
 
 def wish_of(body: str, opt_out_type: str = "") -> Wish | None:
-    """What is wanted; `opt_out_type` is Twilio's own opinion, where it has one."""
+    """Return the wish. `opt_out_type` is Twilio's opinion, if any."""
     if opt_out_type.lower() in (wish.value for wish in Wish):
         return Wish(opt_out_type.lower())
     return _WORDS.get(word_of(body))
 
 
 def is_answered_by_twilio(body: str, opt_out_type: str = "") -> bool:
-    """Whether Twilio answers it by itself: a second answer would cost, and confuse.
+    """Return whether Twilio answers, as a second answer would cost and confuse.
 
-    Its own answer to HELP says nothing of who writes, so without words of the account's ours goes there.
+    Its answer to HELP does not name us, so without words of the account's ours is sent.
     """
     return bool(opt_out_type) or KNOWN_TO_TWILIO.get(word_of(body)) in (Wish.STOP, Wish.START)

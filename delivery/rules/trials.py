@@ -1,4 +1,4 @@
-"""What was wrong with a mail account that was tried, and what to do about it, in plain sentences. Pure."""
+"""Problems of a mail account that was tried, and what to do, in sentences. Pure."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,22 +8,22 @@ from delivery.rules.meaning import Meaning
 
 
 class Cause(StrEnum):
-    """Why there is no connection that could take a message."""
+    """Why there is no usable connection."""
 
-    NO_HOST = "no host"  # the DNS has no such name
-    CLOSED = "closed"  # nothing listens there, or it cannot be reached
+    NO_HOST = "no host"  # not in the DNS
+    CLOSED = "closed"  # nothing listens, or unreachable
     SILENT = "silent"  # no answer in time
-    CERTIFICATE = "certificate"  # not trusted, or another name's
-    NO_TLS = "no tls"  # it does not begin with TLS
+    CERTIFICATE = "certificate"  # untrusted, or for another name
+    NO_TLS = "no tls"  # does not start with TLS
     NO_STARTTLS = "no starttls"
-    NO_LOGIN = "no login"  # it offers none that we know
-    LOGIN = "login"  # user or password is wrong
-    NOT_READY = "not ready"  # it answers, and does not want us
+    NO_LOGIN = "no login"  # no known method
+    LOGIN = "login"  # wrong user or password
+    NOT_READY = "not ready"  # answers, but refuses us
 
 
 @dataclass(frozen=True, slots=True)
 class TriedServer:
-    """A server as the form has it. `proof` is what its provider says of passwords, where that is known."""
+    """The form's server. `proof`: its provider's advice about passwords, if known."""
 
     host: str
     port: int
@@ -54,14 +54,14 @@ _ABOUT_SENDER = (
 
 
 def trouble_of_cause(cause: Cause, server: TriedServer, said: str) -> str:
-    """Why there was no connection, what to do, and what the server or the network `said`, if anything."""
+    """Return why there was no connection and what to do. `said`: words of the server or network."""
     asked = f" It has to be this: {server.proof}" if cause is Cause.LOGIN and server.proof else ""
     text = _CAUSES[cause].format(host=server.host, port=server.port)
     return _quoting(f"{text}{asked}", said)
 
 
 def trouble_of_refusal(meaning: Meaning | None, server: TriedServer, said: str) -> str:
-    """Why the test mail was not taken after a connection that was, and what to do."""
+    """Return why the test mail was refused and what to do."""
     if meaning is Meaning.SENDER:
         text = _ABOUT_SENDER.format(host=server.host, sender=server.sender)
     else:

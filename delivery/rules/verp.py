@@ -1,6 +1,6 @@
 """Return addresses that name their delivery (VERP): bounces+<delivery>-<stamp>@BOUNCE_DOMAIN.
 
-Hex throughout, because some hosts change the case of what stands before the @ on the way back.
+In hex, as some hosts change the case of the local part.
 """
 
 import re
@@ -12,24 +12,22 @@ _TOKEN = re.compile(rb"bounces\+([0-9a-f]{1,16})-([0-9a-f]{32})(?![0-9a-f])", re
 
 
 class Token(NamedTuple):
-    """What an address claims: the delivery's id, and the stamp that has to prove it."""
+    """Delivery id and the stamp that has to prove it. Unverified."""
 
     delivery_id: int
     stamp: str
 
     @property
     def text(self) -> str:
-        """What was stamped."""
         return f"{self.delivery_id:x}"
 
 
 def address(token: Token, domain: str) -> str:
-    """The return address of a delivery."""
     return f"bounces+{token.text}-{token.stamp}@{domain}"
 
 
 def tokens(raw: bytes) -> tuple[Token, ...]:
-    """The return addresses in a text, in their order, each once, at most MOST_TOKENS. Nothing is proven."""
+    """Return distinct return addresses in a text, up to MOST_TOKENS. Unverified."""
     found: dict[Token, None] = {}
     for match in _TOKEN.finditer(raw):
         found[Token(int(match[1], 16), match[2].decode("ascii").lower())] = None

@@ -1,6 +1,7 @@
-"""How webhooks are signed, when a call is tried again, and when that ends.
+"""Signatures and retries of webhooks.
 
-Standard Webhooks 1.0.0, https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+Standard Webhooks 1.0.0,
+https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """
 
 import base64
@@ -18,7 +19,7 @@ BOTH_SIGN_FOR = timedelta(days=1)
 
 GIVE_UP_AFTER = timedelta(days=3)
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=15), timedelta(hours=6)
-# The whole webhook, so that one that is down is asked by one call and not by all that wait.
+# Per webhook, so that one that is down gets one call instead of all that wait.
 FIRST_REST, LONGEST_REST = timedelta(seconds=5), timedelta(minutes=10)
 LONGEST_WISH = timedelta(days=1)
 HTTP_GONE = 410
@@ -27,15 +28,11 @@ CallVerdict = Literal["taken", "gone", "again"]
 
 
 def secret_of(key: bytes) -> str:
-    """A signing key as receivers get it."""
     return KEY_PREFIX + base64.b64encode(key).decode()
 
 
 def signed_headers(*, event_id: str, at: datetime, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
-    """The headers that prove a body, one signature for each secret.
-
-    The signature is of `id.timestamp.body`; several are "space delimited".
-    """
+    """Return headers with a signature of `id.timestamp.body` per secret, "space delimited"."""
     moment = str(int(at.timestamp()))
     content = b".".join((event_id.encode(), moment.encode(), body))
     signatures = []
@@ -50,12 +47,12 @@ def signed_headers(*, event_id: str, at: datetime, body: bytes, secrets: Sequenc
 
 
 def is_within_rotation(rotated_at: datetime | None, now: datetime) -> bool:
-    """Whether the secret before the present one signs, too."""
+    """Return whether the previous secret signs, too."""
     return rotated_at is not None and now < rotated_at + BOTH_SIGN_FOR
 
 
 def verdict(status: int | None) -> CallVerdict:
-    """What an answer's status means; None is no answer. A redirect, which is not followed, is an error."""
+    """Return the meaning of a status; None is no answer. A redirect is not followed and is an error."""
     if status is not None and 200 <= status < 300:
         return "taken"
     return "gone" if status == HTTP_GONE else "again"
@@ -64,10 +61,7 @@ def verdict(status: int | None) -> CallVerdict:
 def next_try(
     attempts: int, *, now: datetime, give_up_at: datetime, wish: datetime | None = None
 ) -> datetime | None:
-    """When a call that failed so often is tried again; None: never, its time is over.
-
-    `wish` is what the receiver asked for by Retry-After.
-    """
+    """Return when to retry, or None if its time is over. `wish`: the receiver's Retry-After."""
     if now >= give_up_at:
         return None
     planned = now + delay(attempts, first=FIRST_PAUSE, limit=LONGEST_PAUSE)
@@ -75,7 +69,7 @@ def next_try(
 
 
 def webhook_rests_until(failures: int, *, now: datetime, wish: datetime | None = None) -> datetime:
-    """Until when a webhook that failed so often in a row is left alone."""
+    """Return the end of a webhook's rest after consecutive failures."""
     return max(now + delay(failures, first=FIRST_REST, limit=LONGEST_REST), _granted(wish, now))
 
 
