@@ -9,6 +9,8 @@ _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff
 # Overrides of the writing direction let a title or name look like another one.
 _OVERRIDES = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _DIGITS = re.compile("([0-9]+)")
+# Characters of scripts that put no blanks between words: Thai to Lao, Burmese, Khmer, kana and Han.
+WITHOUT_BLANKS = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 
 
 def words(text: str) -> frozenset[str]:
@@ -24,6 +26,14 @@ def without_controls(text: str) -> str:
 def one_line(text: str) -> str:
     """The text in one line: no control characters, every run of white space one space."""
     return " ".join(_OVERRIDES.sub("", without_controls(" ".join(text.split()))).split())
+
+
+def folded(text: str) -> str:
+    """Return the text for comparing: small letters without accents, compatibility forms as plain ones."""
+    if text.isascii():
+        return text.lower()
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(char for char in plain if not unicodedata.combining(char)).casefold()
 
 
 def shortened(text: str, limit: int) -> str:

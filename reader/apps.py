@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 
 
 class ReaderConfig(AppConfig):
@@ -8,8 +9,10 @@ class ReaderConfig(AppConfig):
     def ready(self) -> None:
         from common.ports.restores import hold_by
         from feeds.polling.audience import join_audience
+        from reader.entries.search_index import ensure_index
         from reader.entries.take import Readers
         from reader.micropub.compositions import doubt_unsent
 
         join_audience(Readers())
         hold_by(doubt_unsent)
+        post_migrate.connect(ensure_index, sender=self)

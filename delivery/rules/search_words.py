@@ -5,20 +5,18 @@ without blanks.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
+
+from common.text import WITHOUT_BLANKS, folded
 
 LONGEST_WORD = 40
 MOST_ASKED = 8
 _WORD = re.compile(r"[^\W_]+")
-# Thai to Lao, Burmese, Khmer, kana and Han.
-_WITHOUT_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_WITHOUT_BLANKS = re.compile(f"[{WITHOUT_BLANKS}]")
 
 
 def words_in(text: str) -> Iterator[str]:
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    folded = "".join(character for character in plain if not unicodedata.combining(character))
-    return (word[:LONGEST_WORD] for word in _WORD.findall(folded))
+    return (word[:LONGEST_WORD] for word in _WORD.findall(folded(text)))
 
 
 def searchable(texts: Iterable[str], *, most: int) -> str:

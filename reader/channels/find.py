@@ -1,27 +1,32 @@
 """Looking for feeds, looking into one before it is followed, and searching one's own posts."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db.models import TextField, Value
+from django.db.models.functions import Concat
 
 from common.refused import Refused
-from common.text import one_line, words
+from common.text import one_line
 from feeds.adding.candidates import Candidate
 from feeds.adding.discover import Discovery, discover
 from feeds.parsing.entry import Person
 from feeds.polling.read import clean_entry
+from reader.entries.search_index import entries_with
 from reader.models import Place
+from reader.models.place import PlaceQuerySet
 from reader.rules.jf2 import post_jf2
 from reader.rules.order import Paging
+from reader.rules.search import Query, parse_query
 from reader.timelines.pages import Page, Timeline, with_entries
 
 PREVIEWED = 20
-MOST_WORDS = 10
 LONGEST_QUERY = 1_000
+# What many posts have is found among the newest. The index is asked for what is rarer.
+LOOKED_THROUGH = 1_000
 _WORD = re.compile(r"[\w-]{1,60}")
 
 
@@ -60,15 +65,33 @@ def preview(url: str, *, now: datetime) -> tuple[FoundFeed, list[dict[str, Any]]
     return feed, posts
 
 
-def search_posts(timeline: Timeline, query: str, *, limit: int) -> Page:
-    """The newest posts of the timeline that have every word. Hidden ones are not found."""
-    wanted = sorted(words(query.casefold()))[:MOST_WORDS]
-    places = Place.objects.seen().filter(**timeline.owner)
-    for word in wanted:
-        places = places.filter(entry__text__contains=word)
-    found: Sequence[int] = list(places.order_by("-at", "-pk").values_list("pk", flat=True)[:limit])
-    shown, unread = with_entries(found if wanted else [])
+def search_posts(timeline: Timeline, text: str, *, limit: int) -> Page:
+    """Return the newest posts of the timeline that match (see `reader.rules.search`). Hidden ones never do.
+
+    Raises Refused if that takes too long.
+    """
+    query = parse_query(text)
+    if not query.wanted:
+        return Page((), frozenset(), Paging())
+    rows = timeline.seen().order_by("-at", "-pk")
+    newest = frozenset(rows.values_list("pk", flat=True)[:LOOKED_THROUGH])
+    found = _matching(Place.objects.filter(pk__any_of=newest), query, limit)
+    if len(found) < limit and len(newest) == LOOKED_THROUGH:
+        entries = frozenset(entries_with(query))
+        found = _matching(timeline.seen().filter(entry__pk__any_of=entries), query, limit) if entries else []
+    shown, unread = with_entries(found)
     return Page(shown, unread, Paging())
+
+
+def _matching(places: PlaceQuerySet, query: Query, limit: int) -> list[int]:
+    # Workers of the release before store texts without blanks around them.
+    blank = Value(" ", TextField())
+    lines = places.annotate(line=Concat(blank, "entry__text", blank))
+    for term in query.wanted:
+        lines = lines.filter(line__contains=term.part)
+    for term in query.unwanted:
+        lines = lines.exclude(line__contains=term.part)
+    return list(lines.order_by("-at", "-pk").values_list("pk", flat=True)[:limit])
 
 
 def _discovered(url: str, now: datetime) -> Discovery:

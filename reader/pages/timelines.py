@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from common.clock import utcnow
+from common.refused import Refused
 from common.text import one_line
 from reader.channels.channels import channel_of
 from reader.channels.find import LONGEST_QUERY, search_posts
@@ -132,15 +133,20 @@ def starred(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_safe
 def search_page(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """The newest posts that have all words, in all channels or one."""
+    """Show the newest posts that match, in all channels or one."""
     query = one_line(request.GET.get("q", ""))[:LONGEST_QUERY]
     uid = request.GET.get("channel", "")
     channel = channel_of(reader, uid) if uid else None
-    page = search_posts(Timeline(reader, channel), query, limit=FOUND) if query else None
+    page, refusal = None, ""
+    try:
+        page = search_posts(Timeline(reader, channel), query, limit=FOUND)
+    except Refused as error:
+        refusal = str(error)
     context = {
         **surroundings(reader, channel),
         "section": "search",
         "query": query,
+        "refusal": refusal,
         "marking": marking_of(request, reader),
         "posts": shown_places(reader, page.places, page.unread) if page else [],
         "most": FOUND,

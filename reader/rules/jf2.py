@@ -16,6 +16,7 @@ from common.text import one_line, shortened, without_controls
 from feeds.parsing.entry import Citation, Entry, Person, Spot
 from feeds.parsing.media import absolute
 from feeds.parsing.pictures import file_key, files_of, type_by_ending
+from reader.rules.search import searched_line
 
 MAX_NAME = 1_000
 MAX_TEXT = 500_000
@@ -74,10 +75,16 @@ def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
 
 
 def searched_text(jf2: Mapping[str, Any]) -> str:
-    """What a search looks through, in small letters."""
+    """Return the words by which a post is found (reader.rules.search)."""
     author, content = jf2.get("author") or {}, jf2.get("content") or {}
-    parts = (jf2.get("name"), author.get("name"), jf2.get("summary"), content.get("text"))
-    return " ".join(one_line(part) for part in parts if part)[:MAX_SEARCHED].casefold()
+    fields = (
+        jf2.get("name"),
+        author.get("name"),
+        *jf2.get("category", ()),
+        jf2.get("summary"),
+        content.get("text"),
+    )
+    return searched_line((str(field) for field in fields if field), MAX_SEARCHED)
 
 
 def without_nothing(values: Mapping[str, Any]) -> Jf2:

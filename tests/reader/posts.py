@@ -6,6 +6,7 @@ from itertools import count
 from reader.entries.place import PlaceIn, insert_places
 from reader.models import Channel, Entry, Place
 from reader.rules.authors import author_key
+from reader.rules.jf2 import searched_text
 from tests.factories import NOW
 
 _numbers = count()
@@ -19,7 +20,7 @@ def an_entry(*, author: str = "", link_hash: str = "", **fields: object) -> Entr
         **{
             "hash": "0" * 64,
             "jf2": jf2,
-            "text": name.casefold(),
+            "text": searched_text(jf2),
             "kind": "article",
             "seen_at": NOW,
             "placed_at": NOW,

@@ -78,7 +78,7 @@ def test_a_whole_post() -> None:
         },
     }
     assert kind_of(post) == "reply"
-    assert searched_text(post) == "a title ada short one t&wo x"
+    assert searched_text(post) == (" a title 0border0 ada 0border0 tea 0border0 short 0border0 one t wo x ")
 
 
 def test_what_is_missing_is_the_feeds_and_the_date_when_it_was_seen() -> None:
