@@ -11,7 +11,7 @@ from tests import services
 
 FIGURES = ("letters", "dkim", "parsing", "polls", "subscribe", "archive")
 # Takes minutes: only when it is named.
-BY_NAME = ("million", "segment", "lists", "ledger", "large", "distance", "bridges", "reader")
+BY_NAME = ("million", "segment", "lists", "ledger", "large", "distance", "bridges", "reader", "search")
 
 
 def main(arguments: list[str]) -> int:
