@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
 from tests import services
 
@@ -63,61 +64,10 @@ def installation() -> Iterator[None]:
 
 def measure(name: str) -> list[dict[str, object]]:
     """Each figure's rate, its baseline's and their ratio."""
-    if name == "letters":
-        from bench.letters import letters
-
-        return letters()
-    if name == "million":
-        from bench.million import million
-
-        return million()
-    if name == "segment":
-        from bench.segment import segment
-
-        return segment()
-    if name == "parsing":
-        from bench.parsing import parsing
-
-        return [parsing()]
-    if name == "dkim":
-        from bench.dkim import dkim
-
-        return [dkim()]
-    if name == "lists":
-        from bench.lists import lists
-
-        return lists()
-    if name == "distance":
-        from bench.distance import distance
-
-        return distance()
-    if name == "ledger":
-        from bench.ledger import ledger
-
-        return ledger()
-    if name == "large":
-        from bench.large import large
-
-        return large()
-    if name == "bridges":
-        from bench.bridges import bridges
-
-        return bridges()
-    if name == "reader":
-        from bench.reader import figures
-
-        return figures()
-    if name == "subscribe":
-        from bench.subscribe import subscribe
-
-        return subscribe()
-    if name == "archive":
-        from bench.archive import archive
-
-        return archive()
-    from bench.polls import polls
-
-    return polls()
+    module = import_module(f"bench.{name}")
+    results = getattr(module, name, None) or module.figures
+    found = results()
+    return found if isinstance(found, list) else [found]
 
 
 if __name__ == "__main__":

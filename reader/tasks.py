@@ -6,6 +6,7 @@ from reader.channels.opml import work_off_lists
 from reader.entries.filters import ask_filters
 from reader.entries.place import place_due
 from reader.entries.prune import prune_entries
+from reader.media.icons import look_for_icons
 from reader.mentions.check import check_due
 from reader.micropub.send import send_due
 from reader.people.readers import erase_leavers
@@ -21,6 +22,7 @@ def place() -> None:
 @skip_if_running
 def lists() -> None:
     work_off_lists(budget=PASS_BUDGET)
+    look_for_icons(budget=PASS_BUDGET)
 
 
 @shared_task(name="reader.filters")

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 
 from reader.channels.opml import waiting_lists
 from reader.entries.filters import channels_to_ask
-from reader.models import Composition, Entry, Mention
+from reader.models import Composition, Entry, FeedIcon, Mention
 from reader.models.composition import CompositionQuerySet
 from reader.models.entry import EntryQuerySet
 from reader.models.mention import MentionQuerySet
@@ -21,8 +21,8 @@ def to_ask(now: datetime) -> "tuple[QuerySet[Any]]":
     return (channels_to_ask(),)
 
 
-def to_follow(now: datetime) -> "tuple[QuerySet[Any]]":
-    return (waiting_lists(now),)
+def to_follow(now: datetime) -> "tuple[QuerySet[Any], QuerySet[Any]]":
+    return waiting_lists(now), FeedIcon.objects.due(now)
 
 
 def to_check(now: datetime) -> tuple[MentionQuerySet]:

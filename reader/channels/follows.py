@@ -28,6 +28,7 @@ from reader.entries.filters import ask_again, ask_filters_of, show_what_passes
 from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
 from reader.entries.take import backfilled, columns, newest_of
 from reader.entries.visibility import hide
+from reader.media.icons import want_icon
 from reader.models import Channel, Entry, Follow, Place, Reader, Unread
 from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.models.place import PlaceQuerySet
@@ -126,6 +127,7 @@ def _follow(
         wanted = {"for_letters": False, "status": Feed.Status.ACTIVE} if feed.dropping else {}
         Feed.objects.filter(pk=feed.pk).update(unread_since=None, **wanted)
         count_followers([feed.pk], now=now)
+        want_icon(feed, now=now)
         if reading is not None:
             _backfill(there, feed, reading, now)
     return Followed(follow, is_new)
@@ -171,7 +173,11 @@ def change_address(*, reader: Reader, feed: Feed, url: str, clock: Callable[[], 
     new = shared_feed_at(url)
     if new is None:
         best = _best(url, clock)
-        new = shared_feed_at(best.url) or _readdressed(reader, feed, best.url) or _added_as_found(best, clock)
+        new = (
+            shared_feed_at(best.url)
+            or _readdressed(reader, feed, best.url, clock())
+            or _added_as_found(best, clock)
+        )
     if new.pk == feed.pk:
         return new
     for follow in Follow.objects.of(reader).filter(feed=feed).select_related("channel"):
@@ -187,13 +193,14 @@ def change_address(*, reader: Reader, feed: Feed, url: str, clock: Callable[[], 
 
 
 @transaction.atomic
-def _readdressed(reader: Reader, feed: Feed, url: str) -> Feed | None:
+def _readdressed(reader: Reader, feed: Feed, url: str, now: datetime) -> Feed | None:
     """The same feed with another address, if nobody else wants it at the old one."""
     feed = Feed.objects.select_for_update().get(pk=feed.pk)
     others = Follow.objects.filter(feed=feed).exclude(channel__reader=reader)
     if feed.for_letters or others.exists():
         return None
     # (One that was stopped because its server said that it is gone may be read again.)
+    want_icon(feed, now=now)
     return alter_feed(feed=feed, url=url, status=Feed.Status.ACTIVE)
 
 

@@ -83,7 +83,7 @@ def folder_named(reader: Reader, name: str) -> Channel | None:
 def follows_of(reader: Reader, feed: str) -> list[Follow]:
     """Of a feed in all channels. Raises CallError where there are none."""
     rows = Follow.objects.filter(channel__reader=reader, feed=feed_key(feed))
-    found = list(rows.select_related("feed", "channel__reader").order_by("channel__position", "pk"))
+    found = list(rows.select_related("feed__icon", "channel__reader").order_by("channel__position", "pk"))
     if not found:
         raise unknown("You do not follow this feed.")
     return found

@@ -11,6 +11,7 @@ from django.conf import settings
 
 from feeds.models import Feed
 from feeds.parsing.pictures import beside
+from reader.media.icons import feed_icon
 from reader.media.posts import PICTURES, html_by_proxy, picture_by_proxy
 from reader.models import Follow
 from reader.rules.google_names import READ, READING_LIST, STARRED, StreamName, post_name
@@ -63,12 +64,14 @@ def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
 def subscription(follow: Follow, folders: Sequence[str]) -> Shown:
     """A feed that is followed, in these channels, by the name that its reader gave it."""
     feed = follow.feed
+    icon = feed_icon(feed, site=settings.SITE_URL)
     return {
         "id": str(StreamName("feed", str(feed.pk))),
         "title": follow.title,
         "categories": [{"id": str(StreamName("label", name)), "label": name} for name in folders],
         "url": feed.url,
         "htmlUrl": feed.site_url or feed.url,
+        **({"iconUrl": icon} if icon else {}),
     }
 
 

@@ -30,7 +30,7 @@ def list_tags(call: AppCall) -> Shown:
 
 
 def list_subscriptions(call: AppCall) -> Shown:
-    rows = Follow.objects.filter(channel__reader=call.reader).select_related("feed", "channel")
+    rows = Follow.objects.filter(channel__reader=call.reader).select_related("feed__icon", "channel")
     found: dict[int, tuple[Follow, list[str]]] = {}
     for row in rows.order_by("channel__position", "channel", "pk"):
         found.setdefault(row.feed_id, (row, []))[1].append(row.channel.name)

@@ -5,6 +5,7 @@ Their servers learn neither who reads nor when: they see one request of ours.
 
 import logging
 import os
+import re
 import secrets
 import threading
 import time
@@ -39,6 +40,8 @@ LOOKS_A_SECOND = 10
 # The folder is counted at one in so many pictures that are new.
 COUNTED_AT_ONE_IN = 50
 # Of JPEG: SOF0 to SOF15, without DHT, JPG and DAC, which lie between.
+MOST_OF_AN_ICON = 64
+AVIF_HEADER = 64 * 1024
 FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _in_flight = threading.BoundedSemaphore(MOST_IN_FLIGHT)
 _turns = threading.BoundedSemaphore(AT_ONCE)
@@ -108,6 +111,8 @@ def picture_type(body: bytes) -> str:
         return "image/webp"
     if body[4:8] == b"ftyp" and body[8:12] in (b"avif", b"avis"):
         return "image/avif"
+    if body.startswith(b"\x00\x00\x01\x00"):
+        return "image/vnd.microsoft.icon"
     return ""
 
 
@@ -124,7 +129,35 @@ def declared_size(body: bytes) -> tuple[int, int]:
             return _size_of_webp(head)
         case "image/jpeg":
             return _size_of_jpeg(body)
+        case "image/vnd.microsoft.icon":
+            return _size_of_icon(body)
+        case "image/avif":
+            return _size_of_avif(body)
     return 0, 0
+
+
+def _size_of_avif(body: bytes) -> tuple[int, int]:
+    """Return the largest size of its ImageSpatialExtentsProperty boxes (ISO/IEC 23008-12 §6.5.3)."""
+    boxes = (match.end() + 4 for match in re.finditer(b"ispe", body[:AVIF_HEADER]))
+    sizes = ((int.from_bytes(body[at : at + 4]), int.from_bytes(body[at + 4 : at + 8])) for at in boxes)
+    return max(sizes, key=lambda size: size[0] * size[1], default=(0, 0))
+
+
+def _size_of_icon(body: bytes) -> tuple[int, int]:
+    """Return the size of the largest picture in the file, each a PNG or a bitmap of Windows."""
+    sizes = [(0, 0)]
+    for number in range(min(int.from_bytes(body[4:6], "little"), MOST_OF_AN_ICON)):
+        entry = 6 + number * 16
+        start = int.from_bytes(body[entry + 12 : entry + 16], "little")
+        picture = body[start : start + 40]
+        if picture_type(picture) == "image/png":
+            sizes.append(declared_size(picture))
+        else:
+            # (The height counts the mask, too.)
+            width = int.from_bytes(picture[4:8], "little", signed=True)
+            height = int.from_bytes(picture[8:12], "little", signed=True)
+            sizes.append((abs(width), abs(height)))
+    return max(sizes, key=lambda size: size[0] * size[1])
 
 
 def _size_of_webp(head: bytes) -> tuple[int, int]:
@@ -170,7 +203,7 @@ def _fetched(url: str) -> RemotePicture | None:
     if not _turns.acquire(timeout=TURN_SECONDS):
         raise Busy
     try:
-        accepted = {"Accept": "image/avif,image/webp,image/png,image/jpeg,image/gif"}
+        accepted = {"Accept": "image/avif,image/webp,image/png,image/jpeg,image/gif,image/x-icon"}
         answer = client().get(url, headers=accepted, timeout=FETCH_SECONDS, max_bytes=MAX_PICTURE)
     except FetchError as error:
         log.info("a picture could not be fetched: %s", error)

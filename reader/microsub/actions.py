@@ -22,6 +22,7 @@ from reader.channels.channels import (
 from reader.channels.find import FoundFeed, find_feeds, preview, search_posts
 from reader.channels.follows import follow_address, move_follow, shared_feed_at, unfollow
 from reader.channels.mutes import authors_of, mute, muted, unmute
+from reader.media.icons import feed_icon
 from reader.media.posts import jf2_by_proxy, picture_by_proxy
 from reader.microsub.errors import insufficient_scope, invalid, not_found
 from reader.microsub.items import Json, channel_json, feed_source, page_json
@@ -174,7 +175,7 @@ MARKS: Mapping[str, Callable[[Call, Timeline], int]] = {
 
 def list_follows(call: Call) -> Json:
     call.require(scopes.READ, scopes.FOLLOW)
-    rows = call.channel().follows.select_related("feed").order_by("pk")
+    rows = call.channel().follows.select_related("feed__icon").order_by("pk")
     return {"items": [_feed(row) for row in rows]}
 
 
@@ -316,7 +317,8 @@ def _source_of(timeline: Timeline, text: str) -> Feed:
 
 
 def _feed(follow: Follow) -> Json:
-    return {"type": "feed", "url": follow.feed.url, "name": follow.title}
+    photo = feed_icon(follow.feed, site=settings.SITE_URL)
+    return without_nothing({"type": "feed", "url": follow.feed.url, "name": follow.title, "photo": photo})
 
 
 def _found_feed(one: FoundFeed, **more: str) -> Json:

@@ -5,6 +5,7 @@ from typing import Any
 from django.conf import settings
 
 from feeds.models import Feed
+from reader.media.icons import feed_icon
 from reader.media.posts import jf2_by_proxy
 from reader.models import Channel, Follow, Place, Token
 from reader.rules.jf2 import without_nothing
@@ -44,7 +45,9 @@ def item(place: Place, *, is_read: bool, token: Token, in_all: bool, name: str =
 
 
 def feed_source(feed: Feed, name: str = "") -> Json:
-    return {"_id": str(feed.pk), "url": feed.url, "name": name or feed.title or feed.host}
+    source = {"_id": str(feed.pk), "url": feed.url, "name": name or feed.title or feed.host}
+    photo = feed_icon(feed, site=settings.SITE_URL)
+    return {**source, "photo": photo} if photo else source
 
 
 def paging(page: Paging) -> Json:

@@ -1,5 +1,5 @@
 from reader.models.app_password import AppPassword
-from reader.models.channel import Channel, Follow, Mute
+from reader.models.channel import Channel, FeedIcon, Follow, Mute
 from reader.models.composition import Composition, Photo
 from reader.models.entry import Entry
 from reader.models.follow_list import FollowLine, FollowList
@@ -15,6 +15,7 @@ __all__ = [
     "Code",
     "Composition",
     "Entry",
+    "FeedIcon",
     "Follow",
     "FollowLine",
     "FollowList",

@@ -1,5 +1,6 @@
 """A reader's channels, the feeds that they follow in them, and whom they do not want to see."""
 
+from datetime import datetime
 from typing import Self
 
 from django.db import models
@@ -120,3 +121,25 @@ class Mute(models.Model):
 
     def __str__(self) -> str:
         return self.url
+
+
+class FeedIconQuerySet(models.QuerySet["FeedIcon"]):
+    def due(self, now: datetime) -> Self:
+        return self.filter(look_at__lte=now, feed__read_by__gt=0)
+
+
+class FeedIcon(models.Model):
+    """Where the picture of a feed that somebody follows is. `url` is empty until one was found."""
+
+    feed = models.OneToOneField(Feed, on_delete=models.CASCADE, primary_key=True, related_name="icon")
+    url = models.TextField(default="")
+    # When it is looked for next. Moved on before each look, so that a killed worker's is repeated.
+    look_at = models.DateTimeField()
+
+    objects = FeedIconQuerySet.as_manager()
+
+    class Meta:
+        indexes = (models.Index(name="feed_icon_due", fields=["look_at"]),)
+
+    def __str__(self) -> str:
+        return f"icon of feed {self.feed_id}"

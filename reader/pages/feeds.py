@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from http import HTTPStatus
+from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -27,6 +28,7 @@ from reader.channels.follows import (
     shared_feed_at,
     unfollow,
 )
+from reader.media.icons import feed_icon
 from reader.models import Follow, Place, Reader
 from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.pages.access import for_readers, surroundings
@@ -65,10 +67,12 @@ def follow(request: HttpRequest, reader: Reader) -> HttpResponse:
 @require_safe
 def feeds(request: HttpRequest, reader: Reader) -> HttpResponse:
     """What the reader follows, channel by channel."""
-    rows = Follow.objects.of(reader).select_related("feed", "channel")
-    by_channel = sorted(
+    rows = Follow.objects.of(reader).select_related("feed__icon", "channel")
+    by_channel: list[Any] = sorted(
         rows, key=lambda row: (row.channel.position, row.channel_id, natural_order(row.title))
     )
+    for row in by_channel:
+        row.icon = feed_icon(row.feed)
     left = request.GET.get("left", "")
     context = {
         **surroundings(reader),
@@ -229,7 +233,7 @@ def _follows(reader: Reader, pk: int) -> list[Follow]:
 
 def _follows_of(reader: Reader, pk: int) -> list[Follow]:
     rows = Follow.objects.of(reader).filter(feed=min(pk, LARGEST_KEY))
-    return list(rows.select_related("feed", "channel").order_by("pk"))
+    return list(rows.select_related("feed__icon", "channel").order_by("pk"))
 
 
 def _follow_in(follows: list[Follow], request: HttpRequest) -> Follow:

@@ -15,6 +15,7 @@ from common.html.tags import attributes, scheme
 from common.text import one_line, shortened
 from common.truncation import cut_to
 from feeds.parsing.pictures import beside
+from reader.media.icons import feed_icon
 from reader.media.posts import IMG, html_by_proxy, picture_by_proxy, pictures_by_proxy
 from reader.micropub.compositions import reactions_to
 from reader.models import Composition, Entry, Follow, Place, Reader
@@ -94,6 +95,8 @@ class ShownPost:
     author_photo: str
     feed: int
     feed_name: str
+    # Of ours.
+    feed_icon: str
     at: datetime
     html: SafeString
     beginning: str
@@ -128,7 +131,9 @@ class ShownPost:
         return self.title or self.beginning or self.author or self.feed_name or self.url
 
 
-def shown_places(reader: Reader, places: Iterable[Place], unread: Collection[int]) -> list[ShownPost]:
+def shown_places(
+    reader: Reader, places: Iterable[Place], unread: Collection[int], *, heading: int = 3
+) -> list[ShownPost]:
     """The posts of a page of a timeline."""
     rows = list(places)
     entries = [row.entry_id for row in rows]
@@ -142,6 +147,7 @@ def shown_places(reader: Reader, places: Iterable[Place], unread: Collection[int
             is_unread=row.pk in unread,
             is_starred=row.entry_id in starred,
             reactions=done.get(row.entry_id, ()),
+            heading=heading,
         )
         for row in rows
     ]
@@ -155,8 +161,9 @@ def shown_post(
     is_unread: bool = False,
     is_starred: bool = False,
     reactions: Iterable[Composition] = (),
+    heading: int = 3,
 ) -> ShownPost:
-    """`feed_name` is what its reader calls the feed, where that is not its own title."""
+    """`feed_name`: the reader's own name for the feed. `heading`: level of headings in the text."""
     jf2: Mapping[str, Any] = entry.jf2 or {}
     content, author = jf2.get("content") or {}, jf2.get("author") or {}
     text = str(content.get("text", ""))
@@ -179,8 +186,9 @@ def shown_post(
         author_photo=picture_by_proxy(author.get("photo")),
         feed=feed.pk if feed else 0,
         feed_name=feed_name or ((feed.title or feed.host) if feed else ""),
+        feed_icon=feed_icon(feed) if feed else "",
         at=_moment(jf2.get("published")) or entry.seen_at,
-        html=shown_html(html),
+        html=shown_html(html, heading=heading),
         beginning=cut_to(summary, LONGEST_BEGINNING) if len(text) > LONGEST_WHOLE else "",
         excerpt=cut_to(one_line(summary), LONGEST_EXCERPT),
         pictures=pictures,
@@ -197,9 +205,9 @@ def shown_post(
     )
 
 
-def shown_html(html: str) -> SafeString:
-    """Html that was cleaned when it came. Its headings stand below the title of the post."""
-    html = html_by_proxy(_HEADING.sub(r"<\1h3", html), loading="lazy", decoding="async")
+def shown_html(html: str, *, heading: int = 3) -> SafeString:
+    """Return html that was cleaned when it came, with its headings below the title of the post."""
+    html = html_by_proxy(_HEADING.sub(rf"<\1h{heading}", html), loading="lazy", decoding="async")
     return mark_safe(html)  # noqa: S308 - cleaned by common.html
 
 

@@ -95,14 +95,14 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     """One post, in full."""
     entry = stars.entry_of(reader, _key(pk))
     places = Place.objects.seen().filter(reader=reader, entry=entry)
-    place = places.select_related("channel", "feed", "entry").order_by("-at", "-pk").first()
+    place = places.select_related("channel", "feed__icon", "entry").order_by("-at", "-pk").first()
     newer, older = neighbours(place) if place else (None, None)
     if place is None:
         done = reactions_to(reader, [entry.pk]).get(entry.pk, ())
-        shown = shown_post(entry, is_starred=True, reactions=done)
+        shown = shown_post(entry, is_starred=True, reactions=done, heading=2)
     else:
         is_unread = Unread.objects.filter(reader=reader, place__entry=entry).exists()
-        (shown,) = shown_places(reader, [place], [place.pk] if is_unread else [])
+        (shown,) = shown_places(reader, [place], [place.pk] if is_unread else [], heading=2)
     around = surroundings(reader, place.channel if place else None)
     context = {**around, "post": shown, "newer": newer, "older": older}
     response = render(request, "reader/post.html", context)

@@ -70,7 +70,7 @@ def page_of(
 
 def with_entries(pks: Sequence[int]) -> tuple[tuple[Place, ...], frozenset[int]]:
     """The places in this order, with what is shown of them, and which are unread."""
-    rows = Place.objects.filter(pk__in=pks).select_related("entry", "feed", "channel").defer(*NOT_SHOWN)
+    rows = Place.objects.filter(pk__in=pks).select_related("entry", "feed__icon", "channel").defer(*NOT_SHOWN)
     is_unread = Exists(Unread.objects.filter(place=OuterRef("pk")))
     found = {place.pk: place for place in rows.annotate(is_unread=is_unread)}
     places = tuple(found[pk] for pk in pks if pk in found)

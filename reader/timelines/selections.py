@@ -144,7 +144,7 @@ def standings(reader: Reader, entries: Sequence[int]) -> Iterator[Standing]:
         places.setdefault(row.entry, []).append(row)
     starred = starred_among(reader, entries)
     visible = [entry for entry in dict.fromkeys(entries) if entry in places or entry in starred]
-    texts = Entry.objects.filter(jf2__isnull=False).select_related("feed").defer("text")
+    texts = Entry.objects.filter(jf2__isnull=False).select_related("feed__icon").defer("text")
     for some in batched(visible, READ_TOGETHER):
         found = texts.in_bulk(list(some))
         for entry in (found[pk] for pk in some if pk in found):

@@ -29,7 +29,7 @@ def entry_of(reader: Reader, pk: int) -> Entry:
     place = Place.objects.seen().filter(entry=OuterRef("pk"), reader=reader)
     star = Star.objects.filter(entry=OuterRef("pk"), reader=reader)
     entries = Entry.objects.filter(Q(Exists(place)) | Q(Exists(star)), pk=pk, jf2__isnull=False)
-    entry = entries.select_related("feed").defer("text").first()
+    entry = entries.select_related("feed__icon").defer("text").first()
     if entry is None:
         raise NoSuchEntry("There is no such post.", "entry")
     return entry
@@ -57,7 +57,7 @@ def starred_page(reader: Reader, asked: Stretch) -> StarredPage:
     rows = Star.objects.filter(reader=reader)
     if asked.from_ is not None:
         rows = rows.filter(from_here_down(asked.from_))
-    rows = rows.select_related("entry", "entry__feed").defer("entry__text").order_by("-at", "-pk")
+    rows = rows.select_related("entry", "entry__feed__icon").defer("entry__text").order_by("-at", "-pk")
     found = list(rows[: asked.limit + 1])
     keys = [Key(row.at, row.pk) for row in found]
     return StarredPage(tuple(row.entry for row in found[: asked.limit]), paging_of(asked, keys))

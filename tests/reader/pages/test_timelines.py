@@ -233,7 +233,7 @@ def test_what_posts_bring_is_harmless(browser: Client, home: Channel) -> None:
         assert "javascript:" not in page
         assert "<script>" not in page
         assert "evil.example" not in page
-        assert "<h3>Big</h3>" in page
+        assert "<h2>Big</h2>" in page
         assert "a &lt;cat&gt;" in page
         assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
         assert "unsafe" not in answer.headers["Content-Security-Policy"]

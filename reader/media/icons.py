@@ -1,0 +1,72 @@
+"""Pictures of feeds: looked for by a worker when somebody follows a feed, and shown by our own addresses."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from common.clock import utcnow
+from common.net.client import client
+from common.net.errors import FetchError
+from common.passes import TimeBudget
+from feeds.models import Feed, FeedDocument
+from feeds.parsing.discovery import decoded
+from reader.media.pictures import Busy, picture_at
+from reader.media.posts import picture_by_proxy
+from reader.models import FeedIcon
+from reader.rules.icons import icons_of
+
+PAGE_SECONDS, MAX_PAGE = 10.0, 1_000_000
+KEPT_FOR, NOT_FOUND_FOR, BUSY_FOR = timedelta(days=30), timedelta(days=7), timedelta(minutes=5)
+LEASE = timedelta(minutes=15)
+
+
+def feed_icon(feed: Feed, *, site: str = "") -> str:
+    """Return our address of the feed's picture, or "". Needs `feed__icon` selected."""
+    icon = getattr(feed, "icon", None)
+    return picture_by_proxy(icon.url, site=site) if icon else ""
+
+
+def want_icon(feed: Feed, *, now: datetime) -> None:
+    """Have the picture of a feed looked for."""
+    FeedIcon.objects.update_or_create(feed=feed, defaults={"look_at": now})
+
+
+def look_for_icons(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
+    """Look for pictures that are due. Returns how many were found."""
+    left, found = TimeBudget(budget), 0
+    while not left.is_spent:
+        row = FeedIcon.objects.due(clock()).select_related("feed").order_by("look_at").first()
+        if row is None:
+            break
+        mine = FeedIcon.objects.filter(pk=row.pk, look_at=row.look_at)
+        if not mine.update(look_at=clock() + LEASE):
+            continue
+        url, again = _looked_up(row.feed, row.url)
+        FeedIcon.objects.filter(pk=row.pk).update(url=url, look_at=clock() + again)
+        found += bool(url)
+    return found
+
+
+def _looked_up(feed: Feed, known: str) -> tuple[str, timedelta]:
+    """Return the first picture that can be shown, and when to look again."""
+    try:
+        for url in _candidates(feed):
+            if picture_at(url) is not None:
+                return url, KEPT_FOR
+    except Busy:
+        return known, BUSY_FOR
+    return "", NOT_FOUND_FOR
+
+
+def _candidates(feed: Feed) -> Iterator[str]:
+    channel = FeedDocument.objects.filter(feed=feed).values_list("channel", flat=True).first() or {}
+    if image := str(channel.get("image") or ""):
+        yield image
+    page = feed.site_url or feed.url
+    with suppress(FetchError):
+        answer = client().get(page, timeout=PAGE_SECONDS, max_bytes=MAX_PAGE)
+        if answer.status == 200:
+            html = decoded(answer.body, answer.headers.get("content-type", ""))
+            yield from icons_of(html, answer.url)
+            return
+    yield from icons_of("", page)
