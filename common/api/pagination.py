@@ -6,10 +6,11 @@ from typing import Any
 from rest_framework.exceptions import ValidationError
 from rest_framework.pagination import Cursor, CursorPagination
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
 from common.api.bodies import Parameters
-from common.api.fields import Choice, Pattern, Text, Whole
+from common.api.fields import Choice, Flag, Moment, Pattern, Text, Whole
 
 USUAL, MOST = 100, 1000
 LONGEST_SEARCH = 200
@@ -31,6 +32,11 @@ class ListParameters(Parameters):
     ordering = Choice(
         choices=("id", "-id"), default="id", required=False, help_text="-id puts the newest first."
     )
+    created_after = Moment(required=False, help_text="Only those made at this moment or later.")
+    created_before = Moment(required=False, help_text="Only those made before this moment.")
+    count = Flag(
+        default=False, required=False, help_text="Also say how many there are in all. Slow for very many."
+    )
 
 
 def search(told: str) -> Text:
@@ -44,7 +50,14 @@ class ByKey(CursorPagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
         self.page_size = view.asked["page_size"]
         self.ordering = view.asked["ordering"]
+        self.count = queryset.count() if view.asked["count"] else None
         return super().paginate_queryset(queryset, request, view=view)
+
+    def get_paginated_response(self, data: Any) -> Response:
+        answer = super().get_paginated_response(data)
+        if self.count is not None:
+            answer.data = {"count": self.count, **answer.data}
+        return answer
 
     def get_page_size(self, request: Request) -> int | None:
         return self.page_size
@@ -66,7 +79,12 @@ class ByKey(CursorPagination):
         return {
             "type": "object",
             "required": ["next", "previous", "results"],
-            "properties": {"next": link, "previous": link, "results": schema},
+            "properties": {
+                "count": {"type": "integer", "description": "How many there are in all, if asked for."},
+                "next": link,
+                "previous": link,
+                "results": schema,
+            },
         }
 
     def get_schema_operation_parameters(self, view: Any) -> Any:

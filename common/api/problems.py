@@ -90,7 +90,7 @@ def translated(exc: Exception) -> Exception:
     if isinstance(exc, InvalidDestination):
         return InvalidRequest([str(exc)])
     if isinstance(exc, Refused):
-        return InvalidRequest({exc.field: [str(exc)]}) if exc.field else Conflict(str(exc))
+        return InvalidRequest({exc.field: [exc.by_api]}) if exc.field else Conflict(exc.by_api)
     return exc
 
 

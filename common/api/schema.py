@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from common.api.bodies import Fields, Parameters
 from common.api.problem_serializers import ProblemSerializer
 from common.api.problems import MEDIA_TYPE
-from common.api.views import ApiView
+from common.api.views import ApiView, ResourceViewSet
 
 PROBLEMS: Mapping[str, str] = {
     "400": "The request is not as described here; `errors` says where.",
@@ -19,6 +19,8 @@ PROBLEMS: Mapping[str, str] = {
     "403": "The token lacks the scope, or the account the permission.",
     "404": "There is no such thing.",
     "406": "Only JSON is given.",
+    "304": "It is still the one that has this ETag.",
+    "412": "It is no longer the one that has this ETag.",
     "409": "It cannot be done as things are; `detail` says why.",
     "413": "The body is too large.",
     "415": "Only JSON is taken.",
@@ -32,6 +34,29 @@ HEADERS = (
     OpenApiParameter(
         "WWW-Authenticate", str, OpenApiParameter.HEADER, response=["401"], description="RFC 6750, 3."
     ),
+)
+RATES = tuple(
+    OpenApiParameter(f"RateLimit-{name}", int, OpenApiParameter.HEADER, response=True, description=words)
+    for name, words in (
+        ("Limit", "Requests that the token or client may make in the present window."),
+        ("Remaining", "Requests that are left."),
+        ("Reset", "Seconds until the next window begins."),
+    )
+)
+ETAG = OpenApiParameter(
+    "ETag", str, OpenApiParameter.HEADER, response=["200"], description="Changes with the object."
+)
+IF_NONE_MATCH = OpenApiParameter(
+    "If-None-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The ETag that you have: 304 if it is the same.",
+)
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The ETag that you have: 412 if it is another by now.",
 )
 # Without this it would be described as a text of digits, as it stands in the address.
 KEY = OpenApiParameter("id", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, OpenApiParameter.PATH)
@@ -50,9 +75,16 @@ class Schema(AutoSchema):
     def get_override_parameters(self) -> list[Any]:
         if not isinstance(self.view, ApiView):
             return [HEADERS[0]]
-        found: list[Any] = [*HEADERS, LOCATION, *([KEY] if "{id}" in self.path else [])]
+        found: list[Any] = [*HEADERS, *RATES, LOCATION, *([KEY] if "{id}" in self.path else [])]
+        if self._action == "retrieve":
+            found += [ETAG, IF_NONE_MATCH]
+        if self._has_if_match():
+            found.append(IF_MATCH)
         kind = self.view.parameters.get(self._action, Parameters)
         return [kind, *found] if kind is not Parameters else found
+
+    def _has_if_match(self) -> bool:
+        return isinstance(self.view, ResourceViewSet) and self._action in ("partial_update", "destroy")
 
     def get_request_serializer(self) -> Any:
         if not isinstance(self.view, ApiView):
@@ -88,9 +120,15 @@ class Schema(AutoSchema):
                 codes.append("404")
             if self.method in ("POST", "PATCH", "DELETE"):
                 codes.append("409")
+            if self._action == "retrieve" and isinstance(self.view, ResourceViewSet):
+                codes.append("304")
+            if self._has_if_match():
+                codes.append("412")
             if self._action in self.view.bodies:
                 codes += ["413", "415", "422"]
             found = {code: {} for code in codes} | found
+        if "304" in found:
+            found["304"] = {"description": PROBLEMS["304"]}
         for code in [code for code in found if code >= "400" and "content" not in found[code]]:
             description = found[code].get("description") or PROBLEMS.get(code, "")
             problem = OpenApiResponse(ProblemSerializer, description=description)

@@ -1,6 +1,7 @@
 """How many requests a token, a person or an address may make in a while: settings' rates `api` and
 `api_anonymous`."""
 
+import math
 import time
 from typing import Any
 
@@ -36,7 +37,13 @@ class Throttle(BaseThrottle):
             (count_request(f"{rate}:{client}:{window}", seconds), most * times)
             for client, times in clients.items()
         ]
-        return all(count <= limit for count, limit in counts)
+        count, limit = min(counts, key=lambda pair: pair[1] - pair[0])
+        view.rate_headers = {
+            "RateLimit-Limit": str(limit),
+            "RateLimit-Remaining": str(max(limit - count, 0)),
+            "RateLimit-Reset": str(math.ceil(self.seconds_left)),
+        }
+        return count <= limit
 
     def wait(self) -> float:
         return self.seconds_left

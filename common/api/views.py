@@ -1,14 +1,19 @@
 """What every endpoint shares: tokens and staff only, throttled, known parameters and fields only."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any, ClassVar, NoReturn
 
+from django.db import transaction
 from django.db.models import Model, Q, QuerySet
+from django.utils.http import parse_etags
 from rest_framework import status
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
+from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
@@ -17,6 +22,17 @@ from common.api.pagination import ByKey, ListParameters
 from common.api.problems import WrongParameters
 from common.body_limits import takes_body
 from common.ports.panels import CannotAct
+
+
+class PreconditionFailed(APIException):
+    status_code = status.HTTP_412_PRECONDITION_FAILED
+    default_detail = "It was changed meanwhile: get it again, and compare."
+
+
+def etag_of(data: Any) -> str:
+    """Return a strong entity tag of an object as the API shows it (RFC 9110 §8.8.3)."""
+    text = json.dumps(data, cls=JSONEncoder, sort_keys=True)
+    return f'"{sha256(text.encode()).hexdigest()[:32]}"'
 
 
 class ApiView(APIView):
@@ -30,6 +46,7 @@ class ApiView(APIView):
     # View sets have their own.
     action: str = ""
     asked: dict[str, Any]
+    rate_headers: Mapping[str, str] = {}
 
     @classmethod
     def as_view(cls, *args: Any, **kwargs: Any) -> Any:
@@ -57,6 +74,14 @@ class ApiView(APIView):
         except ValidationError as error:
             raise WrongParameters(error.detail) from error
 
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        # Nearly everything here is about people.
+        answer.headers.setdefault("Cache-Control", "no-store")
+        for name, value in self.rate_headers.items():
+            answer.headers[name] = value
+        return answer
+
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -75,6 +100,8 @@ class ResourceViewSet(ApiView, GenericViewSet[Any]):
     pagination_class = ByKey
     parameters: ClassVar[Mapping[str, type[Parameters]]] = {"list": ListParameters}
     filters: ClassVar[Mapping[str, str]] = {}
+    # When a row was made: `created_after` and `created_before` are about it.
+    made_at: ClassVar[str] = "created_at"
     search_in: ClassVar[tuple[str, ...]] = ()
     lookup_value_regex = "[0-9]{1,18}"
 
@@ -84,14 +111,44 @@ class ResourceViewSet(ApiView, GenericViewSet[Any]):
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
     def retrieve(self, request: Request, **_: Any) -> Response:
-        """As it is now."""
-        return self.shown()
+        """As it is now. With If-None-Match, 304 if nothing has changed."""
+        answer = self.shown()
+        known = parse_etags(request.headers.get("If-None-Match", ""))
+        if "*" in known or answer.headers["ETag"] in (tag.removeprefix("W/") for tag in known):
+            unchanged = Response(status=status.HTTP_304_NOT_MODIFIED)
+            unchanged["ETag"] = answer.headers["ETag"]
+            return unchanged
+        return answer
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        if self.detail and request.method in ("PATCH", "DELETE") and "If-Match" in request.headers:
+            name = request.method.lower()
+            setattr(self, name, self._if_match(getattr(self, name), request.headers["If-Match"]))
+
+    def _if_match(self, change: Callable[..., Response], header: str) -> Callable[..., Response]:
+        """The change, made only if the row is still the one that has this ETag (RFC 9110 §13.1.1)."""
+
+        def changed(request: Request, *args: Any, **kwargs: Any) -> Response:
+            with transaction.atomic():
+                row = self.get_object()
+                # Rivals wait here, and then find another tag.
+                type(row)._base_manager.select_for_update().filter(pk=row.pk).first()
+                tag = etag_of(self.get_serializer(self.get_object()).data)
+                if "*" not in (known := parse_etags(header)) and tag not in known:
+                    raise PreconditionFailed
+                return change(request, *args, **kwargs)
+
+        return changed
 
     def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
         """The rows that the parameters ask for."""
         asked = self.asked
         chosen = {lookup: asked[name] for name, lookup in self.filters.items() if name in asked}
         rows = rows.filter(**chosen) if chosen else rows
+        for name, lookup in (("created_after", "gte"), ("created_before", "lt")):
+            if name in asked:
+                rows = rows.filter(**{f"{self.made_at}__{lookup}": asked[name]})
         if text := asked.get("search"):
             found = Q()
             for field in self.search_in:
@@ -102,7 +159,9 @@ class ResourceViewSet(ApiView, GenericViewSet[Any]):
     def shown(self, pk: Any = None, *, code: int = status.HTTP_200_OK) -> Response:
         """One of them as it is now: that of the address, or that of a key."""
         row = self.get_queryset().get(pk=pk) if pk is not None else self.get_object()
-        answer = Response(self.get_serializer(row).data, status=code)
+        data = self.get_serializer(row).data
+        answer = Response(data, status=code)
+        answer["ETag"] = etag_of(data)
         if code == status.HTTP_201_CREATED:
             answer["Location"] = self.address_of(row)
         return answer

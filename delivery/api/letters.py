@@ -10,8 +10,10 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from common.api.problems import InvalidRequest
 from common.api.views import ResourceViewSet
 from common.clock import utcnow
+from common.ports.channels import InvalidDestination
 from delivery.api.bodies import ChangeLetter, LetterParameters, LetterTest, SendLetter, WriteLetter
 from delivery.api.serializers import LetterReadersSerializer, LetterSerializer
 from delivery.issues.audience import altered_audience, audience_words, chosen_audience, count_readers
@@ -125,5 +127,8 @@ class LetterViewSet(ResourceViewSet):
     def test(self, request: Request, **_: Any) -> Response:
         """Marked “Test” in its subject."""
         letter, to = self.get_object(), self.body()["to"]
-        send_test_written(subscribable=letter.subscribable, text=letter_text(letter), to=to, now=utcnow())
+        try:
+            send_test_written(subscribable=letter.subscribable, text=letter_text(letter), to=to, now=utcnow())
+        except InvalidDestination as error:
+            raise InvalidRequest({"to": [str(error)]}) from error
         return self.shown()

@@ -152,7 +152,8 @@ def refuse_changed(letter: WrittenLetter, version: int) -> None:
     if letter.version != version:
         raise ChangedMeanwhile(
             f"“{letter}” was changed meanwhile, perhaps in another window: open its page anew. "
-            "Copy first what you wrote here."
+            "Copy first what you wrote here.",
+            by_api=f"“{letter}” was changed meanwhile: it has version {letter.version} now. Get it again.",
         )
 
 

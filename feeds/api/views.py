@@ -29,6 +29,7 @@ class FeedViewSet(ResourceViewSet):
     serializer_class = FeedSerializer
     parameters: ClassVar = {"list": FeedParameters}
     bodies: ClassVar = {"create": AddFeed, "partial_update": ChangeFeed, "held": DecideOnHeld}
+    made_at = "added_at"
     search_in = ("title", "url")
 
     def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -75,6 +76,7 @@ class ItemViewSet(ResourceViewSet):
     serializer_class = ItemSerializer
     parameters: ClassVar = {"list": ItemParameters}
     filters: ClassVar = {"feed": "feed", "state": "state"}
+    made_at = "first_seen"
     search_in = ("title", "link")
 
     def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":

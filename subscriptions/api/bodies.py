@@ -23,6 +23,7 @@ CLOCK = r"^([01][0-9]|2[0-3]):[0-5][0-9]$"
 MOST_FEEDS = 500
 LONGEST_DESCRIPTION = 10_000
 LONGEST_ADDRESS = 700
+MOST_AT_ONCE = 500
 
 
 def name(told: str = "", **kwargs: Any) -> Pattern:
@@ -211,6 +212,13 @@ class AddSubscription(Fields):
         help_text="They have agreed already, and you can prove it. Otherwise they are asked by mail.",
     )
     language = language("Of what is mailed to them besides letters.")
+    tags = tags_field("They belong to the person, whatever newsletters they get. Added to those they have.")
+
+
+class AddSubscriptions(Fields):
+    """Who shall get what, several at once."""
+
+    subscriptions = serializers.ListField(child=AddSubscription(), min_length=1, max_length=MOST_AT_ONCE)
 
 
 class ChangeSubscription(Fields):

@@ -24,6 +24,7 @@ class DestinationViewSet(ResourceViewSet):
     # Erased ones belong to nobody; they stay only for the ledger.
     queryset = Destination.objects.filter(erased_at=None)
     serializer_class = DestinationSerializer
+    made_at = "added_at"
     parameters: ClassVar = {"list": bodies.DestinationParameters}
     bodies: ClassVar = {"disable": bodies.DisableDestination}
     filters: ClassVar = {"kind": "kind"}

@@ -76,7 +76,11 @@ class SubscribeView(APIView):
             400: OpenApiResponse(description="There is no address in it."),
             403: OpenApiResponse(description="The newsletter takes no sign-ups."),
             404: OpenApiResponse(description="There is no such newsletter."),
+            406: OpenApiResponse(description="Only JSON is given."),
+            413: OpenApiResponse(description="The body has more than 16 KiB."),
+            415: OpenApiResponse(description="Only JSON and forms are taken."),
             429: OpenApiResponse(description="Too many sign-ups from one place."),
+            503: OpenApiResponse(description="The server is busy; Retry-After says how long to wait."),
         },
     )
     def post(self, request: Request, name: str) -> Response:

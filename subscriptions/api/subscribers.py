@@ -5,26 +5,36 @@ from typing import Any, ClassVar
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
-from rest_framework import status
+from rest_framework import serializers, status
 from rest_framework.decorators import action
+from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.problems import Conflict, InvalidRequest
+from common.api.problems import Conflict, InvalidRequest, problem_sentence, translated
 from common.api.views import ResourceViewSet
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination
+from common.refused import Refused
 from subscriptions.api import bodies
 from subscriptions.api.rows import core_of
 from subscriptions.api.serializers import SubscriptionSerializer
 from subscriptions.management.rows import with_suppressed
 from subscriptions.models import Subscribable, Subscription, Tagging
 from subscriptions.rules.pauses import BadDate
-from subscriptions.rules.tags import tag_key
+from subscriptions.rules.tags import tag_key, tidy_tags
 from subscriptions.subscribers.admin_changes import add_subscriber, unsubscribe
 from subscriptions.subscribers.bulk import confirm_many
 from subscriptions.subscribers.details import pause, resume, save_details
-from subscriptions.subscribers.tags import fetch_tags, set_tags
+from subscriptions.subscribers.tags import fetch_tags, set_tags, tag_people
+
+
+class AddedSerializer(serializers.Serializer[Any]):
+    """What became of one of several."""
+
+    status = serializers.IntegerField(help_text="201: new; 200: was there already; else as for one alone.")
+    id = serializers.IntegerField(allow_null=True, help_text="Of the subscription.")
+    detail = serializers.CharField(help_text="Why it was not added.")
 
 
 class SubscriptionViewSet(ResourceViewSet):
@@ -33,9 +43,11 @@ class SubscriptionViewSet(ResourceViewSet):
         fetch_tags("destination")
     )
     serializer_class = SubscriptionSerializer
+    made_at = "added_at"
     parameters: ClassVar = {"list": bodies.SubscriptionParameters}
     bodies: ClassVar = {
         "create": bodies.AddSubscription,
+        "bulk": bodies.AddSubscriptions,
         "partial_update": bodies.ChangeSubscription,
         "pause": bodies.PauseSubscription,
     }
@@ -63,21 +75,16 @@ class SubscriptionViewSet(ResourceViewSet):
     def create(self, request: Request) -> Response:
         """Safe to repeat: who is there already stays as they are and is not asked again; the answer is 200
         then. Who had left is taken back."""
-        asked = self.body()
-        newsletter = Subscribable.objects.filter(name=asked["subscribable"]).first()
-        if newsletter is None:
-            raise ValidationError({"subscribable": "There is no newsletter of this name."})
-        try:
-            made, is_new = add_subscriber(
-                subscribable=newsletter,
-                data=asked["to"],
-                confirmed=asked["confirmed"],
-                language=asked.get("language", ""),
-                now=utcnow(),
-            )
-        except InvalidDestination as error:
-            raise InvalidRequest({"to": at_its_field(str(error), asked["to"])}) from error
+        made, is_new = add(self.body())
         return self.shown(made.pk, code=status.HTTP_201_CREATED if is_new else status.HTTP_200_OK)
+
+    @extend_schema(summary="Add several subscribers", responses={200: AddedSerializer(many=True)})
+    @action(detail=False, methods=["post"])
+    def bulk(self, request: Request) -> Response:
+        """Each as by itself: what is wrong with one keeps no other from being added. The answers have the
+        same order, each with the status that it would have had alone. For newsletters by e-mail; safe to
+        repeat."""
+        return Response([added(asked) for asked in self.body()["subscriptions"]])
 
     @extend_schema(summary="Change a subscriber")
     def partial_update(self, request: Request, **_: Any) -> Response:
@@ -122,6 +129,42 @@ class SubscriptionViewSet(ResourceViewSet):
         """Its row stays, so that an import does not take them back. A second time changes nothing."""
         unsubscribe(subscription=self.get_object(), now=utcnow())
         return self.shown()
+
+
+def add(asked: dict[str, Any]) -> tuple[Subscription, bool]:
+    """Add a subscriber, and say whether they are new. Raises what the API answers with."""
+    newsletter = Subscribable.objects.filter(name=asked["subscribable"]).first()
+    if newsletter is None:
+        raise ValidationError({"subscribable": "There is no newsletter of this name."})
+    # (Before anything is written; the service may be asked, so this is no transaction.)
+    tags = tidy_tags(asked.get("tags", ()))
+    try:
+        made, is_new = add_subscriber(
+            subscribable=newsletter,
+            data=asked["to"],
+            confirmed=asked["confirmed"],
+            language=asked.get("language", ""),
+            now=utcnow(),
+        )
+    except InvalidDestination as error:
+        raise InvalidRequest({"to": at_its_field(str(error), asked["to"])}) from error
+    if tags:
+        tag_people(destinations=[made.destination_id], names=tags)
+    return made, is_new
+
+
+def added(asked: dict[str, Any]) -> dict[str, Any]:
+    """Add one of several, and return what became of it: the status that it would have had alone."""
+    try:
+        if Subscribable.objects.filter(name=asked["subscribable"]).exclude(channel="email").exists():
+            raise InvalidRequest({"subscribable": ["It is not sent by e-mail: add its readers one by one."]})
+        made, is_new = add(asked)
+    except (APIException, ValidationError, Refused) as error:
+        known = translated(error)
+        if not isinstance(known, APIException):
+            raise
+        return {"status": known.status_code, "id": None, "detail": problem_sentence(known)}
+    return {"status": 201 if is_new else 200, "id": made.pk, "detail": ""}
 
 
 def at_its_field(text: str, fields: dict[str, str]) -> Any:

@@ -34,8 +34,10 @@ def drop_feed(*, feed: Feed, force: bool, now: datetime) -> str:
     waiting = on_the_way(feed)
     if waiting and not force:
         are = "is" if waiting == 1 else "are"
+        said = f"{counted(waiting, 'post')} of {feed} {are} still to be sent."
         raise DropRefused(
-            f"{counted(waiting, 'post')} of {feed} {are} still to be sent. Force it to let them go out first."
+            f"{said} Force it to let them go out first.",
+            by_api=f"{said} With ?force=true they go out first.",
         )
     if waiting and feed.read_by:
         Feed.objects.filter(pk=feed.pk).update(for_letters=False, dropping=True)
@@ -71,7 +73,10 @@ def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime)
     count = subscribable.subscriptions.exclude(status="unsubscribed").count()
     readers = counted(count, "subscriber")
     if count and not force:
-        raise DropRefused(f"{subscribable} has {readers}. Force it to delete it with them.")
+        raise DropRefused(
+            f"{subscribable} has {readers}. Force it to delete it with them.",
+            by_api=f"{subscribable} has {readers}. With ?force=true it is deleted with them.",
+        )
     items = list(Item.objects.filter(assignables__subscribable=subscribable).values_list("pk", flat=True))
     subscribable.assignables.all().delete()
     clear_unneeded(item_ids=items)

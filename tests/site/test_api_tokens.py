@@ -52,6 +52,7 @@ CHANGING = [
     ("newsletters", "post", "subscribables/x/delete-test/"),
     ("newsletters", "post", "channels/check/"),
     ("subscribers", "post", "subscriptions/"),
+    ("subscribers", "post", "subscriptions/bulk/"),
     ("subscribers", "patch", "subscriptions/1/"),
     ("subscribers", "post", "subscriptions/1/confirm/"),
     ("subscribers", "post", "subscriptions/1/pause/"),

@@ -8,7 +8,7 @@ from common.cli.arguments import positive
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.net.redirects import keeps_secrets
-from feeds.adding.add import add_feed
+from feeds.adding.add import add_feed, feed_at
 from feeds.adding.discover import Discovery, discover
 from feeds.addresses import is_address
 from feeds.credentials import split_address, without_secrets
@@ -54,6 +54,8 @@ class Command(FeedletterCommand):
         # A user name and a password may stand in the address, too.
         access = credentials(options) or split_address(options["url"])[1] or None
         url, access = self.found(options["url"], access)
+        if (there := feed_at(url)) is not None:
+            raise CommandError(f"Feed {there.pk} has this address already. “show_feed {there.pk}” shows it.")
         feed = add_feed(url=url, now=utcnow(), tags=options["tag"], credentials=access, **chosen)
         with self.progress("reading the feed"):
             result = poll_feed(feed_id=feed.pk, now=utcnow())
