@@ -2,6 +2,7 @@
 
 import ipaddress
 import logging
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
@@ -23,6 +24,7 @@ from feedletter_site.env import Network
 log = logging.getLogger(__name__)
 
 LONGEST_HOST = 100
+HOST_LOG_SECONDS = 60.0
 ADMIN_POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -122,14 +124,27 @@ class AdminPolicyMiddleware(Middleware):
 
 
 class HostMiddleware(Middleware):
-    """Answers a request for another host with a sentence, and logs one line; Django would log a traceback."""
+    """Answers a request for another host with a sentence, and logs a line a minute at most.
+
+    Django would log a traceback for each, and strangers send many.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        super().__init__(get_response)
+        self._refused, self._log_from = 0, 0.0
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         try:
             request.get_host()
         except DisallowedHost:
             host = shortened(one_line(request.META.get("HTTP_HOST", "")), LONGEST_HOST)
-            log.warning("A request for the host %r was refused: it is not in ALLOWED_HOSTS.", host)
+            self._refused += 1
+            if time.monotonic() >= self._log_from:
+                more = f" ({self._refused} such requests)" if self._refused > 1 else ""
+                log.warning(
+                    "A request for the host %r was refused%s: it is not in ALLOWED_HOSTS.", host, more
+                )
+                self._refused, self._log_from = 0, time.monotonic() + HOST_LOG_SECONDS
             words = "This host is not served here. (ALLOWED_HOSTS names those that are.)\n"
             response = HttpResponse(words, status=HTTPStatus.BAD_REQUEST, content_type="text/plain")
             response._has_been_logged = True  # type: ignore[attr-defined]

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.templatetags.static import static
 from django.urls import include, path
-from django.views.generic import RedirectView
+from django.views.generic import RedirectView, TemplateView
 
 from chat.admin.set_up import discord_set_up
 from common.ports import panels
@@ -32,6 +32,11 @@ panels.install()
 
 urlpatterns = [
     path("favicon.ico", RedirectView.as_view(url=static("feedletter/favicon.svg")), name="favicon"),
+    path(
+        "robots.txt",
+        TemplateView.as_view(template_name="robots.txt", content_type="text/plain"),
+        name="robots",
+    ),
     path("admin/mail-check/", admin.site.admin_view(mail_check), name="mail_check"),
     path("admin/mail/", admin.site.admin_view(mail_set_up), name="mail_set_up"),
     path("admin/add-bridge/", admin.site.admin_view(add_bridge), name="add_bridge"),

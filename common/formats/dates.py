@@ -35,6 +35,12 @@ def day(moment: date | datetime | None) -> str:
 
 
 @register.filter(expects_localtime=True)
+def iso(moment: datetime | None) -> str:
+    """For templates: a moment for `datetime`, which allows no microseconds (WHATWG HTML §2.3.5.7)."""
+    return moment.isoformat(timespec="seconds") if isinstance(moment, datetime) else ""
+
+
+@register.filter(expects_localtime=True)
 def ago(moment: datetime | None) -> str:
     """For templates: "2 hours ago", "3 days ago"; the day of what is older than a week or in the future."""
     if not isinstance(moment, datetime):

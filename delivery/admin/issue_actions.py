@@ -21,7 +21,7 @@ from common.text import counted
 from delivery.admin.issue_panels import count_recipients
 from delivery.issues import progress
 from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue, stop_release
-from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue, still_going
+from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue, what_still_goes
 from delivery.issues.publish import late_subscribers, send_late
 from delivery.issues.retry import failed_domains, failed_of, retry_failed
 from delivery.letters.send_test import send_test_of_issue
@@ -171,17 +171,10 @@ def send_test_issues(request: HttpRequest, keys: list[int]) -> str:
 # --- what is being sent
 
 
-def what_still_goes(pk: int) -> str:
-    count = still_going(issues=Issue.objects.filter(pk=pk))
-    if not count:
-        return "Nothing more goes out."
-    return f"Up to {counted(count, 'letter')} had been handed over already: these may still go out."
-
-
 @for_each_issue
 def pause_issues(pk: int) -> str:
     pause_issue(issue_id=pk, now=utcnow())
-    return f"Paused. {what_still_goes(pk)}"
+    return f"Paused. {what_still_goes(Issue.objects.filter(pk=pk))}"
 
 
 @for_each_issue
@@ -204,7 +197,8 @@ def asked_to_cancel(keys: list[int]) -> list[str]:
 def cancel(pk: int) -> str:
     stopped = cancel_issue(issue_id=pk, now=utcnow(), budget=CLICK_BUDGET)
     rest = REST_FOLLOWS if stopped > 10_000 else ""
-    return f"{counted(stopped, 'letter')} cancelled so far.{rest} {what_still_goes(pk)}"
+    left = what_still_goes(Issue.objects.filter(pk=pk))
+    return f"{counted(stopped, 'letter')} cancelled so far.{rest} {left}"
 
 
 class RetryForm(forms.Form):

@@ -12,8 +12,14 @@ from common.admin.html import list_link, paragraph, when
 from common.clock import utcnow
 from common.ports.panels import Action
 from common.text import counted
-from delivery.issues.pause import CLICK_BUDGET, PAUSED_BY_HAND, pause_newsletter, resume_newsletter
-from delivery.models import Delivery
+from delivery.issues.pause import (
+    CLICK_BUDGET,
+    PAUSED_BY_HAND,
+    pause_newsletter,
+    resume_newsletter,
+    what_still_goes,
+)
+from delivery.models import Delivery, Issue
 from subscriptions.models import Subscribable
 
 
@@ -52,7 +58,10 @@ def pause_sending(request: HttpRequest, keys: list[int], reason: str) -> str:
     changed = sum(
         pause_newsletter(subscribable_id=pk, reason=reason or PAUSED_BY_HAND, now=utcnow()) for pk in keys
     )
-    return f"{counted(changed, 'newsletter')} paused." if changed else ""
+    if not changed:
+        return ""
+    left = what_still_goes(Issue.objects.filter(subscribable__in=keys))
+    return f"{counted(changed, 'newsletter')} paused. {left}"
 
 
 def resume_sending(request: HttpRequest, keys: list[int]) -> str:

@@ -18,7 +18,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
-from common.text import one_line
+from common.text import counted, one_line
 from delivery.models import Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, WAITING
 from subscriptions.models import Subscribable
@@ -149,6 +149,14 @@ def still_going(*, issues: "QuerySet[Issue]") -> int:
     while (count := rows.count()) and time.monotonic() < end:
         time.sleep(RECALL_LOOK)
     return count
+
+
+def what_still_goes(issues: "QuerySet[Issue]") -> str:
+    """Return a sentence about the letters of stopped issues that may still go out. Waits a moment."""
+    count = still_going(issues=issues)
+    if not count:
+        return "Nothing more goes out."
+    return f"Up to {counted(count, 'letter')} had been handed over already: these may still go out."
 
 
 def finish_pauses(*, now: datetime, budget: timedelta | None = None) -> int:

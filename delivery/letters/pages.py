@@ -143,7 +143,8 @@ def _facts(newsletter: Subscribable, *, title: str, published: datetime, pk: int
     return PageFacts(
         newsletter=str(newsletter),
         title=title,
-        published=published,
+        # `datetime` attributes allow no microseconds (WHATWG HTML §2.3.5.7).
+        published=published.replace(microsecond=0),
         posts=(),
         page_url=reverse("delivery:newsletter", args=[name]),
         archive_url=reverse("delivery:archive", args=[name]),

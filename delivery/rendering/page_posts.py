@@ -83,7 +83,7 @@ class PagePost:
     @property
     def moment(self) -> str:
         """When it was published, for programs (ISO 8601)."""
-        return self.published.isoformat() if self.published else ""
+        return self.published.isoformat(timespec="seconds") if self.published else ""
 
 
 @dataclass(frozen=True, slots=True)

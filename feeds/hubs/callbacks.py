@@ -6,7 +6,7 @@ from datetime import datetime
 
 from common.text import one_line, shortened
 from feeds.models import HubSubscription
-from feeds.rules.websub import DENIED_FOR, TAKES_PUSHES, is_expected, lease_of, renew_at
+from feeds.rules.websub import DENIED_FOR, TAKES_PUSHES, is_expected, is_repeated, lease_of, renew_at
 
 TOKEN = re.compile(r"[A-Za-z0-9_-]{20,64}", re.ASCII)
 MAX_REASON = 300
@@ -28,7 +28,12 @@ def takes_pushes(row: HubSubscription) -> bool:
 def confirm(*, token: str, mode: str, topic: str, now: datetime, lease: str = "", reason: str = "") -> bool:
     """Takes note of what the hub says, if it is about something we asked for. False: it is not."""
     row = find(token)
-    if row is None or topic != row.topic or not is_expected(mode, row.state):
+    if row is None or topic != row.topic:
+        return False
+    granted = lease_of(lease)
+    if is_repeated(mode, row.state, expires_at=row.expires_at, lease=granted, now=now):
+        return True
+    if not is_expected(mode, row.state):
         return False
     same = HubSubscription.objects.filter(pk=row.pk, state=row.state)
     if row.state == HubSubscription.State.LEAVING:
@@ -44,7 +49,6 @@ def confirm(*, token: str, mode: str, topic: str, now: datetime, lease: str = ""
                 last_error=denied,
             )
         )
-    granted = lease_of(lease)
     return bool(
         same.update(
             state=HubSubscription.State.ACTIVE,

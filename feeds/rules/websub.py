@@ -24,9 +24,11 @@ LEAVING_TRIES = 3
 SILENT_AFTER = 2
 MAX_ADDRESS = 2_000
 METHODS = frozenset({"sha1", "sha256", "sha384", "sha512"})
-# Messages that a hub may send by state (WebSub §5.2, §5.3). It may reconfirm an active one.
+# A hub that did not hear our answer verifies again.
+REPEATED_WITHIN = timedelta(minutes=10)
+# Messages that a hub may send by state (WebSub §5.2, §5.3). A renewal is pending, too.
 EXPECTED = {
-    "subscribe": frozenset({"pending", "active"}),
+    "subscribe": frozenset({"pending"}),
     "unsubscribe": frozenset({"leaving"}),
     "denied": frozenset({"pending", "active", "leaving"}),
 }
@@ -103,6 +105,15 @@ def renew_at(now: datetime, lease: timedelta, *, chance: float | None = None) ->
 def is_expected(mode: str, state: str) -> bool:
     """Return whether a hub's message matches our request (WebSub §5.3)."""
     return state in EXPECTED.get(mode, ())
+
+
+def is_repeated(
+    mode: str, state: str, *, expires_at: datetime | None, lease: timedelta, now: datetime
+) -> bool:
+    """Return whether a hub verifies once more what we have just confirmed: its lease ends hardly later."""
+    if mode != "subscribe" or state != "active" or expires_at is None:
+        return False
+    return now + lease <= expires_at + REPEATED_WITHIN
 
 
 def is_signed(header: str, body: bytes, secret: str) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from common.cli.arguments import find
-from reader.channels.channels import NoSuchChannel, channel_of
+from reader.channels.channels import NoSuchChannel, channel_named, channel_of
 from reader.models import AppPassword, Channel, Follow, Invitation, Place, Reader, Token
 
 
@@ -24,6 +24,12 @@ def found_channel(reader: Reader, name: str) -> Channel:
     except NoSuchChannel as error:
         names = ", ".join(reader.channels.values_list("name", flat=True))
         raise CommandError(f"{reader} has no channel {name}. There are: {names}.") from error
+
+
+def wanted_channel(reader: Reader, name: str) -> Channel:
+    """Return the channel of that uid or name, made if there is none. Raises Refused."""
+    there = reader.channels.filter(uid=name).first()
+    return there or channel_named(reader, name)
 
 
 def reader_row(reader: Reader, *, channels: int, follows: int) -> dict[str, Any]:

@@ -96,6 +96,19 @@ def test_a_host_that_is_not_ours_gets_a_sentence_and_the_log_a_line(
     assert "ALLOWED_HOSTS" in record.getMessage()
 
 
+@pytest.mark.django_db
+def test_many_requests_for_other_hosts_are_a_line_a_minute(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, moments = Client(), iter([0.5, 0.5, 1, 2, 61, 61])
+    monkeypatch.setattr("feedletter_site.middleware.time.monotonic", lambda: next(moments))
+    for _ in range(4):
+        client.get("/", HTTP_HOST="evil.example")
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2
+    assert "3 such requests" in said[1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_https_is_promised_for_a_year_where_the_site_has_it(scheme: str) -> None:

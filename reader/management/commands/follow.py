@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Result
 from reader.channels.follows import follow_address
-from reader.management.rows import follow_row, found_channel, found_reader
+from reader.management.rows import follow_row, found_reader, wanted_channel
 
 
 class Command(FeedletterCommand):
@@ -16,10 +16,12 @@ class Command(FeedletterCommand):
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME", help="The reader.")
         parser.add_argument("url", metavar="URL", help="A feed, or a page that has one.")
-        parser.add_argument("--channel", default="home", help="Its name or uid; left out, Home.")
+        parser.add_argument(
+            "--channel", default="home", help="Its name or uid, made if there is none; left out, Home."
+        )
 
     def run(self, **options: Any) -> Result:
-        channel = found_channel(found_reader(options["name"]), options["channel"])
+        channel = wanted_channel(found_reader(options["name"]), options["channel"])
         with self.progress("looking for feeds"):
             followed = follow_address(channel=channel, url=options["url"])
         return follow_row(followed.follow)

@@ -9,7 +9,7 @@ from common.clock import utcnow
 from common.text import counted
 from feeds.management.commands.import_opml import read
 from reader.channels.opml import follow_listed, keep_list, report_of
-from reader.management.rows import found_channel, found_reader
+from reader.management.rows import found_reader, wanted_channel
 from reader.models import FollowLine
 
 
@@ -19,11 +19,15 @@ class Command(FeedletterCommand):
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("name", metavar="NAME", help="The reader.")
         parser.add_argument("file", metavar="FILE", help="“-” reads what is piped in.")
-        parser.add_argument("--channel", default="home", help="For what stands in no folder; left out, Home.")
+        parser.add_argument(
+            "--channel",
+            default="home",
+            help="For what is in no folder, made if there is none; left out, Home.",
+        )
 
     def run(self, **options: Any) -> Result:
         reader = found_reader(options["name"])
-        channel = found_channel(reader, options["channel"])
+        channel = wanted_channel(reader, options["channel"])
         kept = keep_list(reader=reader, body=read(options["file"]), channel=channel, now=utcnow())
         with self.progress("following feeds", total=kept.lines.count()) as progress:
             follow_listed(kept, told=progress.advance)

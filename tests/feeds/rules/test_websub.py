@@ -106,7 +106,7 @@ class TestMessages:
     @pytest.mark.parametrize(
         ("mode", "states"),
         [
-            ("subscribe", {"pending", "active"}),
+            ("subscribe", {"pending"}),
             ("unsubscribe", {"leaving"}),
             ("denied", {"pending", "active", "leaving"}),
             ("publish", set()),

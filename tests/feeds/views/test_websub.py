@@ -112,6 +112,16 @@ class TestVerification:
         HubSubscription.objects.update(state=state)
         assert verify(client).status_code == 404
 
+    def test_an_active_one_is_verified_again_only_right_after_it_was(
+        self, client: Client, row: HubSubscription
+    ) -> None:
+        """Its answer may have been lost; later on nobody has asked."""
+        for lease, status in (("864000", 200), ("864000", 200), ("900000", 404)):
+            assert verify(client, lease_seconds=lease).status_code == status
+        row.refresh_from_db()
+        HubSubscription.objects.update(expires_at=row.expires_at - timedelta(hours=1))
+        assert verify(client, lease_seconds="864000").status_code == 404
+
     def test_leaving_is_verified_and_the_row_is_gone(self, client: Client, row: HubSubscription) -> None:
         HubSubscription.objects.update(state="leaving", feed=None)
         assert verify(client, mode="unsubscribe").content == CHALLENGE.encode()
