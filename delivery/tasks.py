@@ -15,6 +15,7 @@ from delivery.engine.send_pass import send_due
 from delivery.issues.cards import fill_cards, fill_cards_at_first
 from delivery.issues.complete import complete_due
 from delivery.issues.pause import finish_pauses
+from delivery.issues.publish import finish_issues
 from delivery.privacy.retention import prune_old_data
 from delivery.webhooks.dispatch import call_due
 
@@ -25,6 +26,7 @@ worker_shutting_down.connect(stop)
 @skip_if_running
 def complete() -> None:
     complete_due(budget=PASS_BUDGET)
+    finish_issues(now=utcnow(), budget=PASS_BUDGET)
     fill_cards_at_first()
 
 

@@ -14,9 +14,12 @@ class EventKind(StrEnum):
 
     CREATED = "subscription.created"
     CONFIRMED = "subscription.confirmed"
+    UPDATED = "subscription.updated"
     LEFT = "subscription.left"
     BOUNCED = "delivery.bounced"
     PUBLISHED = "issue.published"
+    FINISHED = "issue.finished"
+    POST = "post.new"
     FAILING = "feed.failing"
     RECOVERED = "feed.recovered"
 
@@ -25,8 +28,8 @@ class EventKind(StrEnum):
 class Event:
     """Something that happened to each of the rows with these `keys`.
 
-    The kind says whether they are keys of subscriptions, bounces, issues or feeds. `facts` are not in the
-    rows.
+    The kind says whether they are keys of subscriptions, bounces, issues, posts or feeds. `facts` are not in
+    the rows.
     """
 
     kind: EventKind

@@ -9,10 +9,11 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, QuerySet, Value
+from django.db.models import Count, Exists, OuterRef, QuerySet, Value
 
 from common.counters import count
 from common.db.filled_tables import tend
+from common.passes import TimeBudget
 from common.ports import channels
 from common.ports.events import Event, EventKind, emit
 from common.ports.panels import CannotAct
@@ -21,12 +22,14 @@ from delivery.issues.frequency_switches import not_switching
 from delivery.issues.pause import locked_issue
 from delivery.lanes.lanes import domain_expression, lane_expression
 from delivery.models import Delivery, Issue
+from delivery.models.delivery import NOT_FINISHED
 from delivery.rules.corrections import WINDOW, wishes
 from feeds.items.tracked import track
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.devices import WEBPUSH
 
 log = logging.getLogger(__name__)
+FINISHED_TOGETHER = 500
 # The key of late subscribers' deliveries: on the issue's page they are counted by themselves.
 LATE_KEY = "late"
 # A confirmation that was not committed yet when the issue was published is late, too.
@@ -73,6 +76,27 @@ def _tell(issue: Issue, queued: int, now: datetime) -> None:
         tend(Delivery, rows=queued)
 
     transaction.on_commit(note_published)
+
+
+def to_finish() -> "QuerySet[Issue]":
+    """Published issues of which nothing is left to send, and that nobody was told of."""
+    left = Delivery.objects.filter(issue=OuterRef("pk"), state__in=NOT_FINISHED)
+    return Issue.objects.filter(~Exists(left), published_at__isnull=False, finished_at=None)
+
+
+def finish_issues(*, now: datetime, budget: timedelta | None = None) -> int:
+    """Tell of issues whose last letter has ended. Returns how many."""
+    time_left, done = TimeBudget(budget), 0
+    for pk in list(to_finish().order_by("pk").values_list("pk", flat=True)[:FINISHED_TOGETHER]):
+        if time_left.is_spent:
+            break
+        with transaction.atomic():
+            if to_finish().filter(pk=pk).update(finished_at=now):
+                states = Delivery.objects.filter(issue=pk).order_by().values_list("state")
+                counts = dict(states.annotate(Count("pk")))
+                emit(Event(EventKind.FINISHED, (pk,), now, counts))
+                done += 1
+    return done
 
 
 def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str = "") -> int:

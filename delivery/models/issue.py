@@ -44,6 +44,8 @@ class Issue(models.Model):
     paused_reason = models.TextField(blank=True, default="", db_default="")
     # Dropped by an admin: as a draft it never goes, later the rest of it does not.
     cancelled_at = models.DateTimeField(null=True, blank=True)
+    # When its last letter had ended, and webhooks were told. An issue is told of once.
+    finished_at = models.DateTimeField(null=True, blank=True, editable=False)
     # When its html and text were forgotten; the archive is rendered from its posts.
     pruned_at = models.DateTimeField(null=True, blank=True)
 
@@ -55,6 +57,11 @@ class Issue(models.Model):
                 name="issue_release",
                 fields=["release_at"],
                 condition=models.Q(published_at=None, release_at__isnull=False),
+            ),
+            models.Index(
+                name="issue_unfinished",
+                fields=["published_at"],
+                condition=models.Q(published_at__isnull=False, finished_at=None),
             ),
             models.Index(
                 name="issue_for_first_reader",

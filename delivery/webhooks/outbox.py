@@ -16,18 +16,37 @@ from django.db import connection
 
 from common.db.batches import batched
 from common.db.prepared import rows_of
+from common.html.clean import plain
 from common.ports.events import Event, EventKind
+from common.text import shortened
 from delivery.links import issue_url
 from delivery.models import Bounce, Issue, Webhook, WebhookCall
 from delivery.rules.webhooks import GIVE_UP_AFTER
-from feeds.models import Feed
+from feeds.models import Feed, Item
+from feeds.parsing.entry import Entry
 from subscriptions.models import Destination, Subscribable, Subscription
+from subscriptions.subscribers.tags import fetch_tags
 
 EVENT_VERSION = 1
 # So much is kept of the words of servers.
 MAX_QUOTED = 500
 TOGETHER = 500
 ERASED = "erased"
+# What admins and the description of the API call each event.
+EVENT_WORDS: Mapping[str, str] = MappingProxyType(
+    {
+        EventKind.CREATED: "Somebody asks to subscribe",
+        EventKind.CONFIRMED: "A subscription is confirmed",
+        EventKind.UPDATED: "A subscriber’s name, language, pause or tags change",
+        EventKind.LEFT: "A subscriber leaves",
+        EventKind.BOUNCED: "A letter bounces, or its reader complains",
+        EventKind.PUBLISHED: "An issue is published",
+        EventKind.FINISHED: "The last letter of an issue has ended",
+        EventKind.POST: "A feed has a new post",
+        EventKind.FAILING: "A feed has been failing for a day, or is gone",
+        EventKind.RECOVERED: "A feed that failed can be read again",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +66,13 @@ def body_of(kind: str, at: datetime, data: Mapping[str, Any]) -> str:
 
 def _of_subscriptions(event: Event) -> Iterator[WebhookBody]:
     rows = Subscription.objects.filter(pk__in=event.keys).select_related("subscribable", "destination")
+    if event.kind is EventKind.UPDATED:
+        rows = rows.prefetch_related(fetch_tags("destination"))
     for row in rows.order_by("pk"):
         subscription = _subscription(row)
+        if event.kind is EventKind.UPDATED:
+            tags = sorted(tagging.tag.name for tagging in row.destination.taggings.all())
+            subscription |= {"paused_until": _moment(row.paused_until), "tags": tags}
         if event.kind is EventKind.LEFT:
             # To others it is over, although after a change of frequency letters may still be on their way.
             subscription |= {"status": "unsubscribed", "left_at": _moment(row.left_at or event.at)}
@@ -95,11 +119,32 @@ def _of_issues(event: Event) -> Iterator[WebhookBody]:
                 "url": issue_url(row),
                 "published_at": _moment(row.published_at),
                 "posts": row.issue_items.count(),
-                **event.facts,
+                **(event.facts if event.kind is EventKind.PUBLISHED else {"counts": dict(event.facts)}),
             },
             "newsletter": _newsletter(row.subscribable),
         }
         yield WebhookBody(data, frozenset({row.subscribable_id}))
+
+
+def _of_posts(event: Event) -> Iterator[WebhookBody]:
+    rows = Item.objects.filter(pk__in=event.keys).select_related("feed").order_by("pk")
+    for row in rows:
+        entry = Entry.from_json(row.entry or {})
+        newsletters = list(Subscribable.objects.filter(feeds=row.feed_id).order_by("pk"))
+        data = {
+            "post": {
+                "id": row.pk,
+                "title": row.title,
+                "url": row.link,
+                "authors": list(entry.authors),
+                "summary": shortened(plain(entry.summary or entry.html), MAX_QUOTED),
+                "categories": list(entry.categories),
+                "published_at": _moment(row.published_at),
+            },
+            "feed": {"id": row.feed_id, "url": row.feed.url, "title": row.feed.title},
+            "newsletters": [_newsletter(one) for one in newsletters],
+        }
+        yield WebhookBody(data, frozenset(one.pk for one in newsletters))
 
 
 def _of_feeds(event: Event) -> Iterator[WebhookBody]:
@@ -150,9 +195,12 @@ _BODIES: Mapping[EventKind, Callable[[Event], Iterator[WebhookBody]]] = MappingP
     {
         EventKind.CREATED: _of_subscriptions,
         EventKind.CONFIRMED: _of_subscriptions,
+        EventKind.UPDATED: _of_subscriptions,
         EventKind.LEFT: _of_subscriptions,
         EventKind.BOUNCED: _of_bounces,
         EventKind.PUBLISHED: _of_issues,
+        EventKind.FINISHED: _of_issues,
+        EventKind.POST: _of_posts,
         EventKind.FAILING: _of_feeds,
         EventKind.RECOVERED: _of_feeds,
     }

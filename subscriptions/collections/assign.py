@@ -10,6 +10,7 @@ from django.db.models import Exists, OuterRef, Q
 from common.backoff import delay
 from common.clock import utcnow
 from common.passes import TimeBudget
+from common.ports.events import Event, EventKind, emit
 from common.ports.hooks import HookError
 from common.text import without_controls
 from feeds.models import Item
@@ -118,6 +119,8 @@ def assign_item(*, item_id: int, now: datetime) -> bool:
         refusals = (left_out_words(taker, said[taker.pk].reason) for taker in refusing)
         reason = " ".join(filter(None, (words_for(wanting, had), *refusals)))
         why = {"reason": reason} if reason else {}
+        # Told first, while its text is there.
+        emit(Event(EventKind.POST, (item.pk,), now))
         return bool(Item.objects.final().filter(pk=item.pk).update(**changes, **why))
 
 

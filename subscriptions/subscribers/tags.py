@@ -8,8 +8,9 @@ from django.db.models import Prefetch
 
 from common.db.batches import batched
 from common.db.bulk import insert_rows
-from subscriptions.models import Destination, SubscriberTag, Tagging
+from subscriptions.models import Destination, SubscriberTag, Subscription, Tagging
 from subscriptions.rules.tags import MOST_TAGS, BadTag, tag_key, tidy_tag, tidy_tags
+from subscriptions.subscribers.details import tell_changed
 
 # How many people one statement tags.
 PEOPLE_AT_ONCE = 5000
@@ -57,7 +58,9 @@ def tag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
             had.setdefault(destination, set()).add(tag)
         new = [(pk, tag.pk) for pk in known for tag in tags if tag.pk not in had.get(pk, ())]
         give(new)
-        total += len({pk for pk, _ in new})
+        tagged = {pk for pk, _ in new}
+        tell_changed(Subscription.objects.filter(destination__pk__any_of=frozenset(tagged)))
+        total += len(tagged)
     return total
 
 
@@ -75,8 +78,10 @@ def untag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
     total = 0
     for part in batched(sorted(set(destinations)), PEOPLE_AT_ONCE):
         rows = Tagging.objects.filter(destination__pk__any_of=frozenset(part), tag__key__in=keys)
-        total += rows.order_by().values("destination").distinct().count()
+        had = frozenset(rows.values_list("destination", flat=True))
         rows.delete()
+        tell_changed(Subscription.objects.filter(destination__pk__any_of=had))
+        total += len(had)
     return total
 
 
@@ -84,9 +89,12 @@ def untag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
 def set_tags(*, destination: Destination, names: Iterable[str]) -> None:
     """Gives somebody these tags and no others. Raises BadTag."""
     tags = tags_named(tidy_tags(names))
-    destination.taggings.exclude(tag__in=tags).delete()
+    gone, _ = destination.taggings.exclude(tag__in=tags).delete()
     had = set(destination.taggings.values_list("tag_id", flat=True))
-    give([(destination.pk, tag.pk) for tag in tags if tag.pk not in had])
+    new = [(destination.pk, tag.pk) for tag in tags if tag.pk not in had]
+    give(new)
+    if gone or new:
+        tell_changed(Subscription.objects.filter(destination=destination))
 
 
 def rename_tag(*, tag: SubscriberTag, name: str) -> SubscriberTag:

@@ -4,23 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from common.admin.html import when
-from common.ports.events import EventKind
 from common.text import counted, shortened
 from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.calls import TEST
+from delivery.webhooks.outbox import EVENT_WORDS
 
-WHAT: Mapping[str, str] = MappingProxyType(
-    {
-        EventKind.CREATED: "Somebody asks to subscribe",
-        EventKind.CONFIRMED: "A subscription is confirmed",
-        EventKind.LEFT: "A subscriber leaves",
-        EventKind.BOUNCED: "A letter bounces, or its reader complains",
-        EventKind.PUBLISHED: "An issue is published",
-        EventKind.FAILING: "A feed has been failing for a day, or is gone",
-        EventKind.RECOVERED: "A feed that failed can be read again",
-        TEST: "A test",
-    }
-)
+WHAT: Mapping[str, str] = MappingProxyType({**EVENT_WORDS, TEST: "A test"})
 ANSWER_SHOWN = 80
 
 
