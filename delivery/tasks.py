@@ -26,7 +26,6 @@ worker_shutting_down.connect(stop)
 @skip_if_running
 def complete() -> None:
     complete_due(budget=PASS_BUDGET)
-    finish_issues(now=utcnow(), budget=PASS_BUDGET)
     fill_cards_at_first()
 
 
@@ -41,6 +40,7 @@ def send() -> None:
 def reap() -> None:
     leases.reap_expired(now=utcnow())
     finish_pauses(now=utcnow(), budget=PASS_BUDGET)
+    finish_issues(now=utcnow(), budget=PASS_BUDGET)
     finish_go(now=utcnow(), budget=PASS_BUDGET)
 
 

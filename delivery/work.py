@@ -24,7 +24,6 @@ from delivery.engine.claim import with_due
 from delivery.issues.approve import drafts
 from delivery.issues.first_reader import over
 from delivery.issues.frequency_switches import is_ripe
-from delivery.issues.publish import to_finish
 from delivery.issues.written_letters import scheduled_letters
 from delivery.models import Delivery
 from delivery.webhooks.calls import callable_webhooks
@@ -53,7 +52,6 @@ def to_complete(now: datetime) -> Questions:
         Feed.objects.filter(dropping=True),
         Switch.objects.filter(is_ripe(now), settled_at=None),
         Subscription.objects.filter(ended_at__isnull=False),
-        to_finish(),
     )
 
 
