@@ -55,6 +55,7 @@ urlpatterns = [
     path("reader/muted/", channels.muted_people, name="muted"),
     path("reader/mute/", channels.change_mute, name="mute"),
     path("reader/post/<int:pk>/", timelines.post, name="post"),
+    path("reader/post/<int:pk>/save/", timelines.save, name="save"),
     path("reader/post/<int:pk>/star/", timelines.change_star, name="star"),
     path("reader/mark/", timelines.mark, name="mark"),
     path("reader/undo/", timelines.undo_marking, name="undo"),

@@ -35,6 +35,12 @@ class Reader(models.Model):
         validators=[MinValueValidator(1)],
         help_text="How many feeds they may follow. Empty: as many as READER_MAX_FEEDS says.",
     )
+    # How pages begin, unless their address says otherwise.
+    unread_only = models.BooleanField(default=False, db_default=False)
+    oldest_first = models.BooleanField(default=False, db_default=False)
+    # A service that keeps posts for later: its name, and its address with {url} and {title}.
+    save_name = models.CharField(max_length=40, blank=True, default="", db_default="")
+    save_template = models.CharField(max_length=500, blank=True, default="", db_default="")
     # From then on nothing opens for them, and the prune stage erases what is theirs.
     leaving_at = models.DateTimeField("leaving since", null=True, blank=True, editable=False)
 

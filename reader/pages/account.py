@@ -15,11 +15,12 @@ from common.clock import utcnow
 from common.ports.site_mail import site_mail
 from reader.models import Follow, Reader
 from reader.pages.access import for_readers, surroundings
-from reader.pages.forms import EmailForm, ErasureForm
+from reader.pages.forms import EmailForm, ErasureForm, ReadingForm
 from reader.people.personal_data import data_file
 from reader.people.readers import leave
+from reader.rules.saving import EXAMPLES
 
-EMAIL, PASSWORD = "email", "password"
+EMAIL, PASSWORD, READING = "email", "password", "reading"
 
 
 @sensitive_post_parameters("password")
@@ -28,8 +29,14 @@ EMAIL, PASSWORD = "email", "password"
 def account(request: HttpRequest, reader: Reader) -> HttpResponse:
     """What belongs to the reader, and the ways to it; a POST changes the mail address."""
     user = reader.user
-    form = EmailForm(posted(request), user=user, initial={"email": user.email})
-    if request.method == "POST" and form.is_valid():
+    is_reading = request.POST.get("act") == READING
+    reading = ReadingForm(request.POST if is_reading else None, instance=reader)
+    if is_reading and reading.is_valid():
+        reading.save()
+        return HttpResponseRedirect(f"{reverse('reader:account')}?changed={READING}#reading")
+    given = None if is_reading else posted(request)
+    form = EmailForm(given, user=user, initial={"email": user.email})
+    if given is not None and form.is_valid():
         user.email = form.cleaned_data["email"]
         user.save(update_fields=["email"])
         return _back(EMAIL)
@@ -37,11 +44,13 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
         **surroundings(reader),
         "section": "account",
         "form": form,
+        "reading": reading,
+        "examples": EXAMPLES,
         "changed": request.GET.get("changed", ""),
         "microsub": request.build_absolute_uri(reverse("reader:microsub", args=[reader.slug])),
         "is_mailed": site_mail().is_sent(),
     }
-    return render(request, "reader/account.html", context, status=_status(form))
+    return render(request, "reader/account.html", context, status=_status(reading if is_reading else form))
 
 
 @sensitive_post_parameters("old_password", "new_password1", "new_password2")

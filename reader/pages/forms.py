@@ -1,13 +1,16 @@
 """The forms of those who come to read here, and of their accounts."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django import forms
 from django.contrib.auth.forms import SetPasswordMixin
 from django.contrib.auth.models import User
 from django.utils.translation import gettext, gettext_lazy
 
+from reader.models import Reader
 from reader.people.readers import LONGEST_SLUG
+from reader.rules.saving import is_template
 
 
 class NameForm(forms.Form):
@@ -44,6 +47,43 @@ class NewcomerForm(SetPasswordMixin, NameForm):  # type: ignore[type-arg]
         self.validate_passwords()
         user = User(username=data.get("name", ""), email=data.get("email", ""))
         self.validate_password_for_user(user)
+        return data
+
+
+class ReadingForm(forms.ModelForm):  # type: ignore[type-arg]
+    """How a reader's pages begin, and where they keep posts for later."""
+
+    class Meta:
+        model = Reader
+        fields = ("unread_only", "oldest_first", "save_name", "save_template")
+        labels = {  # noqa: RUF012 - Django's name and type
+            "unread_only": gettext_lazy("Show unread posts only"),
+            "oldest_first": gettext_lazy("Show the oldest posts first"),
+            "save_name": gettext_lazy("Save posts to"),
+            "save_template": gettext_lazy("Its address for a post"),
+        }
+        help_texts = {  # noqa: RUF012 - Django's name and type
+            "save_name": gettext_lazy("a service that keeps pages for later, such as Instapaper or Wallabag"),
+            "save_template": gettext_lazy("with {url}, and {title} if it takes one; empty: none"),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"label_suffix": "", **kwargs})
+        self.fields["save_template"].widget.attrs["list"] = "services"
+
+    def clean_save_template(self) -> str:
+        template = str(self.cleaned_data["save_template"]).strip()
+        if template and not is_template(template):
+            raise forms.ValidationError(
+                gettext("Give an address that begins with https:// and has {url} after its host.")
+            )
+        return template
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or self.cleaned_data
+        if data.get("save_template") and not data.get("save_name"):
+            data["save_name"] = urlsplit(data["save_template"]).hostname or ""
+            data["save_name"] = data["save_name"].removeprefix("www.")[:40]
         return data
 
 

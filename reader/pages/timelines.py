@@ -28,8 +28,9 @@ from reader.pages.access import (
     policy_with_media,
     surroundings,
 )
-from reader.pages.posts import shown_places, shown_post
+from reader.pages.posts import shown_places, shown_post, web_address
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch
+from reader.rules.saving import save_address
 from reader.timelines import marks, stars
 from reader.timelines.pages import Timeline, neighbours, newest_key, page_of
 from reader.timelines.undo import (
@@ -65,12 +66,13 @@ def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpRespons
 
 def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
     """Return what the page of a timeline shows of its posts."""
-    reader, unread_only = timeline.reader, "unread" in request.GET
+    reader = timeline.reader
+    unread_only = "unread" in request.GET or (reader.unread_only and "all" not in request.GET)
     asked = _asked(request)
     is_first_page = asked.from_ is None
     # (Looked at before the page: what comes between the two is told of, and not missed.)
     newest = newest_key(timeline) if is_first_page else None
-    oldest_first = "oldest" in request.GET
+    oldest_first = "oldest" in request.GET or (reader.oldest_first and "newest" not in request.GET)
     page = page_of(timeline, asked, unread_only=unread_only, oldest_first=oldest_first)
     is_filtered = timeline.channel and timeline.feed is None and not page.places
     return {
@@ -82,6 +84,9 @@ def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
         "top": page.places[0].pk if page.places else 0,
         "newest_place": newest.place if newest else 0,
         "oldest_first": oldest_first,
+        # What addresses say of the choice that is not the reader's own.
+        "show_all": "all" if reader.unread_only else "",
+        "show_newest": "newest&" if reader.oldest_first else "",
         "has_unread": bool(page.unread) or timeline.unread().exists(),
         "filtered": _filtered(timeline.channel) if timeline.channel and is_filtered else 0,
         "marking": marking_of(request, reader),
@@ -109,6 +114,18 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     if shown.audio:
         response.headers["Content-Security-Policy"] = policy_with_media()
     return response
+
+
+@for_readers
+@require_safe
+def save(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
+    """Lead to the service where the reader keeps posts for later."""
+    jf2 = stars.entry_of(reader, _key(pk)).jf2 or {}
+    url = web_address(jf2.get("url"))
+    if not reader.save_template or not url:
+        raise Http404
+    address = save_address(reader.save_template, url=url, title=str(jf2.get("name", "")))
+    return HttpResponseRedirect(address)
 
 
 @for_readers

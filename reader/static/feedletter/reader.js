@@ -195,22 +195,60 @@
   // From a whole post to the next one, or the one before.
   const turn = (way) => document.querySelector(`.pager a[rel="${way}"]`)?.click();
   const keys = document.querySelector("[data-keys]");
+  const follow = (link) => document.querySelector(link)?.click();
+  // After "g", as in Miniflux: the key, and the end of the link's address.
+  const places = { u: "/reader/", b: "/starred/", f: "/feeds/", c: "/channels/", s: "/account/", d: "/deck/" };
+  const FOLLOWED_WITHIN = 1500;
+  let began = { key: "", at: 0 };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, select, textarea, [contenteditable]") || keys?.open) return;
     const entry = entries[here] || whole;
+    const first = event.timeStamp - began.at < FOLLOWED_WITHIN ? began.key : "";
+    began = { key: "gz".includes(event.key) && !first ? event.key : "", at: event.timeStamp };
+    const next = () => (whole ? turn("next") : go(here + 1));
+    const before = () => (whole ? turn("prev") : go(here - 1));
+    const open = () => entry?.dataset.open && location.assign(entry.dataset.open);
+    const original = (target) => {
+      const link = entry && entry.querySelector("[data-original]");
+      if (link) window.open(link.href, target, "noopener,noreferrer");
+    };
     const acts = {
-      j: () => (whole ? turn("next") : go(here + 1)),
-      k: () => (whole ? turn("prev") : go(here - 1)),
-      o: () => entry?.dataset.open && location.assign(entry.dataset.open),
+      j: next,
+      n: next,
+      ArrowRight: next,
+      k: before,
+      p: before,
+      ArrowLeft: before,
+      o: open,
+      Enter: () => !event.target.closest("a, button, summary") && open(),
+      v: () => original("_blank"),
+      V: () => original("_self"),
       m: () => entry && mark(entry, !entry.classList.contains("is-read")),
+      M: () => {
+        if (entry) mark(entry, !entry.classList.contains("is-read"));
+        before();
+      },
+      A: () => follow('.several-marks button[value="all"]'),
       s: () => entry && star(entry),
-      u: () => document.querySelector('.choices a[data-which]:not([aria-current])')?.click(),
-      "/": () => document.querySelector('.channels a[href$="/search/"]')?.click(),
+      f: () => entry && star(entry),
+      S: () => entry?.querySelector("[data-save]")?.click(),
+      h: () => follow('.pager a[rel="prev"]'),
+      l: () => follow('.pager a[rel="next"]'),
+      u: () => follow(".choices a[data-which]:not([aria-current])"),
+      "+": () => follow(".channels .follow a"),
+      R: () => follow('button[value="read"][name="act"]:not([data-mark])'),
+      "/": () => follow('.channels a[href$="/search/"]'),
       "?": () => keys?.showModal(),
     };
-    const act = acts[event.key];
+    const inPlace = first === "g" && places[event.key];
+    const toTop = () => entry?.scrollIntoView({ block: "start" });
+    let act = acts[event.key];
+    if (inPlace) act = () => follow(`.channels a[href$="${inPlace}"]`);
+    else if (first === "z" && event.key === "t") act = toTop;
     if (!act) return;
+    const arrows = event.key.startsWith("Arrow") && event.target.closest("audio, video, [role]");
+    if (arrows || (event.key === "Enter" && event.target.closest("a, button, summary"))) return;
     event.preventDefault();
     act();
   });
