@@ -23,7 +23,8 @@ def account_rows(reader: Reader) -> Query:
     rows = Reader.objects.filter(pk=reader.pk)
     user = {name: F(f"user__{name}") for name in ("username", "email", "date_joined", "last_login")}
     own = ("slug", "me", "verified_at", "made_at", "last_seen_at", "max_feeds")
-    return rows.values(*own, **user)
+    choices = ("unread_only", "oldest_first", "save_name", "save_template")
+    return rows.values(*own, *choices, **user)
 
 
 def channel_rows(reader: Reader) -> Query:
