@@ -16,7 +16,7 @@ from common.clock import utcnow
 from common.db.batches import batched
 from common.passes import TimeBudget
 from reader.entries.filters import Stored, asked_of_all, show_what_passes
-from reader.entries.visibility import hide
+from reader.entries.visibility import hide, note_change
 from reader.models import Channel, Entry, Follow, Mute, Place, Star, Unread
 
 log = logging.getLogger(__name__)
@@ -83,14 +83,17 @@ def _place(entry_id: int, asked: dict[int, tuple[Stored, bool]], clock: Callable
     if entry.withdrawn_at is not None:
         # Whoever starred it keeps it.
         keepers = Star.objects.filter(entry=entry).values("reader")
-        hide(Place.objects.filter(entry=entry).exclude(reader__in=keepers), Place.Hidden.WITHDRAWN)
+        places = Place.objects.filter(entry=entry).exclude(reader__in=keepers)
+        if hide(places, Place.Hidden.WITHDRAWN):
+            note_change(places)
     elif entry.placed_at is None:
         if _filters_now(entry) != {channel: filters for channel, (filters, _) in asked.items()}:
             return False
         _insert_for_all(entry, now, {channel for channel, (_, is_hidden) in asked.items() if is_hidden})
         entry.placed_at = now
     else:
-        show_what_passes(Place.objects.filter(entry=entry, hidden=Place.Hidden.WITHDRAWN))
+        if show_what_passes(Place.objects.filter(entry=entry, hidden=Place.Hidden.WITHDRAWN)):
+            note_change(Place.objects.filter(entry=entry))
     Entry.objects.filter(pk=entry.pk).update(placed_at=entry.placed_at, due_at=None)
     return True
 

@@ -1,9 +1,9 @@
 """Places are hidden and shown again; whether they are unread comes back with them."""
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from feeds.polling.known_items import chunks
-from reader.models import Place, Unread
+from reader.models import Place, Reader, Unread
 from reader.models.place import PlaceQuerySet
 
 
@@ -30,6 +30,15 @@ def show(places: PlaceQuerySet) -> int:
         insert_unread(rows.filter(was_unread=True))
         shown += rows.update(hidden=Place.Hidden.SEEN, was_unread=False)
     return shown
+
+
+def note_change(places: PlaceQuerySet) -> None:
+    """Have streams announce that these places were hidden or shown. Locks their readers, in order."""
+    readers = sorted(set(places.values_list("reader", flat=True)))
+    for some in chunks(readers):
+        rows = Reader.objects.filter(pk__in=some).order_by("pk").select_for_update(no_key=True)
+        locked = list(rows.values_list("pk", flat=True))
+        Reader.objects.filter(pk__in=locked).update(timeline_version=F("timeline_version") + 1)
 
 
 def insert_unread(places: "QuerySet[Place]") -> int:

@@ -35,6 +35,8 @@ class Reader(models.Model):
         validators=[MinValueValidator(1)],
         help_text="How many feeds they may follow. Empty: as many as READER_MAX_FEEDS says.",
     )
+    # Counts posts that were withdrawn or came back: streams announce that.
+    timeline_version = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     # How pages begin, unless their address says otherwise.
     unread_only = models.BooleanField(default=False, db_default=False)
     oldest_first = models.BooleanField(default=False, db_default=False)

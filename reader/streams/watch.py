@@ -124,14 +124,15 @@ class Watch:
         return before not in ("", self._state)
 
     def _state_of(self, channels: Iterable[Channel]) -> str:
-        """A digest of what is followed, muted and filtered, none of which grows with the posts."""
+        """A digest of what is followed, muted, filtered and withdrawn, none of which grows with the posts."""
         follows = Follow.objects.of(self._reader).order_by("pk").values_list("pk", "channel")
         # (Keys only grow: one that goes changes the count, one that comes the largest.)
         mutes = self._reader.mutes.aggregate(Count("pk"), Max("pk"))
         filters = sorted(
             (row.pk, str(row.filters), row.ask_below) for row in channels if row.filters or row.ask_below
         )
-        state = f"{list(follows)} {mutes} {filters}"
+        version = Reader.objects.filter(pk=self._reader.pk).values_list("timeline_version", flat=True).first()
+        state = f"{list(follows)} {mutes} {filters} {version}"
         return hashlib.sha256(state.encode()).hexdigest()[:8]
 
     def _changed_channels(self, before: dict[str, tuple[Channel, int]]) -> list[Event]:

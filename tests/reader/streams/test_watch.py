@@ -10,7 +10,8 @@ from reader.channels.channels import alter_channel, drop_channel, order_channels
 from reader.channels.filters import change_filters
 from reader.channels.follows import move_follow, unfollow
 from reader.channels.mutes import mute, unmute
-from reader.models import Channel, Follow, Place, Reader
+from reader.entries.place import place_entry
+from reader.models import Channel, Entry, Follow, Place, Reader
 from reader.rules.order import EPOCH, Key
 from reader.streams.watch import Event, Watch
 from reader.timelines import marks
@@ -256,7 +257,9 @@ def test_whoever_adds_up_what_is_told_has_the_timeline_and_its_count(
 
 CHANGE = st.one_of(
     st.tuples(st.sampled_from(["arrive", "read", "unread", "mute", "unmute"]), st.integers(0, 40)),
-    st.tuples(st.sampled_from(["follow", "unfollow", "filter", "break", "look"]), st.integers(0, 40)),
+    st.tuples(
+        st.sampled_from(["follow", "unfollow", "filter", "withdraw", "break", "look"]), st.integers(0, 40)
+    ),
 )
 
 
@@ -282,6 +285,12 @@ def test_a_client_that_follows_the_events_knows_the_timeline_and_its_count(
             case "filter":
                 hide = [f"Post {number % 10}"] if number % 2 else []
                 change_filters(channel=world.channel, hide=hide, at_once=None)
+            case "withdraw":
+                # Gone from its feed, or back in it.
+                if place := Place.objects.order_by("pk")[number % 5 :].first():
+                    gone = None if place.hidden == Place.Hidden.WITHDRAWN else NOW
+                    Entry.objects.filter(pk=place.entry_id).update(withdrawn_at=gone, due_at=NOW)
+                    place_entry(entry_id=place.entry_id, clock=lambda: NOW)
             case "break":
                 client.come_back(after=number % 4)
             case "look":
