@@ -52,6 +52,14 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
     kinds, hide, keep = list(kept.kinds), "\n".join(kept.hide), "\n".join(kept.keep)
     problem, field = "", ""
     lines: list[PreviewLine] = []
+    # A link may bring a term to be looked at first.
+    more = request.GET.get("hide", "") if request.method != "POST" else ""
+    if more and more not in kept.hide:
+        hide = "\n".join((*kept.hide, more))
+        try:
+            kept = checked_filters(kinds=kinds, hide=hide.splitlines(), keep=keep.splitlines())
+        except Refused as error:
+            problem, field = str(error), error.field
     if request.method == "POST":
         kinds = request.POST.getlist("kinds")
         hide, keep = request.POST.get("hide", ""), request.POST.get("keep", "")
@@ -78,7 +86,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
         "is_asking": channel.ask_below is not None,
         "lines": lines,
         "hidden": sum(bool(line.why) for line in lines),
-        "is_looking": request.method == "POST",
+        "is_looking": request.method == "POST" or bool(more),
         "most_terms": MOST_TERMS,
         "longest_term": LONGEST_TERM,
     }

@@ -14,12 +14,14 @@ from common.directions import text_direction, title_direction
 from common.html.tags import attributes, scheme
 from common.text import one_line, shortened
 from common.truncation import cut_to
+from feeds.models import Feed
 from feeds.parsing.pictures import beside
 from reader.media.icons import feed_icon
 from reader.media.posts import IMG, html_by_proxy, picture_by_proxy, pictures_by_proxy
 from reader.micropub.compositions import reactions_to
 from reader.models import Composition, Entry, Follow, Place, Reader
 from reader.rules import micropub
+from reader.rules.filters import LONGEST_TERM
 from reader.timelines.stars import starred_among
 
 # A longer post is shown with its beginning, and leads to a page of its own.
@@ -91,6 +93,8 @@ class ShownPost:
     url: str
     author: str
     author_url: str
+    # A filter's term for an author whom the feed names without an address: its own stands for them.
+    author_term: str
     # Of ours.
     author_photo: str
     feed: int
@@ -183,6 +187,7 @@ def shown_post(
         url=web_address(jf2.get("url")),
         author=str(author.get("name", "")),
         author_url=web_address(author.get("url")),
+        author_term=_author_term(author, feed),
         author_photo=picture_by_proxy(author.get("photo")),
         feed=feed.pk if feed else 0,
         feed_name=feed_name or ((feed.title or feed.host) if feed else ""),
@@ -203,6 +208,13 @@ def shown_post(
         title_direction=title_direction(str(jf2.get("name", "")), runs),
         reactions=tuple(map(_reaction, reactions)),
     )
+
+
+def _author_term(author: Mapping[str, Any], feed: Feed | None) -> str:
+    name, url = str(author.get("name", "")), author.get("url")
+    is_feeds = not url or (feed is not None and url in (feed.site_url, feed.url))
+    term = f"/^{re.escape(name)}$/" if name and is_feeds and not (feed and name == feed.title) else ""
+    return term if len(term) <= LONGEST_TERM else ""
 
 
 def shown_html(html: str, *, heading: int = 3) -> SafeString:

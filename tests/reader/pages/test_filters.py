@@ -1,13 +1,15 @@
 """Filters by pages: looking first, saving, and what is said of those that fail."""
 
+import re
 from collections.abc import Callable
 
 import pytest
 from django.test import Client
 
-from reader.models import Channel, Reader
+from reader.models import Channel, Entry, Reader
+from tests.factories import FeedFactory
 from tests.reader.channels.test_filters import a_post, filtered, names
-from tests.reader.posts import minutes, put
+from tests.reader.posts import an_entry, minutes, put
 
 pytestmark = pytest.mark.django_db
 PAGE = "/reader/c/home/filters/"
@@ -64,3 +66,22 @@ def test_nobody_else_looks_or_changes(web: Callable[[Reader], Client], bob: Read
     assert web(bob).get("/reader/c/hers/filters/").status_code == 404
     assert web(ada).get("/reader/c/notifications/filters/").status_code == 404
     assert not Channel.objects.filter(filters__isnull=False).exists()
+
+
+def test_an_author_without_an_address_is_hidden_by_a_filter_that_is_looked_at_first(
+    ada: Reader, home: Channel, web: Callable[[Reader], Client]
+) -> None:
+    feed = FeedFactory(title="The Paper")
+    for name in ("Ada B. (she)", "Bo"):
+        author = {"name": name, "url": feed.site_url}
+        entry = an_entry(feed=feed, jf2={"type": "entry", "name": f"By {name}", "author": author})
+        place = put(home, entry)
+    browser = web(ada)
+    (first,) = Entry.objects.exclude(pk=place.entry_id)
+    page = browser.get(f"/reader/post/{first.pk}/").content.decode()
+    link = re.search(r'href="(/reader/c/home/filters/\?hide=[^"#]+)', page)
+    assert link
+    assert "Hide posts of Ada B. (she) in Home" in page
+    looked = browser.get(link[1]).content.decode()
+    assert "these filters hide 1" in looked
+    assert Channel.objects.get(pk=home.pk).filters is None, "nothing is changed by a link"
