@@ -22,6 +22,15 @@ def png(scene: str, seed: str) -> bytes:
     return encoded(paint(SCENES[scene], random.Random(seed)), palette(SCENES[scene]))  # noqa: S311
 
 
+@lru_cache(maxsize=1)
+def icon() -> bytes:
+    """The sun over the sea, 64 pixels wide."""
+    scene = next(scene for scene in SCENES.values() if scene.sun)
+    x, y, _ = scene.sun or (0, 0, 0)
+    rows = paint(scene, random.Random("icon"))  # noqa: S311
+    return encoded([row[x - 32 : x + 32] for row in rows[y - 32 : y + 32]], palette(scene))
+
+
 def paint(scene: Scene, chance: random.Random) -> list[bytearray]:
     rows = [bytearray([SKY + y * SHADES // HORIZON]) * WIDTH for y in range(HORIZON)]
     depth = HEIGHT - HORIZON
@@ -92,7 +101,7 @@ def gradient(top: Colour, bottom: Colour) -> list[Colour]:
 
 def encoded(rows: list[bytearray], colours: bytes) -> bytes:
     """PNG, 8-bit palette (RFC 2083, colour type 3)."""
-    header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 8, 3, 0, 0, 0)
+    header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 3, 0, 0, 0)
     lines = b"".join(b"\0" + row for row in rows)
     chunks = ((b"IHDR", header), (b"PLTE", colours), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
     return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in chunks)

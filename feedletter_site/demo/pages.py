@@ -29,11 +29,12 @@ th, td { border-bottom: 1px solid var(--line); padding: .3rem 1.2rem .3rem 0; te
 blockquote { margin: 0; padding-left: 1rem; border-left: 3px solid var(--line); color: var(--soft) }
 pre { overflow-x: auto; font-size: .85rem }
 """
+ICON = "/icon.png"
 FRAME = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><link rel="alternate" type="application/rss+xml" title="{blog}" href="/feed.xml">
-<link rel="icon" href="data:,"><style>{style}</style></head>
+<link rel="icon" href="/icon.png" sizes="64x64"><style>{style}</style></head>
 <body><header><h1><a href="/">{blog}</a></h1><p>{motto} · <a href="/feed.xml">Feed</a></p></header>
 <main>{main}</main></body></html>
 """

@@ -40,6 +40,8 @@ class BlogServer(ThreadingHTTPServer):
         for tag in ("", *{tag for page in shown for tag in page.tags}):
             if path == pages.feed_path(tag):
                 return HTTPStatus.OK, RSS, pages.feed(shown, self.url, tag)
+        if path == pages.ICON:
+            return HTTPStatus.OK, PNG, images.icon()
         for page in shown:
             if path == f"/{page.slug}/":
                 return HTTPStatus.OK, HTML, pages.post(page).encode()
