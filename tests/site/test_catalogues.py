@@ -116,3 +116,18 @@ def test_no_other_catalogue_comes_before_ours(language: str) -> None:
 def test_a_call_within_an_f_string_is_not_found_by_xgettext_so_there_is_none() -> None:
     within = re.compile(r"\{n?gettext(_lazy)?\(")
     assert not [name for name, text in sources().items() if within.search(text)]
+
+
+# Words that the rest of a catalogue does not use, and spacing that breaks a line before a mark.
+UNWANTED = {
+    "de": [r"\bBriefe?n?\b", r"(?<![-\w])Mails?(?!\w)", r"(?<![-\w])Mailserver", r"Sehen Sie in Ihre\b"],
+    "fr": [r" [?!;:]", r"« | »", r"\w\(e\)|\w·e", r"[“”]"],
+    "es": [r"\b[Pp]ublicaci(ón|ones)\b", r"\b[Ff]uentes?\b", r"(?<!\()\b[Pp]osts?\b"],
+}
+
+
+@pytest.mark.parametrize("language", UNWANTED)
+def test_one_thing_has_one_word_and_marks_stay_with_theirs(language: str) -> None:
+    written = [text for entry in catalogue(language) for text in texts(entry)]
+    found = [text for text in written for pattern in UNWANTED[language] if re.search(pattern, text)]
+    assert found == []
