@@ -43,12 +43,20 @@ class Step:
 class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = BotSettings
-        fields = ("only_allowed", "feeds_per_guild", "feeds_in_all", "posts_a_day", "denied_hosts")
+        fields = (
+            "only_allowed",
+            "feeds_per_guild",
+            "feeds_in_all",
+            "posts_a_day",
+            "shortest_interval",
+            "denied_hosts",
+        )
         widgets = {  # noqa: RUF012 - Django's form
             "only_allowed": UnfoldBooleanSwitchWidget,
             "feeds_per_guild": UnfoldAdminIntegerFieldWidget,
             "feeds_in_all": UnfoldAdminIntegerFieldWidget,
             "posts_a_day": UnfoldAdminIntegerFieldWidget,
+            "shortest_interval": UnfoldAdminIntegerFieldWidget,
             "denied_hosts": UnfoldAdminTextareaWidget(attrs={"rows": 4}),
         }
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext, gettext_noop
 
+from chat.rules.interval import LONGEST_INTERVAL
 from chat.rules.permissions import MANAGE_GUILD
 
 SUB_COMMAND, STRING, INTEGER, CHANNEL, ROLE = 1, 3, 4, 7, 8
@@ -36,6 +37,14 @@ def commands() -> list[dict[str, Any]]:
     style = _option("style", gettext_noop("How a post looks"), choices=["card", "compact", "text", "link"])
     part = _option("part", gettext_noop("What to change"), choices=["looks", "words", "threads"])
     new_url = _option("url", gettext_noop("Another address for it; its settings stay"))
+    every = _option(
+        "every",
+        gettext_noop("Read it at least every so many minutes; 0: the usual pace"),
+        kind=INTEGER,
+        min_value=0,
+        max_value=LONGEST_INTERVAL,
+    )
+    like = _option("like", gettext_noop("Take looks, filter and digest from this feed"), autocomplete=True)
     when = _option(
         "when", gettext_noop("Each post, or a digest"), required=True, choices=["each", "daily", "weekly"]
     )
@@ -64,6 +73,8 @@ def commands() -> list[dict[str, Any]]:
             gettext_noop("Change the name, the looks, the words or the address of a feed"),
             feed,
             part,
+            every,
+            like,
             new_url,
         ),
         _sub("filter", gettext_noop("Choose by words what is posted"), feed),

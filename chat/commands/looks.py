@@ -20,10 +20,11 @@ from chat.discord.messages import (
     shown_link,
     shown_title,
 )
-from chat.guilds.feeds import change_address, refresh_channel
+from chat.guilds.feeds import change_address, choose_interval, copy_settings, find_feed, refresh_channel
 from chat.guilds.limits import refuse_many_addresses
 from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
+from chat.rules.interval import LONGEST_INTERVAL
 from common.refused import Refused
 from delivery.channels.discord.kind import PICTURE_SIZES, STYLES, THREAD_MINUTES
 from delivery.channels.wording import LONGEST_TEMPLATE
@@ -45,17 +46,30 @@ AUTHOR = "author"
 def edit(context: Context) -> Result:
     """The panel, or one of its forms at once: whoever may use the command alone cannot open them by
     buttons. With an address, a worker changes that."""
-    if url := context.asked.fields.get("url", ""):
-        context.feed  # noqa: B018 - raises where there is none
+    one, url = context.feed, context.asked.fields.get("url", "")
+    if url:
         checked_address(url)
         refuse_many_addresses(guild_id=context.guild.pk, now=context.now)
+    _apply_options(one, context)
+    if url:
         return Later()
     part = context.asked.fields.get("part", LOOKS)
     if part == WORDS:
         return words_form(context)
     if part == THREADS:
         return threads_form(context)
-    return panel(context.feed)
+    return panel(one)
+
+
+def _apply_options(one: GuildFeed, context: Context) -> None:
+    """The options that count at once. Raises Refused."""
+    typed = context.asked.fields
+    if like := typed.get("like", ""):
+        copy_settings(one, find_feed(context.guild, like))
+    if every := typed.get("every", ""):
+        if not every.isascii() or not every.isdecimal() or len(every) > len(str(LONGEST_INTERVAL)):
+            raise Refused(_("How often it is read is a number of minutes."))
+        choose_interval(one, minutes=int(every) or None)
 
 
 def work_edit(context: Context, row: Interaction) -> Message:
@@ -110,6 +124,8 @@ def _said(one: GuildFeed) -> list[str]:
         _("Tags in the forum: ids"): options.get("applied_tags", ""),
     }
     lines += [f"{label}: {shown_title(value)}" for label, value in said.items() if value]
+    if one.every_minutes is not None:
+        lines.append(_("It is read at least every %(count)s minutes.") % {"count": one.every_minutes})
     if minutes := options.get("thread_minutes"):
         lines.append(
             _("A thread for each post, put away after %(hours)s hours.") % {"hours": int(minutes) // 60}

@@ -10,7 +10,9 @@ from django.utils.translation import gettext as _
 
 from chat.discord.api import KIND
 from chat.guilds.account import ACCOUNT_NAME
+from chat.guilds.filters import set_words, words_of
 from chat.models import BotFeed, BotSettings, Guild, GuildFeed, ServerAlert
+from chat.rules.interval import LONGEST_INTERVAL, USUAL, Interval, shared_interval
 from common.ports import channels
 from common.ports.channels import ParsedDestination
 from common.refused import Refused
@@ -23,7 +25,8 @@ from feeds.addresses import host_of_url, same_address
 from feeds.models import Feed
 from subscriptions.collections.drop import drop_feed, drop_subscribable
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.newsletters.define import alter_subscribable, define_subscribable
+from subscriptions.newsletters.define import USES, alter_subscribable, define_subscribable
+from subscriptions.rules.filter_words import typed_words
 from subscriptions.subscribers.admin_changes import subscribe_checked
 from subscriptions.subscribers.leave import leave
 
@@ -32,7 +35,8 @@ TIMING: Mapping[str, Any] = {
     "min_delay_minutes": 5,
     "await_stabilization_minutes": 5,
     "max_delay_minutes": 30,
-    "recheck_every_minutes": 10,
+    "recheck_every_minutes": USUAL.shortest,
+    "ceiling_minutes": USUAL.longest,
     "pace": Feed.Pace.ADAPTIVE,
 }
 KEPT_AFTER_REMOVAL = timedelta(days=30)
@@ -122,9 +126,11 @@ def post_feed(
     )
     subscribe_checked(subscribable=bridge, parsed=to, now=now)
     channel_id = int(to.config["channel_id"])
+    before = _interval_of(feed)
     made = GuildFeed.objects.create(
         guild=guild, number=number, subscribable=bridge, feed=feed, channel_id=channel_id, **facts
     )
+    _keep_interval(feed, before)
     Guild.objects.filter(pk=guild.pk).update(next_number=max(guild.next_number, number + 1))
     return made
 
@@ -173,12 +179,68 @@ def change_address(one: GuildFeed, *, url: str, now: datetime) -> GuildFeed:
         return one
     feed = _checked_feed(url, one.title, guild=one.guild, channel_id=one.channel_id, now=now)
     alter_subscribable(subscribable=one.subscribable, feeds=[feed])
+    before, before_old = _interval_of(feed), _interval_of(old)
     one.feed = feed
     one.save(update_fields=["feed"])
+    _keep_interval(feed, before)
+    _keep_interval(old, before_old)
     # Questions about posts of the old address are over.
     ServerAlert.objects.filter(guild_feed=one, applied_at=None).update(applied_at=now)
     _leave_feed(old, now=now)
     return one
+
+
+@transaction.atomic
+def choose_interval(one: GuildFeed, *, minutes: int | None) -> None:
+    """Have a server's feed read at least every so many minutes, or at the usual pace. Raises Refused."""
+    limits = locked_settings()
+    if minutes is not None and not limits.shortest_interval <= minutes <= LONGEST_INTERVAL:
+        raise Refused(
+            _("Choose from %(shortest)s to %(longest)s minutes, or 0 for the usual pace.")
+            % {"shortest": limits.shortest_interval, "longest": LONGEST_INTERVAL}
+        )
+    if not BotFeed.objects.filter(feed=one.feed, is_operators=False).exists():
+        raise Refused(_("That feed is the operator's own, who says how often it is read."))
+    before = _interval_of(one.feed)
+    GuildFeed.objects.filter(pk=one.pk).update(every_minutes=minutes)
+    one.every_minutes = minutes
+    _keep_interval(one.feed, before)
+    one.feed.refresh_from_db()
+
+
+def _interval_of(feed: Feed) -> Interval:
+    """What suits the servers that have it now."""
+    return shared_interval(
+        list(GuildFeed.objects.present().filter(feed=feed).values_list("every_minutes", flat=True))
+    )
+
+
+def _keep_interval(feed: Feed, before: Interval) -> None:
+    """Read the feed as its servers want it now, if that is other than `before`: what an operator has set
+    by hand stays until then. In the caller's transaction, which holds the settings' lock."""
+    after = _interval_of(feed)
+    if after != before and BotFeed.objects.filter(feed=feed, is_operators=False).exists():
+        alter_feed(feed=feed, recheck_every_minutes=after.shortest, ceiling_minutes=after.longest)
+
+
+@transaction.atomic
+def copy_settings(one: GuildFeed, other: GuildFeed) -> None:
+    """Give a feed the looks, the filter and the digest of another of the server. Its name, its channel, its
+    tags in a forum, and whether it is paused stay. Raises Refused and ValidationError."""
+    source, target = other.subscribable, one.subscribable
+    options = dict(source.options)
+    if one.channel_id != other.channel_id:
+        # Each forum has tags of its own.
+        options.pop("applied_tags", None)
+        if own := target.options.get("applied_tags"):
+            options["applied_tags"] = own
+    names = {"arrangement", "time_zone", "visibility"} | USES[source.arrangement]
+    names -= {"weekdays"}
+    one.subscribable = alter_subscribable(
+        subscribable=target, options=options, **{name: getattr(source, name) for name in names}
+    )
+    words = words_of(other)
+    set_words(one, keep=typed_words(words["keep"]), drop=typed_words(words["drop"]))
 
 
 def _feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
@@ -222,8 +284,10 @@ def pause_feed(one: GuildFeed, *, is_paused: bool) -> None:
 def remove_feed(one: GuildFeed, *, now: datetime) -> bool:
     """Ends it. What waits is cancelled; the rows go a month later. False if that was done already."""
     locked_settings()
+    before = _interval_of(one.feed)
     if not GuildFeed.objects.filter(pk=one.pk, removed_at=None).update(removed_at=now):
         return False
+    _keep_interval(one.feed, before)
     alter_subscribable(subscribable=one.subscribable, stopped=True)
     for subscription in one.subscribable.subscriptions.order_by("pk"):
         leave(subscription=subscription, now=now)

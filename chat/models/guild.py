@@ -2,6 +2,7 @@
 
 from typing import Self
 
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -22,6 +23,13 @@ class BotSettings(models.Model):
     feeds_in_all = models.PositiveIntegerField("feeds in all servers together", default=5_000)
     posts_a_day = models.PositiveIntegerField(
         "posts of a feed in a day", default=100, help_text="About: what is beyond that waits till midnight."
+    )
+    shortest_interval = models.PositiveIntegerField(
+        "shortest interval",
+        default=10,
+        db_default=10,
+        validators=[MinValueValidator(1)],
+        help_text="In minutes: what people of servers may choose for a feed is not shorter.",
     )
     denied_hosts = models.TextField(
         "hosts not to read",
@@ -112,6 +120,8 @@ class GuildFeed(models.Model):
     rests_until = models.DateTimeField(null=True)
     # So many of the newest posts are still to be posted, since whoever added it wanted to begin with them.
     first_posts = models.PositiveSmallIntegerField(default=0)
+    # How often its people want it read. The feed is shared, so it is read as the most eager of them want.
+    every_minutes = models.PositiveIntegerField(null=True)
 
     objects = GuildFeedQuerySet.as_manager()
 

@@ -54,11 +54,12 @@ def test_limits_are_saved(admin_client: Client) -> None:
         "feeds_per_guild": "7",
         "feeds_in_all": "100",
         "posts_a_day": "50",
+        "shortest_interval": "5",
         "only_allowed": "on",
     }
     admin_client.post("/admin/discord/", {**fields, "denied_hosts": "ads.example"})
     row = BotSettings.objects.get()
-    assert (row.pk, row.feeds_per_guild, row.only_allowed) == (1, 7, True)
+    assert (row.pk, row.feeds_per_guild, row.shortest_interval, row.only_allowed) == (1, 7, 5, True)
     assert row.denies("x.ads.example:8080")
     assert not row.denies("bads.example")
 

@@ -1,0 +1,169 @@
+"""`/feed edit every:` sets how often a feed is read, and `like:` takes the settings of another."""
+
+from datetime import timedelta
+
+import pytest
+
+from chat.guilds.feeds import find_feed, remove_feed
+from chat.interactions.work import answer_due
+from chat.models import BotFeed, BotSettings, Guild, GuildFeed
+from common.clock import utcnow
+from feeds.models import Feed
+from tests.chat.sites import serve_feed
+from tests.chat.test_commands import add
+from tests.chat.test_journey import Rounds, posted
+from tests.servers.feed_server import FeedServer
+from tests.servers.services.discord_client import DiscordClient, DiscordService
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SHORTEST, LONGEST = "recheck_every_minutes", "ceiling_minutes"
+
+
+def interval() -> tuple[int, int]:
+    feed = Feed.objects.get()
+    return feed.recheck_every_minutes, feed.ceiling_minutes
+
+
+@pytest.fixture
+def bob(service: DiscordService) -> DiscordClient:
+    service.channels["1200000000000000009"] = "701"
+    return DiscordClient(service, guild="701", channel="1200000000000000009", person="43")
+
+
+def test_a_feed_is_read_as_often_as_its_people_chose(ada: DiscordClient, site: FeedServer) -> None:
+    add(ada, serve_feed(site))
+    assert interval() == (10, 60)
+    ada.command("feed edit", feed="1", every="30")
+    assert "at least every 30 minutes." in ada.said
+    assert interval() == (10, 30)
+    ada.command("feed edit", feed="1", every="0")
+    assert "at least every" not in ada.said
+    assert interval() == (10, 60)
+
+
+def test_where_servers_share_it_the_shortest_interval_counts(
+    ada: DiscordClient, bob: DiscordClient, site: FeedServer
+) -> None:
+    url = serve_feed(site)
+    add(ada, url)
+    ada.command("feed edit", feed="1", every="120")
+    assert interval() == (10, 120)
+    add(bob, url)
+    assert interval() == (10, 60)
+    bob.command("feed edit", feed="1", every="90")
+    assert interval() == (10, 90)
+    bobs = find_feed(Guild.objects.get(pk=701), "1")
+    remove_feed(bobs, now=utcnow())
+    assert interval() == (10, 120)
+
+
+def test_another_address_is_read_as_often_and_the_old_one_as_before(
+    ada: DiscordClient, bob: DiscordClient, site: FeedServer
+) -> None:
+    old, new = serve_feed(site, "/old.xml"), serve_feed(site, "/new.xml")
+    add(ada, old)
+    add(bob, old)
+    ada.command("feed edit", feed="1", every="20")
+    bob.command("feed edit", feed="1", every="45")
+    ada.command("feed edit", feed="1", url=new)
+    answer_due()
+    found = dict(Feed.objects.values_list("url", LONGEST))
+    assert found == {old: 45, new: 20}
+
+
+@pytest.mark.parametrize(
+    ("every", "words"),
+    [("9", "from 10 to 1440"), ("1441", "from 10 to 1440"), ("-5", "a number"), ("ten", "a number")],
+)
+def test_what_the_operator_does_not_allow_is_refused(
+    ada: DiscordClient, site: FeedServer, every: str, words: str
+) -> None:
+    add(ada, serve_feed(site))
+    ada.command("feed edit", feed="1", every=every)
+    assert words in ada.said
+    assert interval() == (10, 60)
+    assert GuildFeed.objects.get().every_minutes is None
+
+
+def test_the_operator_sets_the_bound(ada: DiscordClient, site: FeedServer) -> None:
+    BotSettings.objects.update_or_create(pk=1, defaults={"shortest_interval": 5})
+    add(ada, serve_feed(site))
+    ada.command("feed edit", feed="1", every="5")
+    assert interval() == (5, 5)
+
+
+def test_a_feed_of_the_operators_keeps_its_interval(ada: DiscordClient, site: FeedServer) -> None:
+    add(ada, serve_feed(site))
+    BotFeed.objects.update(is_operators=True)
+    ada.command("feed edit", feed="1", every="30")
+    assert "operator's own" in ada.said
+    assert interval() == (10, 60)
+
+
+def test_what_an_operator_set_by_hand_stays_while_nobody_chooses(
+    ada: DiscordClient, bob: DiscordClient, site: FeedServer
+) -> None:
+    url = serve_feed(site)
+    add(ada, url)
+    Feed.objects.update(**{SHORTEST: 3, LONGEST: 7})
+    add(bob, url)
+    assert interval() == (3, 7)
+
+
+def test_a_post_of_a_feed_that_is_rarely_read_settles_as_soon_as_others(
+    service: DiscordService, ada: DiscordClient, site: FeedServer
+) -> None:
+    add(ada, serve_feed(site, posts=1))
+    ada.command("feed edit", feed="1", every="1440")
+    rounds = Rounds()
+    rounds(2)
+    serve_feed(site, posts=2, began=rounds.now - timedelta(hours=3))
+    Feed.objects.update(next_poll_at=rounds.now)
+    rounds(8)
+    assert posted(service) == ["Post 2"]
+
+
+def test_settings_are_copied_from_another_feed(ada: DiscordClient, site: FeedServer) -> None:
+    add(ada, serve_feed(site, "/a.xml"))
+    add(ada, serve_feed(site, "/b.xml"))
+    ada.command("feed filter", feed="1")
+    ada.fill_in(keep='honey "queen bee"', drop="wasp*")
+    ada.command("feed edit", feed="1", part="words")
+    ada.fill_in(name="My bees", footer="Buzz", colour="#f5a623")
+    ada.command("feed digest", feed="1", when="weekly", hour="9", zone="Europe/Berlin")
+    ada.command("feed pause", feed="1")
+    ada.command("feed edit", feed="2", like="1")
+    assert "Buzz" in ada.said
+    first, second = (one.subscribable for one in GuildFeed.objects.order_by("number"))
+    same = ("options", "arrangement", "at", "weekday", "time_zone", "visibility")
+    assert [getattr(second, name) for name in same] == [getattr(first, name) for name in same]
+    rules = [list(one.post_rules.values_list("position", "action", "pattern")) for one in (first, second)]
+    assert rules[0] == rules[1]
+    assert len(rules[0]) == 3
+    assert not second.stopped
+    assert second.title != "My bees"
+
+
+def test_tags_of_a_forum_are_not_taken_to_another_channel(
+    service: DiscordService, ada: DiscordClient, site: FeedServer
+) -> None:
+    add(ada, serve_feed(site, "/a.xml"))
+    add(ada, serve_feed(site, "/b.xml"))
+    one, two = GuildFeed.objects.order_by("number")
+    first, second = "1200000000000000011", "1200000000000000022"
+    for each, tags in ((one, first), (two, second)):
+        each.subscribable.options = {"applied_tags": tags, "footer": tags}
+        each.subscribable.save()
+    GuildFeed.objects.filter(pk=two.pk).update(channel_id=1)
+    ada.command("feed edit", feed="2", like="1")
+    two.subscribable.refresh_from_db()
+    assert two.subscribable.options == {
+        "applied_tags": "1200000000000000022",
+        "footer": "1200000000000000011",
+    }
+
+
+def test_a_feed_that_is_not_there_gives_no_settings(ada: DiscordClient, site: FeedServer) -> None:
+    add(ada, serve_feed(site))
+    ada.command("feed edit", feed="1", like="no bees")
+    assert "no such feed" in ada.said
