@@ -12,6 +12,7 @@ from subscriptions.models import Destination, Subscribable
 from tests.delivery.bridges.consenting import stand_in
 from tests.delivery.bridges.making import a_bridge
 from tests.delivery.own_letters import a_read_feed
+from tests.e2e.browser.screens import PICTURES
 from tests.e2e.browser.test_mail_set_up import look
 from tests.factories import (
     NOW,
@@ -75,6 +76,12 @@ def test_a_bridge_is_added_tried_and_let_go(desk: Any, site: str, instance: Mast
     desk.get_by_text("Connected as bot at").first.wait_for()
     assert desk.get_by_text("of 500 that Mastodon takes").count() == 3
     look(desk, "bridge-set-up")
+    if desk.viewport_size["width"] < 640:
+        desk.evaluate("scrollTo(0, 0)")
+        done = desk.get_by_role("button", name="Done: post from now on").bounding_box()
+        assert done["y"] + done["height"] <= desk.viewport_size["height"]
+        if PICTURES:
+            desk.screenshot(path=f"{PICTURES}/bridge-set-up-first-screen.png")
     assert instance.statuses == []
     # Other words show how they look, and nothing is posted of it.
     desk.fill("[name=mastodon_template]", "{nothing}")
