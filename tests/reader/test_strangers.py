@@ -58,6 +58,7 @@ KEYS = {
     "filters": "channel",
     "post": "entry",
     "star": "entry",
+    "save": "entry",
     "feed": "feed",
     "unfollow": "feed",
     "react": "entry",

@@ -14,6 +14,7 @@ from common.token_paths import WITH_TAIL
 # Each with the reason why anyone may see it.
 PUBLIC = {
     "favicon": "a picture",
+    "robots": "says what search engines may look at",
     "healthz": "says that the process answers",
     "readyz": "says whether it can work",
     "metrics": "asks for a token, or for this machine",
