@@ -12,6 +12,9 @@ LONGEST_RETRY = timedelta(hours=4)
 GIVE_UP = timedelta(days=4)
 # With this back-off they take most of a day. Time without attempts does not count.
 LEAST_TRIES = 12
+# Failures of one message after which a serial lane passes it over: with pauses of at most 15 minutes these take
+# more than two and a half hours, so no outage of two hours changes the order.
+TRIES_IN_ORDER = 16
 # A server may still be working on a message with an unknown end, so the next copy waits. After one more a
 # person decides.
 UNKNOWN_END_RETRIES = (timedelta(minutes=15), timedelta(hours=1))
@@ -122,13 +125,13 @@ def rest_in_order(after: Next, *, attempts: int, retry_at: datetime | None, now:
     """Return until when a serial lane rests instead of deferring its failed message.
 
     A message that the service cannot digest looks like a service that is down, so the lane waits and keeps
-    its order. Later ones may pass if the service named a long delay, or after LEAST_TRIES failures.
+    its order. Later ones may pass if the service named a long delay, or after TRIES_IN_ORDER failures.
     """
     if after.due_at is None:
         return None
     if retry_at is not None and retry_at - now > LANE_LONGEST:
         return None
-    return min(after.due_at, now + LANE_LONGEST) if attempts < LEAST_TRIES else None
+    return min(after.due_at, now + LANE_LONGEST) if attempts < TRIES_IN_ORDER else None
 
 
 class RecipientStatus(NamedTuple):
