@@ -12,8 +12,8 @@ LONGEST_RETRY = timedelta(hours=4)
 GIVE_UP = timedelta(days=4)
 # With this back-off they take most of a day. Time without attempts does not count.
 LEAST_TRIES = 12
-# Failures of one message after which a serial lane passes it over: with pauses of at most 15 minutes these take
-# more than two and a half hours, so no outage of two hours changes the order.
+# Failures of one message after which a serial lane passes it over. With pauses of at most 15 minutes these
+# take more than two and a half hours, so no outage of two hours changes the order.
 TRIES_IN_ORDER = 16
 # A server may still be working on a message with an unknown end, so the next copy waits. After one more a
 # person decides.
