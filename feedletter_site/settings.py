@@ -284,17 +284,9 @@ SPECTACULAR_SETTINGS = {
         "Weekday": "subscriptions.api.weekdays.WEEKDAY_NAMES",
     },
     "SERVE_INCLUDE_SCHEMA": False,
-    "WEBHOOKS": [
-        "delivery.api.webhooks.created",
-        "delivery.api.webhooks.confirmed",
-        "delivery.api.webhooks.updated",
-        "delivery.api.webhooks.left",
-        "delivery.api.webhooks.bounced",
-        "delivery.api.webhooks.published",
-        "delivery.api.webhooks.finished",
-        "delivery.api.webhooks.post",
-        "delivery.api.webhooks.failing",
-        "delivery.api.webhooks.recovered",
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "delivery.api.webhooks.describe_webhooks",
     ],
 }
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from drf_spectacular.utils import OpenApiWebhook
-
 from common.ports.events import EventKind
 from delivery.webhooks.outbox import EVENT_VERSION, EVENT_WORDS
 
@@ -28,7 +26,7 @@ def some(optional: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:
 NEWSLETTER = some(id=KEY, name=TEXT, title=TEXT)
 SUBSCRIBER = some(id=KEY, kind=TEXT, address=TEXT)
 SUBSCRIPTION = some(
-    ("paused_until", "tags"),
+    ("tags",),
     id=KEY,
     status=TEXT,
     name=TEXT,
@@ -105,21 +103,21 @@ def body_schema(kind: EventKind) -> dict[str, Any]:
     )
 
 
-def described(kind: EventKind) -> OpenApiWebhook:
+def describe_webhooks(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Add the webhooks to the OpenAPI document. Called by drf-spectacular (POSTPROCESSING_HOOKS)."""
+    result["webhooks"] = {kind.value: {"post": _operation(kind)} for kind in EventKind}
+    return result
+
+
+def _operation(kind: EventKind) -> dict[str, Any]:
     headers = [
         {"name": f"webhook-{name}", "in": "header", "required": True, "description": words, "schema": TEXT}
         for name, words in SIGNATURE.items()
     ]
-    operation = {
+    return {
         "summary": EVENT_WORDS[kind],
         "description": "Answer with any 2xx within ten seconds. Each call comes at least once.",
         "parameters": headers,
         "requestBody": {"required": True, "content": {"application/json": {"schema": body_schema(kind)}}},
         "responses": {"2XX": {"description": "Taken."}},
     }
-    return OpenApiWebhook(name=kind.value, decorator={"post": operation})
-
-
-created, confirmed, updated, left, bounced, published, finished, post, failing, recovered = map(
-    described, EventKind
-)

@@ -24,7 +24,7 @@ from delivery.models import Bounce, Issue, Webhook, WebhookCall
 from delivery.rules.webhooks import GIVE_UP_AFTER
 from feeds.models import Feed, Item
 from feeds.parsing.entry import Entry
-from subscriptions.models import Destination, Subscribable, Subscription
+from subscriptions.models import Assignment, Destination, Subscribable, Subscription
 from subscriptions.subscribers.tags import fetch_tags
 
 EVENT_VERSION = 1
@@ -66,13 +66,9 @@ def body_of(kind: str, at: datetime, data: Mapping[str, Any]) -> str:
 
 def _of_subscriptions(event: Event) -> Iterator[WebhookBody]:
     rows = Subscription.objects.filter(pk__in=event.keys).select_related("subscribable", "destination")
-    if event.kind is EventKind.UPDATED:
-        rows = rows.prefetch_related(fetch_tags("destination"))
-    for row in rows.order_by("pk"):
-        subscription = _subscription(row)
-        if event.kind is EventKind.UPDATED:
-            tags = sorted(tagging.tag.name for tagging in row.destination.taggings.all())
-            subscription |= {"paused_until": _moment(row.paused_until), "tags": tags}
+    for row in rows.prefetch_related(fetch_tags("destination")).order_by("pk"):
+        tags = sorted(tagging.tag.name for tagging in row.destination.taggings.all())
+        subscription = _subscription(row) | {"tags": tags}
         if event.kind is EventKind.LEFT:
             # To others it is over, although after a change of frequency letters may still be on their way.
             subscription |= {"status": "unsubscribed", "left_at": _moment(row.left_at or event.at)}
@@ -130,7 +126,8 @@ def _of_posts(event: Event) -> Iterator[WebhookBody]:
     rows = Item.objects.filter(pk__in=event.keys).select_related("feed").order_by("pk")
     for row in rows:
         entry = Entry.from_json(row.entry or {})
-        newsletters = list(Subscribable.objects.filter(feeds=row.feed_id).order_by("pk"))
+        taken = Assignment.objects.filter(item=row, left_out_at=None).values("assignable__subscribable")
+        newsletters = list(Subscribable.objects.filter(pk__in=taken).order_by("pk"))
         data = {
             "post": {
                 "id": row.pk,
@@ -174,6 +171,7 @@ def _subscription(row: Subscription) -> dict[str, Any]:
         "added_at": _moment(row.added_at),
         "confirmed_at": _moment(row.confirmed_at),
         "left_at": _moment(row.left_at),
+        "paused_until": _moment(row.paused_until),
     }
 
 

@@ -40,7 +40,7 @@ from subscriptions.admin.subscriber_tags import (
 from subscriptions.forms.admin import shown_for
 from subscriptions.models import Subscribable, Subscription, Suppression
 from subscriptions.subscribers.admin_changes import subscribe
-from subscriptions.subscribers.details import rename
+from subscriptions.subscribers.details import save_details
 from subscriptions.subscribers.tags import fetch_tags
 
 HELP = {"language": "Of what is mailed to them besides letters, for example en."}
@@ -176,8 +176,7 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
 
     def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
         if change:
-            rename(subscription=obj, name=obj.display_name)
-            Subscription.objects.filter(pk=obj.pk).update(language=obj.language)
+            save_details(subscription=obj, name=obj.display_name, language=obj.language)
             return
         made = add(form)
         obj.pk, obj.destination = made.pk, made.destination

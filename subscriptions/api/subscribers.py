@@ -26,7 +26,7 @@ from subscriptions.rules.tags import tag_key, tidy_tags
 from subscriptions.subscribers.admin_changes import add_subscriber, unsubscribe
 from subscriptions.subscribers.bulk import confirm_many
 from subscriptions.subscribers.details import pause, resume, save_details
-from subscriptions.subscribers.tags import fetch_tags, set_tags, tag_people
+from subscriptions.subscribers.tags import fetch_tags, tag_people
 
 
 class AddedSerializer(serializers.Serializer[Any]):
@@ -89,11 +89,7 @@ class SubscriptionViewSet(ResourceViewSet):
     @extend_schema(summary="Change a subscriber")
     def partial_update(self, request: Request, **_: Any) -> Response:
         asked, row = self.body(), self.get_object()
-        if "tags" in asked:
-            set_tags(destination=row.destination, names=asked.pop("tags"))
-        if asked:
-            name, language = asked.get("name", row.display_name), asked.get("language")
-            save_details(subscription=row, name=name, language=language)
+        save_details(subscription=row, **asked)
         return self.shown()
 
     @extend_schema(summary="Confirm a subscriber", request=None)

@@ -119,8 +119,8 @@ def assign_item(*, item_id: int, now: datetime) -> bool:
         refusals = (left_out_words(taker, said[taker.pk].reason) for taker in refusing)
         reason = " ".join(filter(None, (words_for(wanting, had), *refusals)))
         why = {"reason": reason} if reason else {}
-        # Told first, while its text is there.
-        emit(Event(EventKind.POST, (item.pk,), now))
+        if any(row.left_out_at is None for row in rows):
+            emit(Event(EventKind.POST, (item.pk,), now))
         return bool(Item.objects.final().filter(pk=item.pk).update(**changes, **why))
 
 

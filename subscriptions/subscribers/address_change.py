@@ -32,6 +32,7 @@ from subscriptions.models import (
 )
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.sign_up import A_DAY, LONGEST_LANGUAGE
+from subscriptions.subscribers.changed import tell_changed
 from subscriptions.subscribers.consent import consent, record_consents
 from subscriptions.subscribers.expire import drop_unused
 from subscriptions.subscribers.rate_limits import OverLimit, check_limits, count_request
@@ -42,6 +43,7 @@ from subscriptions.subscribers.tags import give
 GOOD_FOR, UNDO_FOR = timedelta(hours=24), timedelta(days=14)
 MOST_A_DAY = 5
 KEPT_FOR = timedelta(days=60)
+ADDRESS_CHANGED = {"how": "address changed"}
 CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
 
 
@@ -247,13 +249,18 @@ def _move(one: Subscription, new: Destination, now: datetime) -> Subscription | 
     try:
         # A sign-up locks no address: its row is seen only here, once it is committed.
         with transaction.atomic():
-            emit(Event(EventKind.LEFT, (one.pk,), now, {"how": "address changed"}))
-            Subscription.objects.filter(pk=one.pk).update(destination=new)
-            emit(Event(EventKind.CONFIRMED, (one.pk,), now, {"how": "address changed"}))
+            _readdress(one.pk, new, now)
     except IntegrityError:
         rows = new.subscriptions.select_for_update(no_key=True, of=("self",)).select_related("subscribable")
         return rows.get(subscribable=one.subscribable_id)
     return None
+
+
+def _readdress(key: int, to: Destination, now: datetime) -> None:
+    """To others it ends at one address and begins at the other."""
+    emit(Event(EventKind.LEFT, (key,), now, ADDRESS_CHANGED))
+    Subscription.objects.filter(pk=key).update(destination=to)
+    emit(Event(EventKind.CONFIRMED, (key,), now, ADDRESS_CHANGED))
 
 
 def _end(subscription: Subscription, now: datetime) -> None:
@@ -261,7 +268,7 @@ def _end(subscription: Subscription, now: datetime) -> None:
     Switch.objects.filter(Q(old=key) | Q(new=key), settled_at=None).delete()
     rows = Subscription.objects.filter(pk=key)
     rows.update(status=LEFT, left_at=now, ended_at=None, undo_until=None, confirm_nonce="", asked_name="")
-    emit(Event(EventKind.LEFT, (key,), now, {"how": "address changed"}))
+    emit(Event(EventKind.LEFT, (key,), now, ADDRESS_CHANGED))
 
 
 def _carry_tags(change: AddressChange) -> dict[str, list[int]]:
@@ -271,6 +278,8 @@ def _carry_tags(change: AddressChange) -> dict[str, list[int]]:
     given = [tag for tag in had if tag not in there]
     give([(change.new_id, tag) for tag in given])
     change.old.taggings.all().delete()
+    if given:
+        tell_changed(Subscription.objects.filter(destination=change.new_id))
     return {"had": had, "given": given}
 
 
@@ -295,16 +304,20 @@ def undo_change(*, token: str, now: datetime) -> AddressChange:
                 # Subscribed to anew at the old address, meanwhile.
                 _end(row, now)
             else:
-                Subscription.objects.filter(pk=pk).update(destination=change.old)
+                _readdress(pk, change.old, now)
             continue
         has_rested = what in ("joined", "taken") and row.left_at == change.confirmed_at
         if has_rested and (not more or _give_back(int(more[0]), str(more[1]), now)):
             Subscription.objects.filter(pk=pk).update(status=CONFIRMED, left_at=None)
-            emit(Event(EventKind.CONFIRMED, (pk,), now, {"how": "address changed"}))
+            emit(Event(EventKind.CONFIRMED, (pk,), now, ADDRESS_CHANGED))
     tags = change.carried.get("tags", {})
-    change.new.taggings.filter(tag__in=tags.get("given", ())).delete()
+    if change.new.taggings.filter(tag__in=tags.get("given", ())).delete()[0]:
+        tell_changed(Subscription.objects.filter(destination=change.new_id))
     lost = SubscriberTag.objects.filter(pk__in=tags.get("had", ())).exclude(taggings__destination=change.old)
-    give([(change.old_id, tag) for tag in lost.values_list("pk", flat=True)])
+    back = [(change.old_id, tag) for tag in lost.values_list("pk", flat=True)]
+    give(back)
+    if back:
+        tell_changed(Subscription.objects.filter(destination=change.old_id))
     SignIn.objects.filter(destination=change.old, used_at=None).delete()
     return change
 

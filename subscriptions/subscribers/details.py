@@ -3,38 +3,44 @@
 What comes during a pause is not sent, and not sent later either.
 """
 
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q
 
-from common.clock import utcnow
-from common.ports.events import Event, EventKind, emit
 from subscriptions.models import Subscription
 from subscriptions.models.subscription import random_token
 from subscriptions.rules.pauses import pause_end
 from subscriptions.rules.sign_up import tidy_name
+from subscriptions.subscribers.changed import tell_changed
 from subscriptions.subscribers.lineage import lineage_of, predecessors
+from subscriptions.subscribers.tags import replace_tags
 
 
 @transaction.atomic
-def rename(*, subscription: Subscription, name: str) -> None:
-    """Sets the name letters are addressed to; an empty one is fine."""
-    subscription.display_name = tidy_name(name)
-    _change(Subscription.objects.filter(pk=subscription.pk), display_name=subscription.display_name)
+def save_details(
+    *,
+    subscription: Subscription,
+    name: str | None = None,
+    language: str | None = None,
+    tags: Iterable[str] | None = None,
+) -> None:
+    """Set name and language, also for the newsletter that it is being switched to, and the reader's tags.
 
-
-@transaction.atomic
-def save_details(*, subscription: Subscription, name: str, language: str | None = None) -> None:
-    """Sets name and language, also for the newsletter that it is being switched to.
-
-    The language "" is the newsletter's; None leaves it as it is.
+    None leaves each as it is; the language "" is the newsletter's. It is one event, whatever changes.
+    Raises BadTag.
     """
-    changes = {"display_name": tidy_name(name)}
+    changes: dict[str, Any] = {}
+    if name is not None:
+        changes["display_name"] = tidy_name(name)
     if language is not None:
         changes["language"] = language
-    _change(Subscription.objects.filter(pk__in=lineage_of(subscription)), **changes)
+    changed = Q(pk__in=_change(subscription, **changes))
+    if tags is not None and replace_tags(destination=subscription.destination, names=tags):
+        changed |= Q(destination=subscription.destination_id)
+    tell_changed(Subscription.objects.filter(changed))
     subscription.refresh_from_db(fields=list(changes))
 
 
@@ -65,19 +71,13 @@ def is_paused(subscription: Subscription, now: datetime) -> bool:
 
 @transaction.atomic
 def _set_pause(subscription: Subscription, until: datetime | None) -> None:
-    _change(Subscription.objects.filter(pk__in=lineage_of(subscription)), paused_until=until)
+    tell_changed(Subscription.objects.filter(pk__in=_change(subscription, paused_until=until)))
     subscription.paused_until = until
 
 
-def _change(rows: "QuerySet[Subscription]", **changes: Any) -> None:
-    """Change the rows, and tell of those that were different."""
-    different = rows.exclude(**changes) if None not in changes.values() else rows.exclude(paused_until=None)
-    keys = list(different.order_by("pk").values_list("pk", flat=True))
-    rows.update(**changes)
-    tell_changed(Subscription.objects.filter(pk__in=keys))
-
-
-def tell_changed(rows: "QuerySet[Subscription]") -> None:
-    """Tell of subscriptions whose details or tags changed, in the caller's transaction."""
-    going_on = rows.exclude(status=Subscription.Status.UNSUBSCRIBED).filter(ended_at=None).order_by("pk")
-    emit(Event(EventKind.UPDATED, tuple(going_on.values_list("pk", flat=True)), utcnow()))
+def _change(subscription: Subscription, **changes: Any) -> list[int]:
+    """Change all rows of its lineage. Returns the keys of those that were different."""
+    rows = Subscription.objects.filter(pk__in=lineage_of(subscription))
+    different = list(rows.exclude(**changes).order_by("pk").values_list("pk", flat=True)) if changes else []
+    rows.filter(pk__in=different).update(**changes)
+    return different

@@ -10,7 +10,7 @@ from common.db.batches import batched
 from common.db.bulk import insert_rows
 from subscriptions.models import Destination, SubscriberTag, Subscription, Tagging
 from subscriptions.rules.tags import MOST_TAGS, BadTag, tag_key, tidy_tag, tidy_tags
-from subscriptions.subscribers.details import tell_changed
+from subscriptions.subscribers.changed import tell_changed
 
 # How many people one statement tags.
 PEOPLE_AT_ONCE = 5000
@@ -85,16 +85,17 @@ def untag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
     return total
 
 
-@transaction.atomic
-def set_tags(*, destination: Destination, names: Iterable[str]) -> None:
-    """Gives somebody these tags and no others. Raises BadTag."""
+def replace_tags(*, destination: Destination, names: Iterable[str]) -> bool:
+    """Give a subscriber these tags and no others, in the caller's transaction, which tells of it.
+
+    Returns whether that changed any. Raises BadTag.
+    """
     tags = tags_named(tidy_tags(names))
     gone, _ = destination.taggings.exclude(tag__in=tags).delete()
     had = set(destination.taggings.values_list("tag_id", flat=True))
     new = [(destination.pk, tag.pk) for tag in tags if tag.pk not in had]
     give(new)
-    if gone or new:
-        tell_changed(Subscription.objects.filter(destination=destination))
+    return bool(gone or new)
 
 
 def rename_tag(*, tag: SubscriberTag, name: str) -> SubscriberTag:

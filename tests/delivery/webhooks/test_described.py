@@ -16,8 +16,8 @@ from delivery.models import Delivery, Issue, WebhookCall
 from delivery.webhooks.manage import add_webhook
 from feeds.models import Item
 from subscriptions.collections.assign import assign_item
-from subscriptions.subscribers.details import pause, rename, resume, save_details
-from subscriptions.subscribers.tags import set_tags, tag_people, untag_people
+from subscriptions.subscribers.details import pause, resume, save_details
+from subscriptions.subscribers.tags import tag_people, untag_people
 from tests.delivery.webhooks.test_outbox import noted, tell, types
 from tests.factories import (
     NOW,
@@ -44,11 +44,11 @@ class TestChangesOfSubscriptions:
         today = utcnow().date()
         for _ in range(2):
             save_details(subscription=row, name="Ada L.", language="de")
-            rename(subscription=row, name="Ada L.")
+            save_details(subscription=row, name="Ada L.")
             pause(subscription=row, until=today + timedelta(days=9), now=utcnow())
         for _ in range(2):
             resume(subscription=row)
-            set_tags(destination=row.destination, names=["vip"])
+            save_details(subscription=row, tags=["vip"])
             tag_people(destinations=[row.destination_id], names=["vip", "news"])
         untag_people(destinations=[row.destination_id], names=["vip"])
         untag_people(destinations=[row.destination_id], names=["nobody has it"])
@@ -67,8 +67,8 @@ class TestChangesOfSubscriptions:
 
     def test_of_one_that_has_ended_nothing_is_told(self) -> None:
         row = SubscriptionFactory(status="unsubscribed")
-        set_tags(destination=row.destination, names=["vip"])
-        rename(subscription=row, name="Ada")
+        save_details(subscription=row, tags=["vip"])
+        save_details(subscription=row, name="Ada")
         assert types() == []
 
 

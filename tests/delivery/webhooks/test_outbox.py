@@ -78,6 +78,8 @@ def test_of_a_subscriber_ids_address_and_newsletter_are_told_and_no_token() -> N
                     "added_at": "2026-03-01T12:00:00+00:00",
                     "confirmed_at": "2026-03-01T12:00:00+00:00",
                     "left_at": None,
+                    "paused_until": None,
+                    "tags": [],
                 },
                 "subscriber": {"id": row.destination_id, "kind": "email", "address": "ada@example.org"},
                 "newsletter": {"id": row.subscribable_id, "name": "weekly", "title": "The Weekly"},
@@ -180,7 +182,7 @@ def test_many_at_once_are_noted_by_few_statements() -> None:
     keys = [SubscriptionFactory(subscribable=letter).pk for _ in range(30)]
     with transaction.atomic(), CaptureQueriesContext(connection) as asked:
         emit(Event(EventKind.LEFT, tuple(keys), NOW))
-    assert len(asked) == 4
+    assert len(asked) == 5
     assert len(noted()) == 30
 
 

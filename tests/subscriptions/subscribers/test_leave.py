@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from subscriptions.models import Notice, Subscription, Switch
-from subscriptions.subscribers.details import rename, revoke_links, save_details
+from subscriptions.subscribers.details import revoke_links, save_details
 from subscriptions.subscribers.leave import UNDO_FOR, can_undo, leave, undo_leaving
 from subscriptions.subscribers.sign_up import mark_confirmed
 from tests.factories import (
@@ -40,7 +40,7 @@ def test_leaving_takes_back_mails_that_have_not_been_taken_up() -> None:
 def test_leaving_by_a_stale_row_does_not_bring_old_values_back() -> None:
     subscription = SubscriptionFactory(display_name="Old")
     stale = type(subscription).objects.get()
-    rename(subscription=subscription, name="New")
+    save_details(subscription=subscription, name="New")
     leave(subscription=stale, now=NOW)
     subscription.refresh_from_db()
     assert subscription.display_name == "New"
@@ -48,10 +48,10 @@ def test_leaving_by_a_stale_row_does_not_bring_old_values_back() -> None:
 
 def test_a_name_is_tidied_and_may_be_empty() -> None:
     subscription = SubscriptionFactory()
-    rename(subscription=subscription, name=" Ada\r\nLovelace ")
+    save_details(subscription=subscription, name=" Ada\r\nLovelace ")
     subscription.refresh_from_db()
     assert subscription.display_name == "Ada Lovelace"
-    rename(subscription=subscription, name="")
+    save_details(subscription=subscription, name="")
     subscription.refresh_from_db()
     assert subscription.display_name == ""
 

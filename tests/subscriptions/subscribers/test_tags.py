@@ -7,7 +7,7 @@ import pytest
 from subscriptions.models import Destination, SubscriberTag, Tagging
 from subscriptions.rules.tags import BadTag, Segment
 from subscriptions.subscribers.segments import subscribers_in
-from subscriptions.subscribers.tags import delete_tags, rename_tag, set_tags, tag_people, untag_people
+from subscriptions.subscribers.tags import delete_tags, rename_tag, replace_tags, tag_people, untag_people
 from tests.factories import DestinationFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -31,8 +31,8 @@ def test_somebody_erased_gets_no_tags() -> None:
 
 def test_a_tag_keeps_its_people_under_another_name() -> None:
     ada = DestinationFactory.create()
-    set_tags(destination=ada, names=["press", "board"])
-    set_tags(destination=ada, names=["Board", "new"])
+    replace_tags(destination=ada, names=["press", "board"])
+    replace_tags(destination=ada, names=["Board", "new"])
     assert sorted(ada.taggings.values_list("tag__name", flat=True)) == ["board", "new"]
     board = SubscriberTag.objects.get(key="board")
     with pytest.raises(BadTag):
@@ -47,7 +47,7 @@ def test_a_segment_is_the_confirmed_subscriptions_that_the_rule_holds_for() -> N
     people = {}
     for tags in ((), ("a",), ("b",), ("a", "b"), ("a", "c"), ("a", "b", "c")):
         row = SubscriptionFactory.create(subscribable=newsletter)
-        set_tags(destination=row.destination, names=tags)
+        replace_tags(destination=row.destination, names=tags)
         people[row.pk] = tags
     waiting = SubscriptionFactory.create(subscribable=newsletter, status="unconfirmed")
     elsewhere = SubscriptionFactory.create(subscribable=other)
