@@ -39,9 +39,9 @@ TURN_SECONDS = 2.0
 LOOKS_A_SECOND = 10
 # The folder is counted at one in so many pictures that are new.
 COUNTED_AT_ONE_IN = 50
-# Of JPEG: SOF0 to SOF15, without DHT, JPG and DAC, which lie between.
 MOST_OF_AN_ICON = 64
 AVIF_HEADER = 64 * 1024
+# Of JPEG: SOF0 to SOF15, without DHT, JPG and DAC, which lie between.
 FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _in_flight = threading.BoundedSemaphore(MOST_IN_FLIGHT)
 _turns = threading.BoundedSemaphore(AT_ONCE)
