@@ -5,40 +5,30 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from chat.discord.api import KIND
 from chat.guilds.account import ACCOUNT_NAME
 from chat.guilds.filters import set_words, words_of
+from chat.guilds.shared import drop_unused, feed_at, following_interval, leave_feed, locked_settings
 from chat.models import BotFeed, BotSettings, Guild, GuildFeed, ServerAlert
-from chat.rules.interval import LONGEST_INTERVAL, USUAL, Interval, shared_interval
+from chat.rules.interval import LONGEST_INTERVAL
 from common.ports import channels
 from common.ports.channels import ParsedDestination
 from common.refused import Refused
 from delivery.lanes.lanes import lane_for
 from delivery.models import Delivery
 from delivery.models.delivery import WAITING
-from feeds.adding.add import add_feed
-from feeds.adding.edit import alter_feed
 from feeds.addresses import host_of_url, same_address
 from feeds.models import Feed
-from subscriptions.collections.drop import drop_feed, drop_subscribable
+from subscriptions.collections.drop import drop_subscribable
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.newsletters.define import USES, alter_subscribable, define_subscribable
 from subscriptions.rules.filter_words import typed_words
 from subscriptions.subscribers.admin_changes import subscribe_checked
 from subscriptions.subscribers.leave import leave
 
-# People look at a channel soon after they have published: two-step finality would take half an hour.
-TIMING: Mapping[str, Any] = {
-    "min_delay_minutes": 5,
-    "await_stabilization_minutes": 5,
-    "max_delay_minutes": 30,
-    "recheck_every_minutes": USUAL.shortest,
-    "ceiling_minutes": USUAL.longest,
-    "pace": Feed.Pace.ADAPTIVE,
-}
 KEPT_AFTER_REMOVAL = timedelta(days=30)
 ADDS_AN_HOUR = 10
 
@@ -126,19 +116,12 @@ def post_feed(
     )
     subscribe_checked(subscribable=bridge, parsed=to, now=now)
     channel_id = int(to.config["channel_id"])
-    before = _interval_of(feed)
-    made = GuildFeed.objects.create(
-        guild=guild, number=number, subscribable=bridge, feed=feed, channel_id=channel_id, **facts
-    )
-    _keep_interval(feed, before)
+    with following_interval(feed):
+        made = GuildFeed.objects.create(
+            guild=guild, number=number, subscribable=bridge, feed=feed, channel_id=channel_id, **facts
+        )
     Guild.objects.filter(pk=guild.pk).update(next_number=max(guild.next_number, number + 1))
     return made
-
-
-def locked_settings() -> BotSettings:
-    """The operator's settings, locked: one feed is added at a time, so none is read twice."""
-    BotSettings.objects.get_or_create(pk=1)
-    return BotSettings.objects.select_for_update(no_key=True).get(pk=1)
 
 
 def _refuse_more(guild: Guild, limits: BotSettings) -> None:
@@ -157,7 +140,7 @@ def _checked_feed(url: str, title: str, *, guild: Guild, channel_id: int, now: d
     limits = BotSettings.objects.get(pk=1)
     if limits.denies(host_of_url(url)):
         raise Refused(_("The operator of this bot does not let it read that site."))
-    feed, is_new = _feed_at(url, title, now)
+    feed, is_new = feed_at(url, title, now)
     if there := feed_in_channel(guild, feed, channel_id):
         raise Refused(
             _("That feed is in this channel already, with the number %(number)s.") % {"number": there.number}
@@ -179,14 +162,12 @@ def change_address(one: GuildFeed, *, url: str, now: datetime) -> GuildFeed:
         return one
     feed = _checked_feed(url, one.title, guild=one.guild, channel_id=one.channel_id, now=now)
     alter_subscribable(subscribable=one.subscribable, feeds=[feed])
-    before, before_old = _interval_of(feed), _interval_of(old)
-    one.feed = feed
-    one.save(update_fields=["feed"])
-    _keep_interval(feed, before)
-    _keep_interval(old, before_old)
+    with following_interval(feed, old):
+        one.feed = feed
+        one.save(update_fields=["feed"])
     # Questions about posts of the old address are over.
     ServerAlert.objects.filter(guild_feed=one, applied_at=None).update(applied_at=now)
-    _leave_feed(old, now=now)
+    leave_feed(old, now=now)
     return one
 
 
@@ -201,36 +182,22 @@ def choose_interval(one: GuildFeed, *, minutes: int | None) -> None:
         )
     if not BotFeed.objects.filter(feed=one.feed, is_operators=False).exists():
         raise Refused(_("That feed is the operator's own, who says how often it is read."))
-    before = _interval_of(one.feed)
-    GuildFeed.objects.filter(pk=one.pk).update(every_minutes=minutes)
+    with following_interval(one.feed):
+        GuildFeed.objects.filter(pk=one.pk).update(every_minutes=minutes)
     one.every_minutes = minutes
-    _keep_interval(one.feed, before)
     one.feed.refresh_from_db()
-
-
-def _interval_of(feed: Feed) -> Interval:
-    """What suits the servers that have it now."""
-    return shared_interval(
-        list(GuildFeed.objects.present().filter(feed=feed).values_list("every_minutes", flat=True))
-    )
-
-
-def _keep_interval(feed: Feed, before: Interval) -> None:
-    """Read the feed as its servers want it now, if that is other than `before`: what an operator has set
-    by hand stays until then. In the caller's transaction, which holds the settings' lock."""
-    after = _interval_of(feed)
-    if after != before and BotFeed.objects.filter(feed=feed, is_operators=False).exists():
-        alter_feed(feed=feed, recheck_every_minutes=after.shortest, ceiling_minutes=after.longest)
 
 
 @transaction.atomic
 def copy_settings(one: GuildFeed, other: GuildFeed) -> None:
-    """Give a feed the looks, the filter and the digest of another of the server. Its name, its channel, its
-    tags in a forum, and whether it is paused stay. Raises Refused and ValidationError."""
+    """Give a feed the looks, the filter and the digest of another of the server.
+
+    Its name, channel, forum tags and pause stay. Raises Refused and ValidationError.
+    """
     source, target = other.subscribable, one.subscribable
     options = dict(source.options)
     if one.channel_id != other.channel_id:
-        # Each forum has tags of its own.
+        # A forum's tags mean nothing in another.
         options.pop("applied_tags", None)
         if own := target.options.get("applied_tags"):
             options["applied_tags"] = own
@@ -241,32 +208,6 @@ def copy_settings(one: GuildFeed, other: GuildFeed) -> None:
     )
     words = words_of(other)
     set_words(one, keep=typed_words(words["keep"]), drop=typed_words(words["drop"]))
-
-
-def _feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
-    """The row that servers share for this address, and whether it is new."""
-    if there := shared_feed(url):
-        return there, False
-    feed = add_feed(url=url, now=now, title=title, **TIMING)
-    BotFeed.objects.create(feed=feed)
-    return feed, True
-
-
-def shared_feed(url: str) -> Feed | None:
-    """The row that servers share for this address.
-
-    An operator's own feed is never it, unless it has no credentials and they said so: its delays and pauses
-    are theirs.
-    """
-    usable = Q(is_operators=False) | Q(feed__credentials="")
-    rows = BotFeed.objects.filter(
-        usable, unused_since=None, feed__host=host_of_url(url), feed__dropping=False
-    )
-    wanted = same_address(url)
-    for row in rows.select_related("feed").order_by("pk"):
-        if same_address(row.feed.url) == wanted:
-            return row.feed
-    return None
 
 
 def subscription_of(one: GuildFeed) -> Subscription | None:
@@ -284,36 +225,14 @@ def pause_feed(one: GuildFeed, *, is_paused: bool) -> None:
 def remove_feed(one: GuildFeed, *, now: datetime) -> bool:
     """Ends it. What waits is cancelled; the rows go a month later. False if that was done already."""
     locked_settings()
-    before = _interval_of(one.feed)
-    if not GuildFeed.objects.filter(pk=one.pk, removed_at=None).update(removed_at=now):
-        return False
-    _keep_interval(one.feed, before)
+    with following_interval(one.feed):
+        if not GuildFeed.objects.filter(pk=one.pk, removed_at=None).update(removed_at=now):
+            return False
     alter_subscribable(subscribable=one.subscribable, stopped=True)
     for subscription in one.subscribable.subscriptions.order_by("pk"):
         leave(subscription=subscription, now=now)
-    _leave_feed(one.feed, now=now)
+    leave_feed(one.feed, now=now)
     return True
-
-
-def _leave_feed(feed: Feed, *, now: datetime) -> None:
-    """Stop reading a feed that no server has any more, unless others want it."""
-    shared = BotFeed.objects.select_for_update(no_key=True).filter(feed=feed, is_operators=False).first()
-    if shared is None or GuildFeed.objects.present().filter(feed=feed).exists():
-        return
-    # A reader who follows it now waits for our lock, or is counted.
-    feed = Feed.objects.select_for_update().get(pk=feed.pk)
-    if operators_newsletters(feed).exists():
-        # It is theirs by now, and stays as they want it.
-        shared.delete()
-        return
-    if not feed.read_by:
-        alter_feed(feed=feed, status=Feed.Status.STOPPED)
-    BotFeed.objects.filter(pk=shared.pk, unused_since=None).update(unused_since=now)
-
-
-def operators_newsletters(feed: Feed) -> "QuerySet[Subscribable]":
-    """What takes the feed besides the bridges of servers."""
-    return feed.subscribables.filter(guild_feed=None)
 
 
 @transaction.atomic
@@ -387,38 +306,12 @@ def suggestions(guild_id: int, typed: str) -> list[tuple[str, str]]:
     return [(f"{number} · {title}", str(number)) for number, title in pairs]
 
 
-def wanted_by_others() -> "QuerySet[Feed]":
-    """Feeds that a newsletter of the operator's takes, or that people read here."""
-    newsletters = Subscribable.objects.filter(feeds=OuterRef("pk"), guild_feed=None)
-    return Feed.objects.filter(Q(read_by__gt=0) | Exists(newsletters))
-
-
-def give_over(*, now: datetime) -> int:
-    """Feeds that the last server has left and others want are theirs, and are read on. Returns how many."""
-    left = BotFeed.objects.filter(unused_since__isnull=False, feed__in=wanted_by_others())
-    done = 0
-    for row in left.select_related("feed").order_by("pk"):
-        with transaction.atomic():
-            locked_settings()
-            if not operators_newsletters(row.feed).exists():
-                # For those who read it here it brings no letters.
-                drop_feed(feed=row.feed, force=True, now=now)
-            Feed.objects.filter(pk=row.feed_id, status=Feed.Status.STOPPED).update(status=Feed.Status.ACTIVE)
-            BotFeed.objects.filter(pk=row.pk).delete()
-            done += 1
-    return done
-
-
 def forget_old(*, now: datetime) -> int:
-    """Drops what was removed a month ago, feeds that nobody uses with it. Returns how many rows."""
+    """Drop feeds that were removed a month ago. Returns how many rows."""
     done, before = 0, now - KEPT_AFTER_REMOVAL
     for one in (
         GuildFeed.objects.filter(removed_at__lt=before).select_related("subscribable").order_by("pk")[:200]
     ):
         drop_subscribable(subscribable=one.subscribable, force=True, now=now)
         done += 1
-    for row in BotFeed.objects.filter(unused_since__lt=before).select_related("feed").order_by("pk")[:200]:
-        if not wanted_by_others().filter(pk=row.feed_id).exists():
-            drop_feed(feed=row.feed, force=True, now=now)
-            done += 1
-    return done
+    return done + drop_unused(before=before, now=now)

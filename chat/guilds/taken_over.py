@@ -5,8 +5,9 @@ from datetime import datetime
 
 from django.db.models import Max
 
-from chat.guilds.feeds import TIMING, feed_in_channel, locked_settings, post_feed, shared_feed
+from chat.guilds.feeds import feed_in_channel, post_feed
 from chat.guilds.servers import bot_settings, know_guild, language_of
+from chat.guilds.shared import TIMING, locked_settings, shared_feed
 from chat.models import BotFeed, Guild, GuildFeed
 from common.ports.channels import ParsedDestination
 from feeds.adding.edit import alter_feed

@@ -17,7 +17,7 @@ class Interval:
     longest: int
 
 
-# For those who have chosen none.
+# For servers that have chosen none.
 USUAL = Interval(10, 60)
 
 

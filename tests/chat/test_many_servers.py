@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chat.guilds.account import ensure_account
-from chat.guilds.feeds import TIMING
+from chat.guilds.shared import TIMING
 from chat.models import BotFeed, Guild, GuildFeed
 from common.clock import utcnow
 from delivery.engine.send_pass import send_due

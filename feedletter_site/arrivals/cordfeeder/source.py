@@ -11,7 +11,8 @@ from django.db import transaction
 
 from chat.discord.api import ApiRefused, ask_bot
 from chat.guilds.account import ensure_account
-from chat.guilds.feeds import checked_channel, locked_settings, shared_feed
+from chat.guilds.feeds import checked_channel
+from chat.guilds.shared import locked_settings, shared_feed
 from chat.guilds.taken_over import resume_feed, take_feed, take_guild_feed, why_not_taken
 from chat.models import BotFeed, Guild, GuildFeed
 from common.admin.refusals import refusal_sentence

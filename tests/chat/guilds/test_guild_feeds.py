@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chat.guilds import feeds
+from chat.guilds import feeds, shared
 from chat.models import BotFeed, BotSettings, Guild, GuildFeed
 from common.ports.channels import ParsedDestination
 from common.refused import Refused
@@ -112,7 +112,7 @@ def test_what_the_operators_newsletter_takes_is_read_on_when_the_last_server_lea
     feeds.remove_feed(one, now=NOW)
     feed = Feed.objects.get()
     assert (feed.status, feed.for_letters, BotFeed.objects.count()) == ("active", True, 0)
-    assert feeds.give_over(now=NOW) == 0
+    assert shared.give_over(now=NOW) == 0
     assert feeds.forget_old(now=LATER) == 1
     assert Feed.objects.get() == feed
 
@@ -122,7 +122,7 @@ def test_a_feed_that_the_operator_has_stopped_stays_stopped(guild: Guild) -> Non
     SubscribableFactory(feeds=[one.feed])
     Feed.objects.update(status="stopped")
     feeds.remove_feed(one, now=NOW)
-    feeds.give_over(now=NOW)
+    shared.give_over(now=NOW)
     assert Feed.objects.get().status == "stopped"
 
 
@@ -131,7 +131,7 @@ def test_what_people_read_here_is_read_on_for_them_alone(guild: Guild) -> None:
     follow(one.feed)
     feeds.remove_feed(one, now=NOW)
     assert Feed.objects.get().status == "active"
-    assert feeds.give_over(now=NOW) == 1
+    assert shared.give_over(now=NOW) == 1
     feed = Feed.objects.get()
     assert (feed.status, feed.for_letters, BotFeed.objects.count()) == ("active", False, 0)
 
@@ -140,14 +140,14 @@ def test_what_people_read_here_is_read_on_for_them_alone(guild: Guild) -> None:
 def test_what_is_wanted_again_after_servers_left_it_is_read_again(guild: Guild, by: str) -> None:
     one = add(guild)
     feeds.remove_feed(one, now=NOW)
-    assert feeds.give_over(now=NOW) == 0
+    assert shared.give_over(now=NOW) == 0
     if by == "a reader":
         follow(one.feed)
     else:
         SubscribableFactory(feeds=[one.feed])
     feeds.forget_old(now=LATER)
     assert Feed.objects.exists()
-    assert feeds.give_over(now=LATER) == 1
+    assert shared.give_over(now=LATER) == 1
     assert Feed.objects.get().status == "active"
     assert not BotFeed.objects.exists()
 
