@@ -44,6 +44,8 @@ def commands() -> list[dict[str, Any]]:
         min_value=0,
         max_value=LONGEST_INTERVAL,
     )
+    sender = _option("sender", gettext_noop("The name under which its posts appear; - for mine"))
+    picture = _option("picture", gettext_noop("The address of the picture beside that name; - for mine"))
     like = _option("like", gettext_noop("Take looks, filter and digest from this feed"), autocomplete=True)
     when = _option(
         "when", gettext_noop("Each post, or a digest"), required=True, choices=["each", "daily", "weekly"]
@@ -75,6 +77,8 @@ def commands() -> list[dict[str, Any]]:
             part,
             every,
             like,
+            sender,
+            picture,
             new_url,
         ),
         _sub("filter", gettext_noop("Choose by words what is posted"), feed),

@@ -22,6 +22,7 @@ from chat.discord.messages import (
 )
 from chat.guilds.feeds import change_address, choose_interval, copy_settings, find_feed, refresh_channel
 from chat.guilds.limits import refuse_many_addresses
+from chat.guilds.rights import refuse_without_webhooks
 from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
 from chat.rules.interval import LONGEST_INTERVAL
@@ -37,6 +38,8 @@ LONGEST_FIELD = 4_000
 MOST_NAMED = 5
 # Menus have no empty values.
 USUAL = "usual"
+# The options of the command, by what they change; and what is typed for the bot's own.
+SENDER, MINE = {"name": "sender", "picture": "picture"}, "-"
 LOOKS, WORDS, THREADS = "looks", "words", "threads"
 HOURS_OF_THREADS = {str(int(minutes) // 60): minutes for minutes in THREAD_MINUTES if minutes}
 # “Show the author” is on unless the option is given, which turns it off.
@@ -44,14 +47,16 @@ AUTHOR = "author"
 
 
 def edit(context: Context) -> Result:
-    """The panel, or one of its forms at once: whoever may use the command alone cannot open them by
-    buttons. With an address, a worker changes that."""
+    """Return the panel, or one of its forms: people who may use this command only have no buttons.
+
+    What Discord or a site has to be asked about is changed by a worker.
+    """
     one, url = context.feed, context.asked.fields.get("url", "")
     if url:
         checked_address(url)
         refuse_many_addresses(guild_id=context.guild.pk, now=context.now)
     _apply_options(one, context)
-    if url:
+    if url or _sender_of(context):
         return Later()
     part = context.asked.fields.get("part", LOOKS)
     if part == WORDS:
@@ -72,9 +77,23 @@ def _apply_options(one: GuildFeed, context: Context) -> None:
         choose_interval(one, minutes=int(every) or None)
 
 
+def _sender_of(context: Context) -> dict[str, str]:
+    """The options for the name and the picture of a feed that were typed."""
+    typed = {
+        f"sender_{name}": context.asked.fields.get(option, "").strip() for name, option in SENDER.items()
+    }
+    return {name: "" if value == MINE else value for name, value in typed.items() if value}
+
+
 def work_edit(context: Context, row: Interaction) -> Message:
-    """Reads the feed behind another address from now on (network)."""
+    """Change the sender, or read another address from now on (network)."""
     one = context.feed
+    if sender := _sender_of(context):
+        if any(sender.values()):
+            refuse_without_webhooks(one)
+        shown = _changed(one, **sender)
+        if not context.asked.fields.get("url"):
+            return shown
     found = feeds_in(discovered(context.asked.fields.get("url", ""), context))
     if len(found) > 1:
         lines = [_("Several feeds were found there. Give the address of one of them:")]
@@ -116,6 +135,8 @@ def _said(one: GuildFeed) -> list[str]:
     options = one.subscribable.options
     lines = [_("How %(feed)s looks. What you choose counts at once.") % {"feed": named(one)}]
     said = {
+        _("Sender"): options.get("sender_name", ""),
+        _("Picture of the sender"): options.get("sender_picture", ""),
         _("Words"): options.get("template", ""),
         _("Foot of the card"): options.get("footer", ""),
         _("Colour"): options.get("colour", ""),

@@ -18,7 +18,7 @@ from delivery.lanes.backoff import end_refusal
 from delivery.lanes.lanes import refusing_lane
 from subscriptions.subscribers.suppression import enable
 
-UNKNOWN_CHANNEL, MISSING_ACCESS = 10003, 50001
+UNKNOWN_CHANNEL, MISSING_ACCESS, MISSING_PERMISSIONS = 10003, 50001, 50013
 
 
 class ChannelRefusal(NamedTuple):
@@ -102,6 +102,27 @@ def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
         said = _("The thread %(channel)s is locked. Unlock it, or post the feed elsewhere with `/feed move`.")
         return said % {"channel": where}
     return ""
+
+
+def refuse_without_webhooks(one: GuildFeed) -> None:
+    """Raise Refused where the bot may not post under another name in the feed's channel (network).
+
+    Raises ApiRefused where Discord does not answer.
+    """
+    channel = _object(ask_bot("GET", f"/channels/{one.channel_id}"))
+    place = channel.get("parent_id") if channel.get("type") in THREADS else one.channel_id
+    try:
+        ask_bot("GET", f"/channels/{place}/webhooks")
+    except ApiRefused as error:
+        if error.code not in (MISSING_ACCESS, MISSING_PERMISSIONS):
+            raise
+        said = _(
+            "I may not post under another name in %(channel)s. Allow me, under Permissions in its"
+            " settings: %(what)s."
+        )
+        raise Refused(
+            said % {"channel": channel_mention(one.channel_id), "what": "Manage Webhooks"}
+        ) from error
 
 
 def _lacks(where: str, missing: list[str]) -> str:

@@ -13,6 +13,7 @@ from tests.chat.sites import serve_feed
 from tests.chat.test_commands import add
 from tests.chat.test_journey import Rounds, posted
 from tests.servers.feed_server import FeedServer
+from tests.servers.services.discord import BOT
 from tests.servers.services.discord_client import DiscordClient, DiscordService
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -117,9 +118,7 @@ def test_a_post_of_a_feed_that_is_rarely_read_settles_as_soon_as_others(
     ada.command("feed edit", feed="1", every="1440")
     rounds = Rounds()
     rounds(2)
-    serve_feed(site, posts=2, began=rounds.now - timedelta(hours=3))
-    Feed.objects.update(next_poll_at=rounds.now)
-    rounds(8)
+    publish(site, rounds, posts=2)
     assert posted(service) == ["Post 2"]
 
 
@@ -167,3 +166,53 @@ def test_a_feed_that_is_not_there_gives_no_settings(ada: DiscordClient, site: Fe
     add(ada, serve_feed(site))
     ada.command("feed edit", feed="1", like="no bees")
     assert "no such feed" in ada.said
+
+
+class TestSender:
+    def test_posts_appear_under_the_name_and_the_picture_that_were_chosen(
+        self, ada: DiscordClient, service: DiscordService, site: FeedServer
+    ) -> None:
+        add(ada, serve_feed(site, posts=1))
+        rounds = Rounds()
+        rounds(2)
+        edit(ada, sender="The Hive", picture="https://bees.example/hive.png")
+        assert "Sender: The Hive" in ada.said
+        publish(site, rounds, posts=2)
+        (message,) = service.messages
+        assert (message["username"], message["avatar_url"]) == ("The Hive", "https://bees.example/hive.png")
+        edit(ada, sender="-", picture="-")
+        assert "Sender" not in ada.said
+        publish(site, rounds, posts=3)
+        assert posted(service) == ["Post 2", "Post 3"]
+        assert service.messages[-1]["author"] == {"id": BOT}
+
+    def test_without_the_permission_people_are_told_which_one_is_missing(
+        self, ada: DiscordClient, service: DiscordService, site: FeedServer
+    ) -> None:
+        add(ada, serve_feed(site))
+        service.manages_webhooks = False
+        edit(ada, sender="The Hive")
+        assert "Manage Webhooks" in ada.said
+        assert "sender_name" not in GuildFeed.objects.get().subscribable.options
+
+    @pytest.mark.parametrize(
+        ("option", "value", "words"),
+        [("sender", "Discord news", "discord"), ("picture", "a picture of bees", "address of a picture")],
+    )
+    def test_a_name_and_a_picture_that_discord_refuses_are_refused(
+        self, ada: DiscordClient, site: FeedServer, option: str, value: str, words: str
+    ) -> None:
+        add(ada, serve_feed(site))
+        edit(ada, **{option: value})
+        assert words in ada.said
+
+
+def edit(ada: DiscordClient, **options: str) -> None:
+    ada.command("feed edit", feed="1", **options)
+    answer_due()
+
+
+def publish(site: FeedServer, rounds: Rounds, *, posts: int) -> None:
+    serve_feed(site, posts=posts, began=rounds.now - timedelta(hours=3))
+    Feed.objects.update(next_poll_at=rounds.now)
+    rounds(8)

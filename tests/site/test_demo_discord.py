@@ -363,6 +363,20 @@ def test_the_bot_reads_and_changes_what_it_may(pages: DiscordPages) -> None:
     assert len({str(of_the_bot(pages, "POST", f"{channel}/messages", body).said) for body in twice}) == 2
 
 
+def test_the_bot_posts_under_another_name_by_the_webhook_of_its_channel(pages: DiscordPages) -> None:
+    (webhook,) = of_the_bot(pages, "GET", f"/channels/{NEWS}/webhooks").said
+    assert webhook["user"]["id"] == OURS.id
+    place = f"/webhooks/{webhook['id']}/{webhook['token']}"
+    look = {"username": "The Hive", "avatar_url": "https://bees.example/hive.png"}
+    made = of_the_bot(pages, "POST", place, {**MESSAGE, "flags": 0, **look})
+    assert (made.said["channel_id"], made.said["webhook_id"]) == (NEWS, webhook["id"])
+    assert "<b>The Hive</b>" in text(pages, "/discord/news/")
+    assert 'src="https://bees.example/hive.png"' in text(pages, "/discord/news/")
+    assert of_the_bot(pages, "DELETE", f"{place}/messages/{made.said['id']}").status == 204
+    for wrong in (f"/webhooks/{webhook['id']}", f"/webhooks/5/{webhook['token']}", f"{place}/x"):
+        assert of_the_bot(pages, "POST", wrong, MESSAGE).said["code"] == 10015
+
+
 def test_what_an_application_says_later_goes_by_its_token(pages: DiscordPages, program: Program) -> None:
     program.answer = {"type": 5, "data": {"flags": 64}}
     posted(pages, "line=/feed list")

@@ -13,19 +13,21 @@ from delivery.channels.discord.service import (
     ALREADY_CROSSPOSTED,
     BOT,
     HAS_A_THREAD,
+    NO_WEBHOOKS,
+    UNKNOWN_WEBHOOK,
     agent,
     code_of,
     nonce_of,
     sent,
     snowflake,
 )
-from delivery.channels.discord.session import DiscordSession
+from delivery.channels.discord.session import DiscordSession, last_code, post_by_webhook
 from delivery.channels.http.client import ApiClient, Failed, UnreadableAnswer
 from delivery.channels.http.links import normalised
 from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 
 T = TypeVar("T")
-ANNOUNCEMENT, FORUMS, THREADS_BENEATH = "5", ("15", "16"), ("0", "5")
+ANNOUNCEMENT, FORUMS, THREADS_BENEATH, THREADS = "5", ("15", "16"), ("0", "5"), ("10", "11", "12")
 # As many as Discord gives at once.
 MESSAGES_LOOKED_AT = 100
 CLOCKS_DIFFER = timedelta(minutes=10)
@@ -34,12 +36,24 @@ REST_LATER = timedelta(minutes=10)
 # Its followers have it, or it has a thread.
 DONE_ALREADY = (ALREADY_CROSSPOSTED, HAS_A_THREAD)
 SAME_WORDS = "A message with the same words is there, and the post has no link to know it by."
+AS_ITSELF = (
+    "Posted under the bot's own name and picture: for others it needs the permission “Manage Webhooks” in the"
+    " channel, and room for one more webhook there."
+)
+NOT_YET = "Whether the post went out is looked up again: it may still appear."
+# After so long a request that was cut off is done, or never will be. Webhooks have no nonce that keeps a
+# message from being posted twice.
+WEBHOOK_SETTLES = timedelta(minutes=5)
+WEBHOOK_NAME = "Feedletter"
 UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
 
 
 class BotSession(DiscordSession):
-    """Posts to the channels that a bot may post to; `base` is the API's address. Used by one thread at a
-    time."""
+    """Session of a bot, which posts to many channels. `base` is the API's address. Used by one thread.
+
+    A post under another name or picture goes through a webhook that the bot has in the channel: Discord
+    allows the bot's own messages neither.
+    """
 
     def __init__(
         self,
@@ -51,6 +65,9 @@ class BotSession(DiscordSession):
     ) -> None:
         super().__init__(session=session, timeout=timeout)
         self._token, self._base = token, base
+        # The webhook of each channel; "" where there can be none. Their tokens are secrets, too.
+        self._webhooks: dict[str, str] = {}
+        self._secrets = [token]
 
     def send(
         self,
@@ -76,7 +93,7 @@ class BotSession(DiscordSession):
         return self._followed_up(client, message, outcome, progress, now)
 
     def api(self, message: Message, now: datetime) -> ApiClient:
-        return self.client(self._base, BOT, now, secrets=(self._token,))
+        return self.client(self._base, BOT, now, secrets=self._secrets)
 
     def headers(self) -> dict[str, str]:
         return {**agent(), "Authorization": f"Bot {self._token}"}
@@ -89,6 +106,77 @@ class BotSession(DiscordSession):
         return f"{self._base}/channels/{channel}/messages/{number}", {}
 
     def posted(
+        self, client: ApiClient, message: Message, body: Mapping[str, Any], key: str, *, in_thread: bool
+    ) -> Sent:
+        if not message.look:
+            return self._posted_by_bot(client, message, body, key, in_thread=in_thread)
+        thread_id = message.thread_id or _own_thread(message)
+        # Once more where somebody has deleted the webhook.
+        for is_again in (False, True):
+            url = self._webhook(client, message, anew=is_again)
+            if not url:
+                break
+            try:
+                return post_by_webhook(client, url, message, body, in_thread=in_thread, thread_id=thread_id)
+            except Failed:
+                if is_again or last_code(client) != UNKNOWN_WEBHOOK:
+                    raise
+        posted = self._posted_by_bot(client, message, body, key, in_thread=in_thread)
+        return replace(posted, remark=AS_ITSELF)
+
+    def place_of_another(
+        self, client: ApiClient, message: Message, remote_id: str
+    ) -> tuple[str, dict[str, str]] | None:
+        channel, _, number = remote_id.partition("/")
+        url = self._webhook(client, message)
+        is_thread = channel != message.config.get("channel_id") or bool(_own_thread(message))
+        return (f"{url}/messages/{number}", {"thread_id": channel} if is_thread else {}) if url else None
+
+    def _webhook(self, client: ApiClient, message: Message, *, anew: bool = False) -> str:
+        """Return the bot's webhook in the channel, which is made if there is none; "" if it may not.
+
+        Raises Failed.
+        """
+        channel = message.config.get("channel_id", "")
+        if anew or channel not in self._webhooks:
+            try:
+                self._webhooks[channel] = self._found_webhook(client, channel, message)
+            except Failed:
+                if last_code(client) not in NO_WEBHOOKS:
+                    raise
+                self._webhooks[channel] = ""
+        return self._webhooks[channel]
+
+    def _found_webhook(self, client: ApiClient, channel: str, message: Message) -> str:
+        if _own_thread(message):
+            # Threads have the webhooks of their channel.
+            place = f"{self._base}/channels/{channel}"
+            channel = self._ask(client, place, lambda answer: snowflake(answer.at("parent_id")))
+        me = self._me(client)
+
+        def own(answer: ApiResponse) -> str:
+            rows = answer.json if isinstance(answer.json, list) else []
+            urls = (self._url_of(row) for row in rows if isinstance(row, Mapping) and _creator(row) == me)
+            return next(filter(None, urls), "")
+
+        url = f"{self._base}/channels/{channel}/webhooks"
+        return self._ask(client, url, own) or client.call(
+            "POST",
+            url,
+            json={"name": WEBHOOK_NAME},
+            headers=self.headers(),
+            read=lambda answer: self._url_of(answer.json) or _unreadable("no webhook"),
+        )
+
+    def _url_of(self, webhook: Any) -> str:
+        """Return the address of a webhook with a token; its token is covered in all texts from now on."""
+        token = webhook.get("token") if isinstance(webhook, Mapping) else None
+        if not isinstance(token, str) or not token:
+            return ""
+        self._secrets.append(token)
+        return f"{self._base}/webhooks/{snowflake(webhook.get('id'))}/{token}"
+
+    def _posted_by_bot(
         self, client: ApiClient, message: Message, body: Mapping[str, Any], key: str, *, in_thread: bool
     ) -> Sent:
         # A forum's threads have no nonce.
@@ -117,7 +205,7 @@ class BotSession(DiscordSession):
         if self.begins_thread(message):
             return Ambiguous("Whether the post went out cannot be looked up in a forum.", holds=True)
         try:
-            me = self._ask(client, f"{self._base}/users/@me", lambda answer: snowflake(answer.at("id")))
+            me = self._me(client)
             newest = self._ask(
                 client, f"{self._channel(message)}/messages?limit={MESSAGES_LOOKED_AT}", _messages
             )
@@ -137,7 +225,9 @@ class BotSession(DiscordSession):
         since = begun_at - CLOCKS_DIFFER
         for found in newest:
             author, is_recent = found.get("author"), _posted_at(found["id"]) >= since
-            is_own = isinstance(author, Mapping) and author.get("id") == me
+            # The webhook may be another by now, so any that posted the same is ours.
+            by_webhook = bool(message.look and found.get("webhook_id"))
+            is_own = by_webhook or (isinstance(author, Mapping) and author.get("id") == me)
             if is_own and is_recent and any(_is_alike(found, body) for body in (message.full, message.plain)):
                 if not message.link:
                     return Ambiguous(SAME_WORDS, holds=True)
@@ -145,9 +235,13 @@ class BotSession(DiscordSession):
                 return sent(message.config.get("guild_id", ""), channel, found["id"])
         reaches_back = len(newest) < MESSAGES_LOOKED_AT or _posted_at(newest[-1]["id"]) < since
         if is_told_all and reaches_back:
-            return None
+            is_settled = not message.look or client.now >= begun_at + WEBHOOK_SETTLES
+            return None if is_settled else Ambiguous(NOT_YET)
         hidden = "it is too long ago" if is_told_all else "the bot may not read the channel's message history"
         return Ambiguous(f"Whether the post went out could not be looked up: {hidden}.", holds=True)
+
+    def _me(self, client: ApiClient) -> str:
+        return self._ask(client, f"{self._base}/users/@me", lambda answer: snowflake(answer.at("id")))
 
     def _ask(self, client: ApiClient, url: str, read: Callable[[ApiResponse], T]) -> T:
         return client.call("GET", url, headers=self.headers(), read=read)
@@ -167,6 +261,8 @@ class BotSession(DiscordSession):
             return outcome
         url, _ = self.place(message, outcome.remote_id)
         done, remarks = list(progress.get("done", ())), list(progress.get("remarks", ()))
+        if outcome.remark:
+            remarks.append(outcome.remark)
         for name, step in _steps(message).items():
             if name in done:
                 continue
@@ -211,6 +307,21 @@ def _steps(message: Message) -> dict[str, _Step]:
         body = {"name": message.thread_name, "auto_archive_duration": minutes}
         steps["threads"] = _Step("without a thread", body)
     return steps
+
+
+def _own_thread(message: Message) -> str:
+    """Return the id of the destination's channel if that is a thread."""
+    is_thread = message.config.get("channel_type") in THREADS
+    return message.config.get("channel_id", "") if is_thread else ""
+
+
+def _creator(webhook: Mapping[str, Any]) -> str:
+    user = webhook.get("user")
+    return str(user.get("id")) if isinstance(user, Mapping) else ""
+
+
+def _unreadable(words: str) -> str:
+    raise UnreadableAnswer(words)
 
 
 def _messages(answer: ApiResponse) -> list[Mapping[str, Any]]:

@@ -164,6 +164,14 @@ _COMMON = (
 )
 
 
+def _sender(usual: str, needs: str = "") -> tuple[Field, ...]:
+    """The options for the name and the picture under which posts appear."""
+    return (
+        Field("sender_name", "Name of the sender", f"Empty: {usual} own. {needs}".strip(), clean=sender_name),
+        Field("sender_picture", "Picture of the sender", f"Its address; empty: {usual} own.", clean=picture),
+    )
+
+
 class DiscordKind(BridgeKind):
     """Posts by a webhook, which belongs to one channel of a server."""
 
@@ -182,13 +190,7 @@ class DiscordKind(BridgeKind):
             clean=webhook,
         ),
     )
-    own_options = (
-        *_COMMON,
-        Field("sender_name", "Name of the sender", "Empty: the webhook's own.", clean=sender_name),
-        Field(
-            "sender_picture", "Picture of the sender", "Its address; empty: the webhook's own.", clean=picture
-        ),
-    )
+    own_options = (*_COMMON, *_sender("the webhook's"))
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
         """`core` is the webhook's id."""
@@ -258,6 +260,11 @@ class DiscordBotKind(BridgeKind):
             "crosspost",
             "Show it to followers",
             "In announcement channels: other servers that follow the channel get it, too.",
+        ),
+        *_sender(
+            "the bot's",
+            "For another name or picture the bot needs the permission “Manage Webhooks” in the channel;"
+            " without it, it posts as itself.",
         ),
     )
 

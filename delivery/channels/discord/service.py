@@ -15,6 +15,10 @@ from delivery.channels.http.transport import ApiResponse
 from delivery.rules.breakers import Breaker
 
 UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED, HAS_A_THREAD = 10008, 40033, 160004
+# A message of another author, such as a webhook: it cannot be edited, and not deleted without a permission.
+OF_ANOTHER = (50005, 50013)
+# The channel has no such webhook; the bot may not manage webhooks; the channel has as many as it may have.
+UNKNOWN_WEBHOOK, NO_WEBHOOKS = 10015, (50013, 30007)
 # A forum takes no message outside a thread.
 NEEDS_THREAD = 220001
 NONCE_LENGTH = 25

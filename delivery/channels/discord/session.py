@@ -12,7 +12,9 @@ from delivery.channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent, T
 from delivery.channels.discord.compose import Message
 from delivery.channels.discord.service import (
     NEEDS_THREAD,
+    OF_ANOTHER,
     UNKNOWN_MESSAGE,
+    UNKNOWN_WEBHOOK,
     WEBHOOK,
     agent,
     code_of,
@@ -39,6 +41,12 @@ class DiscordSession(ApiSession, ABC):
         self, client: ApiClient, message: Message, body: Mapping[str, Any], key: str, *, in_thread: bool
     ) -> Sent:
         """Posts a body. Raises Failed."""
+
+    def place_of_another(
+        self, client: ApiClient, message: Message, remote_id: str
+    ) -> tuple[str, dict[str, str]] | None:
+        """Return where a message of another author can be changed; None if it cannot. Raises Failed."""
+        return None
 
     def headers(self) -> dict[str, str]:
         return agent()
@@ -69,14 +77,13 @@ class DiscordSession(ApiSession, ABC):
         """Writes the message that was posted anew. It calls nobody again."""
         if message.refusal:
             return Permanent(message.refusal)
-        client, (url, query) = self.api(message, now), self.place(message, remote_id)
-        bodies = [message.full, message.plain]
+        client, bodies = self.api(message, now), [message.full, message.plain]
         while True:
             body = bodies.pop(0)
             # An edit may not change whether a message makes a sound.
             new = {"content": body["content"], "embeds": body["embeds"], "allowed_mentions": {"parse": []}}
             try:
-                client.call("PATCH", url, params=query, json=new, headers=self.headers(), read=_any)
+                self._change(client, message, remote_id, "PATCH", json=new)
                 return sent(message.config.get("guild_id", ""), *remote_id.split("/"))
             except Failed as failed:
                 if _is_gone(client):
@@ -86,13 +93,35 @@ class DiscordSession(ApiSession, ABC):
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
         """Deletes it; Sent too if it is gone already."""
-        client, (url, query) = self.api(message, now), self.place(message, remote_id)
+        client = self.api(message, now)
         try:
-            client.call("DELETE", url, params=query, headers=self.headers(), read=_any)
+            self._change(client, message, remote_id, "DELETE")
         except Failed as failed:
             if not _is_gone(client):
                 return of_one_post(failed.outcome)
         return Sent(remote_id=remote_id)
+
+    def _change(
+        self, client: ApiClient, message: Message, remote_id: str, method: str, **options: Any
+    ) -> None:
+        """Edit or delete a message. Raises Failed."""
+        options = {**options, "headers": self.headers(), "read": _any}
+        url, query = self.place(message, remote_id)
+        try:
+            client.call(method, url, params=query, **options)
+        except Failed as failed:
+            other = None
+            if last_code(client) in OF_ANOTHER:
+                other = self.place_of_another(client, message, remote_id)
+            if other is None:
+                raise
+            try:
+                client.call(method, other[0], params=other[1], **options)
+            except Failed:
+                # The webhook is gone, not the channel.
+                if last_code(client) == UNKNOWN_WEBHOOK:
+                    raise failed from None
+                raise
 
 
 def of_one_post(outcome: Outcome) -> Outcome:
@@ -138,29 +167,29 @@ class WebhookSession(DiscordSession):
     def posted(
         self, client: ApiClient, message: Message, body: Mapping[str, Any], key: str, *, in_thread: bool
     ) -> Sent:
-        # Without `wait`, Discord says yes to all.
-        query = {"wait": "true", **({"thread_id": message.thread_id} if message.thread_id else {})}
-        new = {**message.look, **body}
-        if body is message.plain:
-            new.pop("avatar_url", None)
-        if in_thread:
-            new["thread_name"] = message.thread_name
-            if message.applied_tags:
-                new["applied_tags"] = list(message.applied_tags)
+        url = webhook_at(self._base, message.webhook_url)
+        return post_by_webhook(client, url, message, body, in_thread=in_thread, thread_id=message.thread_id)
 
-        def read(answer: ApiResponse) -> Sent:
-            guild = message.config.get("guild_id", "")
-            return sent(guild, snowflake(answer.at("channel_id")), snowflake(answer.at("id")))
 
-        return client.call(
-            "POST",
-            webhook_at(self._base, message.webhook_url),
-            params=query,
-            json=new,
-            headers=self.headers(),
-            read=read,
-            posting=True,
-        )
+def post_by_webhook(
+    client: ApiClient, url: str, message: Message, body: Mapping[str, Any], *, in_thread: bool, thread_id: str
+) -> Sent:
+    """Post a body under the name and the picture of the message. Raises Failed."""
+    # Without `wait`, Discord says yes to all.
+    query = {"wait": "true", **({"thread_id": thread_id} if thread_id else {})}
+    new = {**message.look, **body}
+    if body is message.plain:
+        new.pop("avatar_url", None)
+    if in_thread:
+        new["thread_name"] = message.thread_name
+        if message.applied_tags:
+            new["applied_tags"] = list(message.applied_tags)
+
+    def read(answer: ApiResponse) -> Sent:
+        guild = message.config.get("guild_id", "")
+        return sent(guild, snowflake(answer.at("channel_id")), snowflake(answer.at("id")))
+
+    return client.call("POST", url, params=query, json=new, headers=agent(), read=read, posting=True)
 
 
 def webhook_at(base: str, url: str) -> str:
@@ -171,6 +200,12 @@ def webhook_at(base: str, url: str) -> str:
 def webhook_secrets(url: str) -> tuple[str, ...]:
     """What no text may show of a webhook's address."""
     return (url, url.rpartition("/")[2])
+
+
+def last_code(client: ApiClient) -> Any:
+    """Return Discord's code for the last answer, or its status; None if it did not answer."""
+    answer = client.transport.answer
+    return None if answer is None else code_of(answer)
 
 
 def _is_gone(client: ApiClient) -> bool:

@@ -12,9 +12,11 @@ from feedletter_site.demo.discord.portal import Portal
 from feedletter_site.demo.timeline import Timeline, TimelinePost
 
 WEBHOOK_ID = "1000000000000000001"
-WEBHOOK = f"{WEBHOOK_ID}/the-demo-s-own-webhook-token"
+TOKEN = "the-demo-s-own-webhook-token"  # noqa: S105 - the demo's
 # As people copy it there. DISCORD_API_URL leads to the demo's own Discord.
-WEBHOOK_URL = f"https://discord.com/api/webhooks/{WEBHOOK}"
+WEBHOOK_URL = f"https://discord.com/api/webhooks/{WEBHOOK_ID}/{TOKEN}"
+# The bot's own webhooks, one a channel, for posts under another name.
+BOT_WEBHOOKS = {channel: f"2{channel[1:]}" for channel in CHANNELS}
 UNAUTHORISED = ApiAnswer({"message": "401: Unauthorized", "code": 0}, 401)
 UNKNOWN_CHANNEL = ApiAnswer({"message": "Unknown Channel", "code": 10003}, 404)
 MISSING_ACCESS = ApiAnswer({"message": "Missing Access", "code": 50001}, 403)
@@ -51,15 +53,19 @@ class DiscordApi:
         return [post for post in self.timeline.posts(DISCORD) if channel_of(post) == channel]
 
     def _webhook(self, request: ApiRequest, rest: str) -> ApiAnswer:
-        if not f"{rest}/".startswith(f"{WEBHOOK}/"):
+        number, *place = rest.split("/")
+        channels = {WEBHOOK_ID: CHANNEL, **{webhook: channel for channel, webhook in BOT_WEBHOOKS.items()}}
+        if place[:1] != [TOKEN] or number not in channels:
             return UNKNOWN_WEBHOOK
-        place = rest.removeprefix(WEBHOOK).strip("/")
-        if (request.method, place) == ("GET", ""):
-            # It is on no server: whatever names one has a page at discord.com.
-            return ApiAnswer({"id": WEBHOOK_ID, "type": 1, "name": "Harbour Notes", "channel_id": CHANNEL})
-        if (request.method, place) == ("POST", ""):
-            return self._posted(request, CHANNEL, WEBHOOK_ID)
-        return self._one(request, CHANNEL, place.removeprefix("messages/"))
+        match request.method, place[1:]:
+            case "GET", []:
+                # It is on no server: whatever names one has a page at discord.com.
+                return ApiAnswer({"id": number, "type": 1, "name": "Harbour Notes", "channel_id": CHANNEL})
+            case "POST", []:
+                return self._posted(request, channels[number], number)
+            case _, ["messages", message]:
+                return self._one(request, channels[number], message)
+        return UNKNOWN_WEBHOOK
 
     def _channel(self, request: ApiRequest, channel: str, rest: list[str]) -> ApiAnswer:
         if channel not in CHANNELS:
@@ -78,7 +84,13 @@ class DiscordApi:
                 return self._posted(request, channel, self.interactions.application.id)
             case _, ["messages", number]:
                 return self._one(request, channel, number)
+            case "GET", ["webhooks"]:
+                return ApiAnswer([self._bots_webhook(channel)])
         return NOT_FOUND
+
+    def _bots_webhook(self, channel: str) -> dict[str, Any]:
+        user = {"id": self.interactions.application.id}
+        return {"id": BOT_WEBHOOKS[channel], "type": 1, "token": TOKEN, "channel_id": channel, "user": user}
 
     def _posted(self, request: ApiRequest, channel: str, author: str) -> ApiAnswer:
         """Once for each nonce that is to be enforced."""
@@ -89,6 +101,8 @@ class DiscordApi:
             if (post.body or {}).get("nonce") == body.get("nonce"):
                 return ApiAnswer(message_of(post))
         kept = {**body, "channel_id": channel, "author": {"id": author}}
+        if author != self.interactions.application.id:
+            kept["webhook_id"] = author
         return ApiAnswer(message_of(self.timeline.add(DISCORD, kept)))
 
     def _one(self, request: ApiRequest, channel: str, number: str) -> ApiAnswer:

@@ -44,6 +44,7 @@ class ShownMessage:
     token: str = ""
     is_waited_for: bool = False
     failure: str = ""
+    picture: str = ""
 
     @property
     def initials(self) -> str:
@@ -70,7 +71,8 @@ def _of_post(post: TimelinePost, bot: str, now: datetime) -> ShownMessage:
         return ShownMessage(post.number, BOT_NAME, at, joins=True)
     is_bots = (body.get("author") or {}).get("id") == bot
     name = BOT_NAME if is_bots else str(body.get("username") or "Harbour Notes")
-    return ShownMessage(post.number, name, at, [_body(body, post.number, now)], is_bots)
+    picture = _web_address(body.get("avatar_url"))
+    return ShownMessage(post.number, name, at, [_body(body, post.number, now)], is_bots, picture=picture)
 
 
 def _of_exchange(one: Exchange, now: datetime) -> ShownMessage | None:

@@ -15,7 +15,7 @@ BOT_TOKEN = "MTA.bot-token.AbCdEf"
 BOT, GUILD, CHANNEL, FORUM_THREAD = "900", "700", "1200000000000000002", "1300000000000000003"
 WEBHOOK = f"/api/v10/webhooks/{WEBHOOK_ID}/{TOKEN}"
 EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
-TEXT, NEWS, FORUM = 0, 5, 15
+TEXT, NEWS, FORUM, THREADS = 0, 5, 15, (10, 11, 12)
 BOTS_ROLE, VIEW = "701", 1 << 10
 # View, send, embed links, read the history, send in threads.
 BOTS_RIGHTS = 1 << 10 | 1 << 11 | 1 << 14 | 1 << 16 | 1 << 38
@@ -75,8 +75,9 @@ class Discord(ApiServer):
         self._nonces: dict[str, dict[str, Any]] = {}
         self.consent = Consent("Discord")
         self.consent.apps[APP.client_id] = App(APP.client_id, APP.client_secret, [], {"webhook.incoming"})
-        # Webhooks that a yes made, by id, each with its channel.
+        # Webhooks that a yes or the bot made, by id, each with its channel; and whether the bot may.
         self.made: dict[str, str] = {}
+        self.manages_webhooks = True
         self.chosen_channel = CHANNEL
 
     def _token(self, request: Request) -> Reply:
@@ -93,7 +94,7 @@ class Discord(ApiServer):
 
     def posts(self, request: Request) -> bool:
         return request.method == "POST" and not re.search(
-            r"/messages/\d+/(crosspost|threads)$", request.place
+            r"/messages/\d+/(crosspost|threads)$|/webhooks$", request.place
         )
 
     def usual(self, request: Request) -> Reply:
@@ -124,7 +125,9 @@ class Discord(ApiServer):
             about = {"id": number, "type": 1, "name": "Bees", "guild_id": GUILD}
             return Reply(body={**about, "channel_id": self.made.get(number, CHANNEL)})
         if request.method != "POST":
-            return self._change(request, request.query.get("thread_id", CHANNEL))
+            return self._change(
+                request, request.query.get("thread_id", self.made.get(number, CHANNEL)), number
+            )
         if request.query.get("wait") != "true":
             return _error(400, 1, "The fake wants wait=true: without it failures are hidden")
         body, thread = request.json, request.query.get("thread_id")
@@ -139,8 +142,24 @@ class Discord(ApiServer):
             )
         if refusal := self._refusal(body) or self._threads_refusal(body, body.get("thread_name")):
             return refusal
-        where = FORUM_THREAD if body.get("thread_name") else thread or CHANNEL
-        return Reply(body=self._keep(body, channel=where, author=WEBHOOK_ID))
+        where = FORUM_THREAD if body.get("thread_name") else thread or self.made.get(number, CHANNEL)
+        return Reply(body=self._keep({**body, "webhook_id": number}, channel=where, author=number))
+
+    def _webhooks(self, request: Request, channel: str) -> Reply:
+        """The webhooks of a channel; POST makes one that is the bot's."""
+        if self.about_channels.get(channel, {}).get("type") in THREADS:
+            return _error(403, 50024, "Cannot execute action on this channel type")
+        if not self.manages_webhooks:
+            return _error(403, 50013, "Missing Permissions")
+        if request.method == "GET":
+            other = {"id": WEBHOOK_ID, "type": 1, "token": TOKEN, "user": {"id": "5"}}
+            own = [number for number, place in self.made.items() if place == channel]
+            return Reply(body=[other, *(_bots_webhook(number) for number in own)])
+        if not 1 <= len(request.json["name"]) <= 80:
+            return _error(400, 50035, "Invalid Form Body")
+        number = str(int(WEBHOOK_ID) + 1 + len(self.made))
+        self.made[number] = channel
+        return Reply(body=_bots_webhook(number))
 
     def _bot(self, request: Request) -> Reply:
         place = request.place.removeprefix("/api/v10")
@@ -187,7 +206,9 @@ class Discord(ApiServer):
             return Reply(body={"id": rest.split("/")[1]})
         if (request.method, rest.rpartition("/")[2]) == ("POST", "threads"):
             return self._thread_beneath(rest.split("/")[1], request.json)
-        return self._change(request, channel)
+        if rest == "webhooks":
+            return self._webhooks(request, channel)
+        return self._change(request, channel, BOT)
 
     def _thread_beneath(self, message: str, body: dict[str, Any]) -> Reply:
         if self.channel_type not in (TEXT, NEWS) or not 0 < len(body["name"]) <= 100:
@@ -212,11 +233,16 @@ class Discord(ApiServer):
         self._nonces[nonce] = self._keep(body, channel=channel, author=BOT)
         return Reply(body=self._nonces[nonce])
 
-    def _change(self, request: Request, channel: str) -> Reply:
+    def _change(self, request: Request, channel: str, by: str) -> Reply:
         number = request.place.rpartition("/")[2]
         found = [one for one in self.messages if (one["id"], one["channel_id"]) == (number, channel)]
-        if not found:
+        is_own = bool(found) and found[0]["author"]["id"] == by
+        if not found or (by != BOT and not is_own):
             return _error(404, 10008, "Unknown Message")
+        if not is_own and request.method == "DELETE":
+            return _error(403, 50013, "Missing Permissions")
+        if not is_own:
+            return _error(403, 50005, "Cannot edit a message authored by another user")
         if request.method == "DELETE":
             self.messages.remove(found[0])
             return Reply(204)
@@ -253,6 +279,10 @@ class Discord(ApiServer):
         message = {**kept, "id": number, "channel_id": channel, "author": {"id": author}}
         self.messages.append({"content": "", "embeds": [], **message})
         return self.messages[-1]
+
+
+def _bots_webhook(number: str) -> dict[str, Any]:
+    return {"id": number, "type": 1, "token": TOKEN, "user": {"id": BOT}}
 
 
 def _error(status: int, code: int, message: str, errors: Any = None) -> Reply:

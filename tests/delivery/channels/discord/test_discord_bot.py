@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -22,7 +22,7 @@ from tests.contracts.bridge import IMPATIENT, LOOPBACK, PATIENT, entry, letter
 from tests.contracts.channel import NOW
 from tests.delivery.channels.discord.letters import PLACES, api_at, bot_session, bots_message, sent_by
 from tests.servers.api_server import Reply
-from tests.servers.services.discord import BOT_TOKEN, CHANNEL, FORUM, FORUM_THREAD, GUILD, NEWS, Discord
+from tests.servers.services.discord import BOT, BOT_TOKEN, CHANNEL, FORUM, FORUM_THREAD, GUILD, NEWS, Discord
 
 KIND = DiscordBotKind()
 SECRETS: Any = {"token": BOT_TOKEN}
@@ -160,6 +160,102 @@ class TestAfterAnInterruptedTry:
         assert isinstance(outcome, Ambiguous)
         assert outcome.holds
         assert discord.messages == []
+
+
+class TestUnderAnotherName:
+    NAMED: ClassVar[dict[str, Any]] = {
+        "sender_name": "The Hive",
+        "sender_picture": "https://bees.example/hive.png",
+    }
+
+    def test_all_posts_of_a_channel_share_a_webhook_that_is_made_once(self, discord: Discord) -> None:
+        for _ in range(2):
+            assert isinstance(post(discord, options=self.NAMED), Sent)
+        assert list(discord.made.values()) == [CHANNEL]
+        assert {message["username"] for message in discord.messages} == {"The Hive"}
+        assert {message["avatar_url"] for message in discord.messages} == {"https://bees.example/hive.png"}
+
+    def test_without_the_permission_it_is_posted_as_the_bot_with_a_remark(self, discord: Discord) -> None:
+        discord.manages_webhooks = False
+        outcome = post(discord, options={**self.NAMED, "thread_minutes": "60"})
+        assert isinstance(outcome, Sent)
+        assert "Manage Webhooks" in outcome.remark
+        (message,) = discord.messages
+        assert message["author"] == {"id": BOT}
+        assert len(discord.threads) == 1
+
+    def test_a_webhook_that_somebody_deleted_is_made_again(self, discord: Discord) -> None:
+        session, made = bot_session(discord.url), bots_message(**self.NAMED)
+        for key in ("key-1", "key-2"):
+            assert isinstance(session.send(made, key=key, begun_at=None, now=NOW), Sent)
+            discord.made.clear()
+        session.close()
+        assert len(discord.messages) == 2
+
+    def test_what_arrived_is_found_and_not_posted_again(self, discord: Discord) -> None:
+        lose(discord, Reply(takes=True, hangs_up=True), options=self.NAMED)
+        later = NOW + timedelta(minutes=6)
+        outcome = sent_by(bot_session(discord.url), bots_message(**self.NAMED), begun_at=NOW, now=later)
+        assert isinstance(outcome, Sent)
+        assert outcome.remote_id == f"{CHANNEL}/{discord.messages[0]['id']}"
+        assert len(discord.messages) == 1
+
+    def test_what_is_not_there_is_posted_once_no_earlier_try_can_arrive(self, discord: Discord) -> None:
+        early = post(discord, options=self.NAMED, begun_at=NOW, now=NOW + timedelta(minutes=4))
+        assert isinstance(early, Ambiguous)
+        assert not early.holds
+        assert discord.messages == []
+        assert isinstance(
+            post(discord, options=self.NAMED, begun_at=NOW, now=NOW + timedelta(minutes=5)), Sent
+        )
+        assert len(discord.messages) == 1
+
+    @pytest.mark.parametrize("is_named_since", [True, False])
+    def test_it_is_edited_and_deleted_by_the_webhook_whatever_was_chosen_since(
+        self, discord: Discord, is_named_since: bool
+    ) -> None:
+        first = post(discord, options=self.NAMED if is_named_since else {})
+        assert isinstance(first, Sent)
+        made = bots_message(letter("Better"), style="text", **({} if is_named_since else self.NAMED))
+        session = bot_session(discord.url)
+        changed = session.edit(made, remote_id=first.remote_id, parts=(), key="k-1", now=NOW)
+        assert isinstance(changed, Sent)
+        assert "Better" in discord.messages[0]["content"]
+        assert isinstance(session.delete(made, remote_id=first.remote_id, parts=(), now=NOW), Sent)
+        session.close()
+        assert discord.messages == []
+
+    def test_a_message_of_a_webhook_that_is_gone_stays_and_its_channel_is_not_disabled(
+        self, discord: Discord
+    ) -> None:
+        first = post(discord, options=self.NAMED)
+        assert isinstance(first, Sent)
+        discord.made.clear()
+        outcome = bot_session(discord.url).edit(
+            bots_message(letter("Better")), remote_id=first.remote_id, parts=(), key="k-1", now=NOW
+        )
+        assert not getattr(outcome, "disables", False)
+        assert len(discord.messages) == 1
+
+    def test_in_a_thread_it_is_the_webhook_of_its_channel(self, discord: Discord) -> None:
+        discord.channels["1200000000000000077"] = GUILD
+        discord.about_channels["1200000000000000077"] = {"type": 11, "parent_id": CHANNEL}
+        config = {**PLACES, "channel_id": "1200000000000000077", "channel_type": "11"}
+        to = Recipient(1, "bees/1200000000000000077", "#news", config=config)
+        made = DiscordBotChannel().message(announcement_of(letter()), self.NAMED, to)
+        outcome = sent_by(bot_session(discord.url), made)
+        assert isinstance(outcome, Sent)
+        assert discord.messages[0]["channel_id"] == "1200000000000000077"
+        assert list(discord.made.values()) == [CHANNEL]
+        changed = bot_session(discord.url).delete(made, remote_id=outcome.remote_id, parts=(), now=NOW)
+        assert isinstance(changed, Sent)
+        assert discord.messages == []
+
+    def test_in_a_forum_each_begins_its_thread_under_that_name(self, discord: Discord) -> None:
+        discord.channel_type = FORUM
+        assert isinstance(post(discord, "Bees", options=self.NAMED), Sent)
+        assert discord.messages[0]["thread_name"] == "Bees"
+        assert discord.messages[0]["username"] == "The Hive"
 
 
 class TestPlaces:
