@@ -6,12 +6,12 @@ from django.db import connection
 from django.db.models import Model
 from django.utils import timezone
 
-from delivery.channels import channel
+from channels import channel
+from channels.letter import Recipient
+from channels.placeholders import Placeholders
 from delivery.issues.publish import publish
-from delivery.letter import Recipient
 from delivery.letters.build import issue_letter
 from delivery.models import Delivery, Issue, Lane
-from delivery.rendering.placeholders import Placeholders
 from subscriptions.links import manage_url, unsubscribe_url
 from subscriptions.models import Destination, Subscribable, Subscription
 
@@ -68,9 +68,9 @@ def lane(*, connections: int = CONNECTIONS) -> Lane:
 
 def issue(newsletter: Subscribable, number: int) -> Issue:
     """Personalised in both parts: the reader's name and both links."""
-    holes = Placeholders({})
-    greeting = f"Good morning, {holes.token('toNicknameOrEmail')}"
-    leave, manage = holes.token("removeLink"), holes.token("manageLink")
+    placeholders = Placeholders({})
+    greeting = f"Good morning, {placeholders.token('toNicknameOrEmail')}"
+    leave, manage = placeholders.token("removeLink"), placeholders.token("manageLink")
     paragraphs, lines = f"<p>{SENTENCE}</p>\n" * PARAGRAPHS, f"{SENTENCE}\n" * PARAGRAPHS
     return Issue.objects.create(
         subscribable=newsletter,
@@ -81,7 +81,7 @@ def issue(newsletter: Subscribable, number: int) -> Issue:
         html=f'<!doctype html>\n<html lang="en"><body>\n<h1>{greeting}</h1>\n{paragraphs}'
         f'<p><a href="{manage}">Manage</a> · <a href="{leave}">Unsubscribe</a></p>\n</body></html>\n',
         text=f"{greeting}\n\n{lines}\nManage: {manage}\nUnsubscribe: {leave}\n",
-        holes=holes.used,
+        placeholders=placeholders.used,
     )
 
 

@@ -17,8 +17,8 @@ import requests
 from django.conf import settings
 from django.utils import timezone
 
+from channels.telegram.channel import TelegramChannel
 from common.ports import channels
-from delivery.channels.telegram.channel import TelegramChannel
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due
 from delivery.models import Delivery, Issue, ServiceAccount

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from statistics import median
 
-from delivery.channels.email.letter_form import compose_mail
-from delivery.dkim.keys import RSA, SigningKey, generate
-from delivery.dkim.signing import sign
-from delivery.letter import Letter, Recipient
+from channels.email.dkim.keys import RSA, SigningKey, generate
+from channels.email.dkim.signing import sign
+from channels.email.letter_form import compose_mail
+from channels.letter import Letter, Recipient
 
 ROUNDS = 9
 EACH = 500

@@ -9,7 +9,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-APPS = ("common", "feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
+APPS = (
+    "common",
+    "feeds",
+    "subscriptions",
+    "channels",
+    "delivery",
+    "reader",
+    "chat",
+    "feedletter_site",
+    "demo",
+)
 # Django's way: a file for each.
 UNCOUNTED_FOLDERS = ("migrations", "commands")
 # Names that each of several files has for the same thing, because Django, Python or import by convention ask.
@@ -24,7 +34,7 @@ CONVENTIONAL = {
     "register",
     "install",
     "main",
-    # The folder of each channel registers by it (`delivery/channels/__init__.py`).
+    # The folder of each channel registers by it (`channels/__init__.py`).
     "CHANNELS",
     # Django's own names, in the format modules of a language each.
     "DATE_FORMAT",
@@ -161,11 +171,11 @@ def doubles(trees: dict[Path, ast.Module]) -> dict[str, list[tuple[str, int]]]:
         for path, tree in trees.items()
         if path.parent.name != "commands"
     }
-    # (`delivery/channels/__init__.py` gathers them, and is none.)
+    # (`channels/__init__.py` gathers them, and is none.)
     folders = {
         path.parent for path, found in names.items() if path.stem == "__init__" and "CHANNELS" in found
     }
-    channels = folders - {Path("delivery/channels")}
+    channels = folders - {Path("channels")}
     # By app, name and channel (None: the rest of the app).
     seen: dict[str, dict[str, Counter[Path | None]]] = defaultdict(lambda: defaultdict(Counter))
     for path, found in names.items():

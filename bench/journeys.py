@@ -13,7 +13,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 HERE = Path(__file__).resolve().parents[1]
-APPS = ("common", "feeds", "subscriptions", "delivery", "reader", "feedletter_site")
+APPS = ("common", "feeds", "subscriptions", "channels", "delivery", "reader", "feedletter_site")
 UNNAMED = ("<lambda>", "<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<module>")
 
 

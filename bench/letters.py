@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from bench import audience, rss2email
 from bench.smtp import SESSIONS, sink, smtp_source
-from common.db.filled_tables import tend
+from channels.email.dkim.keys import RSA, SigningKey, generate
+from common.db.filled_tables import vacuum_analyze
 from delivery.accounts.dkim_keys import make_key
-from delivery.dkim.keys import RSA, SigningKey, generate
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.models import Delivery
@@ -65,7 +65,7 @@ def letters() -> list[dict[str, object]]:
 def imported(number: int) -> float:
     """Letters a second to a list that was taken over a moment ago, as the program leaves its tables."""
     newsletter = audience.rows_of(f"imported{number}", readers=COUNT)
-    tend(Destination, Subscription, rows=COUNT)
+    vacuum_analyze(Destination, Subscription, rows=COUNT)
     count = publish(issue_id=audience.issue(newsletter, 1).pk, now=timezone.now())
     return rate_of(count)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench.faults import Fault, Others, all_faults
 
-APPS = ("feeds", "subscriptions", "delivery")
+APPS = ("feeds", "subscriptions", "channels", "delivery")
 ROOMS = {
     "rules": ("feeds/rules", "subscriptions/rules", "delivery/rules"),
     "engine": ("delivery/engine", "delivery/lanes"),

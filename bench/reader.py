@@ -167,7 +167,7 @@ def fill() -> Reader:
         for channel in reader.channels.all():
             count = IN_THE_LARGEST if channel.uid == "home" else IN_EACH
             select = f"SELECT %s, %s, %s + n, %s + n %% {FEEDS}, {AT[connection.vendor]}, 0, %s FROM series"
-            into = "reader_place (channel_id, reader_id, entry_id, feed_id, at, hidden, was_unread)"
+            into = "reader_timelineentry (channel_id, reader_id, entry_id, feed_id, at, hidden, was_unread)"
             insert(cursor, into, select, count, channel.pk, reader.pk, entry.pk, first_feed, now, False)
             make_unread(channel, UNREAD // CHANNELS)
         cursor.execute("VACUUM ANALYZE" if connection.vendor == "postgresql" else "ANALYZE")
@@ -187,7 +187,7 @@ def make_unread(channel: Channel, count: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             """INSERT INTO reader_unread (place_id, channel_id, reader_id, at)
-            SELECT id, channel_id, reader_id, at FROM reader_place WHERE channel_id = %s AND hidden = 0
+            SELECT id, channel_id, reader_id, at FROM reader_timelineentry WHERE channel_id = %s AND hidden = 0
             ORDER BY at DESC, id DESC LIMIT %s""",
             [channel.pk, count],
         )

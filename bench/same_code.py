@@ -15,9 +15,11 @@ from pathlib import Path
 
 PACKAGES = (
     "bench",
+    "channels",
     "chat",
     "common",
     "delivery",
+    "demo",
     "feeds",
     "feedletter_site",
     "reader",

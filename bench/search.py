@@ -29,7 +29,7 @@ from reader.channels.find import search_posts
 from reader.entries.place import place_due
 from reader.entries.search_index import ensure_index
 from reader.entries.take import said_by
-from reader.models import Entry, Follow, Place, Reader
+from reader.models import Entry, Follow, Reader, TimelineEntry
 from reader.people.readers import add_reader
 from reader.timelines.pages import Timeline
 
@@ -93,8 +93,10 @@ def fill(reader: Reader, rng: random.Random) -> None:
     for some in texts(rng):
         with transaction.atomic():
             rows = Entry.objects.bulk_create(Entry(text=text, **facts) for text in some)
-            Place.objects.bulk_create(
-                Place(channel=home, reader=reader, entry=row, at=datetime.fromtimestamp(row.pk, now.tzinfo))
+            TimelineEntry.objects.bulk_create(
+                TimelineEntry(
+                    channel=home, reader=reader, entry=row, at=datetime.fromtimestamp(row.pk, now.tzinfo)
+                )
                 for row in rows
             )
     with connection.cursor() as cursor:

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from chat.models import BotFeed, Guild, GuildFeed
 from common.admin.html import list_link
 from common.ports.panels import Action, Panel, add_action, add_panel
-from common.text import counted
+from common.text import pluralize
 from feeds.models import Feed
 from subscriptions.admin.newsletter import SubscribableAdmin
 
@@ -40,14 +40,14 @@ def of_servers(feed: Feed) -> SafeString | str:
     count = GuildFeed.objects.present().filter(feed=feed).count()
     if not count:
         return ""
-    return list_link(GuildFeed, f"{counted(count, 'channel')} of Discord servers", feed__id__exact=feed.pk)
+    return list_link(GuildFeed, f"{pluralize(count, 'channel')} of Discord servers", feed__id__exact=feed.pk)
 
 
 def lend(request: HttpRequest, keys: list[int]) -> str:
     """Lets the bot use an operator's own feeds, except those with credentials."""
     feeds = Feed.objects.filter(pk__in=keys, credentials="", bot_feed=None)
     done = BotFeed.objects.bulk_create([BotFeed(feed=feed, is_operators=True) for feed in feeds])
-    return f"The Discord bot may use {counted(len(done), 'feed')}: servers that ask for it share it."
+    return f"The Discord bot may use {pluralize(len(done), 'feed')}: servers that ask for it share it."
 
 
 def install() -> None:

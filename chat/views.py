@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 
 from chat.guilds.servers import note_installed
 from chat.interactions.receive import answer_interaction
-from chat.rules.asked import Malformed
+from chat.rules.parse import Malformed
 from chat.rules.signatures import is_signed
 from common.body_limits import takes_body
 from common.clock import utcnow

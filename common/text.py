@@ -41,7 +41,7 @@ def shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
-def counted(count: int, word: str, plural: str = "") -> str:
+def pluralize(count: int, word: str, plural: str = "") -> str:
     """ "1 post", "2 posts", "3,000 posts"."""
     return f"{count:,} {word if count == 1 else plural or word + 's'}"
 

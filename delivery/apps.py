@@ -9,6 +9,7 @@ class DeliveryConfig(AppConfig):
     def ready(self) -> None:
         from anymail.signals import tracking
 
+        from channels import register_all
         from common.checks import OWN_CHECKS
         from common.db import lookups
         from common.ports.events import happened
@@ -18,7 +19,6 @@ class DeliveryConfig(AppConfig):
         from delivery.bounces import list_growth
         from delivery.bounces.esp_events import on_tracking
         from delivery.bridges.corrections import refuse_changed_digests
-        from delivery.channels import register_all
         from delivery.checks import check_email
         from delivery.customisation import refuse_wrong_sender, refuse_wrong_template
         from delivery.issues import progress

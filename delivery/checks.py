@@ -6,11 +6,11 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ImproperlyConfigured
 
+from channels.email.account_url import Mailbox, parse_email_url
+from channels.email.address import parse_address, parse_sender
+from channels.email.smtp_settings import PLAIN, SmtpSettings
 from common.ports.channels import InvalidDestination
 from delivery.bounces.account import MailAccount, parse_bounce_url
-from delivery.channels.email.account_url import Mailbox, parse_email_url
-from delivery.channels.email.address import parse_address, parse_sender
-from delivery.channels.email.smtp_settings import PLAIN, SmtpSettings
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 

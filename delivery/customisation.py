@@ -7,12 +7,12 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from channels.email.address import parse_sender
+from channels.letter import LetterError
 from common.ports.channels import InvalidDestination
-from delivery.channels.email.address import parse_sender
 from delivery.models import LetterTemplate, Theme
 from delivery.rendering.addresses import web_address
 from delivery.rendering.engine import check_template
-from delivery.rendering.errors import LetterError
 from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, TemplateSource, ThemeFacts
 from delivery.rendering.subjects import BadPattern, check_pattern
 from subscriptions.branding.pictures import kept_picture, picture_url

@@ -22,9 +22,9 @@ from django.db.models.functions import Cast, Coalesce
 from delivery.bridges.corrections import corrections_to_take
 from delivery.engine.claim import with_due
 from delivery.issues.approve import drafts
+from delivery.issues.broadcasts import scheduled_letters
 from delivery.issues.first_reader import over
 from delivery.issues.frequency_switches import is_ripe
-from delivery.issues.written_letters import scheduled_letters
 from delivery.models import Delivery
 from delivery.webhooks.calls import callable_webhooks
 from feeds.models import Feed
@@ -32,11 +32,11 @@ from subscriptions.collections.readiness import behind
 from subscriptions.models import (
     Assignable,
     Assignment,
+    FrequencyChange,
     Notice,
-    SignInWish,
+    SignInRequest,
     Subscribable,
     Subscription,
-    Switch,
 )
 
 Questions = tuple[QuerySet[Any], ...]
@@ -50,14 +50,14 @@ def to_complete(now: datetime) -> Questions:
         over(now),
         collections_over(now),
         Feed.objects.filter(dropping=True),
-        Switch.objects.filter(is_ripe(now), settled_at=None),
+        FrequencyChange.objects.filter(is_ripe(now), settled_at=None),
         Subscription.objects.filter(ended_at__isnull=False),
     )
 
 
 def to_send(now: datetime) -> Questions:
     return (
-        SignInWish.objects.all(),
+        SignInRequest.objects.all(),
         Notice.objects.all(),
         with_due(now),
         Delivery.objects.expired(now),

@@ -23,7 +23,7 @@ from common.admin.html import moment_of
 from common.admin.page_words import EmptyList, PageWords, words_of
 from common.admin.questions import asks
 from feedletter_site.api.admin import ApiTokenAdmin
-from feedletter_site.arrivals.admin import ArrivalAdmin
+from feedletter_site.migrate_from.admin import ArrivalAdmin
 from reader.models import Reader
 
 __all__ = ["ApiTokenAdmin", "ArrivalAdmin"]

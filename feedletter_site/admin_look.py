@@ -66,7 +66,7 @@ ADMIN_LOOK = {
                 "title": "Newsletters",
                 "items": [
                     _page("Newsletters", "mail", "subscriptions_subscribable_changelist"),
-                    _page("Letters of your own", "edit_note", "delivery_writtenletter_changelist"),
+                    _page("Letters of your own", "edit_note", "delivery_broadcast_changelist"),
                     _page("Subscribers", "group", "subscriptions_destination_changelist"),
                     _page("Subscriptions", "how_to_reg", "subscriptions_subscription_changelist"),
                     _page("Tags of subscribers", "sell", "subscriptions_subscribertag_changelist"),

@@ -23,7 +23,7 @@ def _watch() -> None:
     # Imported here because a worker on SQLite needs nothing of PostgreSQL.
     from common.postgresql.patience import Away
 
-    while not Away.is_so:
+    while not Away.database_unreachable:
         time.sleep(OUTAGE_LOOK_SECONDS)
     log.warning("The database is away: this worker ends without it. What it had is taken back in a minute.")
     os._exit(ENDED_WITHOUT_DATABASE)

@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 from django.core.management.utils import get_random_secret_key
 
+from channels.email.account_url import parse_email_url
+from channels.email.address import parse_sender
 from delivery.bounces.account import parse_bounce_url
-from delivery.channels.email.account_url import parse_email_url
-from delivery.channels.email.address import parse_sender
 from feedletter_site import admin_look, env
 from feedletter_site.broker_url import parse_broker_url
 from subscriptions.rules.limits import parse_limits
@@ -147,6 +147,7 @@ INSTALLED_APPS = [
     "chat",
     "reader",
     "feedletter_site",
+    "demo",
 ]
 
 MIDDLEWARE = [
@@ -333,7 +334,7 @@ CELERY_TASK_ROUTES = {
     "delivery.alert": {"queue": "reap"},
     "delivery.prune": {"queue": "reap"},
     "feedletter_site.figures": {"queue": "reap"},
-    "feedletter_site.arrivals": {"queue": "assign"},
+    "feedletter_site.migrate_from": {"queue": "assign"},
     # People wait for it, so it waits for no other stage.
     "chat.answer": {"queue": "chat"},
     "chat.notify": {"queue": "chat"},

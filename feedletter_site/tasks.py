@@ -1,7 +1,7 @@
 from celery import shared_task
 
 from common.passes import PASS_BUDGET, skip_if_running
-from feedletter_site.arrivals.worker import work_off_arrivals
+from feedletter_site.migrate_from.worker import work_off_arrivals
 from feedletter_site.monitoring.figures import count_again
 
 
@@ -11,7 +11,7 @@ def figures() -> None:
     count_again()
 
 
-@shared_task(name="feedletter_site.arrivals")
+@shared_task(name="feedletter_site.migrate_from")
 @skip_if_running
-def arrivals() -> None:
+def migrate_from() -> None:
     work_off_arrivals(budget=PASS_BUDGET)

@@ -10,13 +10,13 @@ from common.admin.html import add_url, button, html_table, link_to, when
 from common.clock import utcnow
 from common.ports import channels
 from common.ports.panels import Action, Panel, add_action, add_panel
-from common.text import counted
+from common.text import pluralize
 from feeds.credentials import exposure
 from feeds.models import Feed, Item
 from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.collections.drop import drop_feed
 from subscriptions.collections.exclude import exclude_items
-from subscriptions.models import LeftOut, Stuck, Subscribable
+from subscriptions.models import FailedAssignment, LeftOut, Subscribable
 
 OUT_UNLESS = "It is not mailed, unless it is put back before the issue goes."
 
@@ -56,7 +56,7 @@ def newsletters_of_feed(feed: Feed) -> SafeString:
 
 def collections_of_post(item: Item) -> SafeString:
     """The collections that it is in; or why it could not be put into any."""
-    if stuck := Stuck.objects.filter(item=item).first():
+    if stuck := FailedAssignment.objects.filter(item=item).first():
         said = f"It could not be taken in. It is tried again on {when(stuck.next_try_at)}. {stuck.last_error}"
         return format_html('<p class="fl-alert">{}</p>', said)
     rows = item.assignments.select_related("assignable__subscribable")
@@ -92,7 +92,7 @@ def _left_out_by_hand(at: datetime, subscribable: Subscribable) -> str:
 def exclude_posts(request: HttpRequest, keys: list[int]) -> str:
     done = exclude_items(item_ids=keys, now=utcnow())
     late = len(keys) - done
-    said = f"{counted(done, 'post')} will not be sent."
+    said = f"{pluralize(done, 'post')} will not be sent."
     return f"{said} For {late:,} it was too late, or needless." if late else said
 
 
@@ -100,12 +100,12 @@ def what_dropping_feeds_does(keys: list[int]) -> list[str]:
     said = []
     for feed in Feed.objects.filter(pk__in=keys):
         on_the_way = feed.items.filter(state=Item.State.ASSIGNED).count()
-        readers = counted(feed.subscribables.count(), "newsletter")
-        words = f"“{feed}” is deleted, with all that is known of its {counted(feed.items.count(), 'post')}."
+        readers = pluralize(feed.subscribables.count(), "newsletter")
+        words = f"“{feed}” is deleted, with all that is known of its {pluralize(feed.items.count(), 'post')}."
         if feed.read_by:
             words = f"“{feed}” is no longer sent. People read it here, so it stays, and is read on."
         if on_the_way:
-            words += f" {counted(on_the_way, 'post')} being collected will go out first."
+            words += f" {pluralize(on_the_way, 'post')} being collected will go out first."
         said.append(f"{words} {readers} will get nothing new from it.")
     return said
 

@@ -5,7 +5,7 @@ from django.utils.safestring import SafeString
 
 from common.clock import utcnow
 from common.ports.panels import Panel, add_panel
-from common.text import counted
+from common.text import pluralize
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.rate_limits import count_refusals
 
@@ -34,6 +34,6 @@ def turned_away(newsletter: Subscribable) -> SafeString | str:
     said = "; ".join(f"{WHY[scope]} ({count:,})" for scope, count in sorted(found.items()))
     return format_html(
         '<p class="fl-alert">{} got no mail within the last day: {}. The limits are SIGN_UP_LIMITS.</p>',
-        counted(sum(found.values()), "sign-up"),
+        pluralize(sum(found.values()), "sign-up"),
         said,
     )

@@ -7,11 +7,11 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from subscriptions.collections.assign import takable
 from subscriptions.lists.worker import claimable_imports
-from subscriptions.models import Stuck
+from subscriptions.models import FailedAssignment
 
 
 def to_assign(now: datetime) -> "tuple[QuerySet[Any], ...]":
-    waits = Stuck.objects.filter(item=OuterRef("pk"), next_try_at__gt=now)
+    waits = FailedAssignment.objects.filter(item=OuterRef("pk"), next_try_at__gt=now)
     return (takable(now).filter(~Exists(waits)),)
 
 

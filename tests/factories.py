@@ -10,12 +10,12 @@ from factory.django import DjangoModelFactory
 from delivery.models import (
     Attempt,
     Bounce,
+    Broadcast,
     Delivery,
     Issue,
     IssueItem,
     Lane,
     MailboxMessage,
-    WrittenLetter,
 )
 from feeds.addresses import host_of_url
 from feeds.models import Feed, FeedDocument, Item, Poll
@@ -265,11 +265,11 @@ class IssueFactory(Factory):
     published_at = NOW
 
 
-class WrittenLetterFactory(Factory):
+class BroadcastFactory(Factory):
     """A draft with a subject and a text."""
 
     class Meta:
-        model = WrittenLetter
+        model = Broadcast
 
     subscribable = factory.SubFactory(SubscribableFactory)
     subject = factory.Sequence(lambda n: f"A word from us {n}")

@@ -15,7 +15,7 @@ from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
-from common.text import counted
+from common.text import pluralize
 
 STATE_COLOURS = {"banned": "danger", "left": "info", "waits for you": "warning", "here": "success"}
 
@@ -41,21 +41,21 @@ def its_feeds(guild: Guild) -> SafeString:
 
 
 def allow(request: HttpRequest, keys: list[int]) -> str:
-    return f"{counted(Guild.objects.filter(pk__in=keys).update(is_allowed=True), 'server')} allowed."
+    return f"{pluralize(Guild.objects.filter(pk__in=keys).update(is_allowed=True), 'server')} allowed."
 
 
 def what_banning_does(keys: list[int]) -> list[str]:
     found = []
     for guild in Guild.objects.filter(pk__in=keys):
         count = guild.guild_feeds.present().count()
-        found.append(f"{guild}: the bot answers no more, and {counted(count, 'feed')} of it end.")
+        found.append(f"{guild}: the bot answers no more, and {pluralize(count, 'feed')} of it end.")
     return found
 
 
 def ban(request: HttpRequest, keys: list[int]) -> str:
     guilds = list(Guild.objects.filter(pk__in=keys))
     ended = sum(ban_guild(guild, now=utcnow()) for guild in guilds)
-    return f"{counted(len(guilds), 'server')} banned, {counted(ended, 'feed')} ended."
+    return f"{pluralize(len(guilds), 'server')} banned, {pluralize(ended, 'feed')} ended."
 
 
 def unban(request: HttpRequest, keys: list[int]) -> str:

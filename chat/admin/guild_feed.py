@@ -16,7 +16,7 @@ from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
-from common.text import counted
+from common.text import pluralize
 
 
 def describe(one: GuildFeed) -> SafeString:
@@ -42,7 +42,7 @@ def latest(one: GuildFeed) -> SafeString:
 
 def remove(request: HttpRequest, keys: list[int]) -> str:
     rows = GuildFeed.objects.present().filter(pk__in=keys)
-    return f"{counted(sum(remove_feed(one, now=utcnow()) for one in rows), 'feed')} removed."
+    return f"{pluralize(sum(remove_feed(one, now=utcnow()) for one in rows), 'feed')} removed."
 
 
 @admin.register(GuildFeed)
@@ -64,7 +64,9 @@ class GuildFeedAdmin(ReadOnlyAdmin):
             "remove",
             "Remove",
             remove,
-            confirm=lambda keys: [f"{counted(len(keys), 'feed')} of servers end. Their people are not told."],
+            confirm=lambda keys: [
+                f"{pluralize(len(keys), 'feed')} of servers end. Their people are not told."
+            ],
             fits=lambda one: one.removed_at is None,
         ),
     )

@@ -22,7 +22,7 @@ from chat.registration import endpoint_urls, invite_link, register
 from common.admin.html import list_link
 from common.admin.refusals import report
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.lanes.breakers import why_resting
 from delivery.models import ServiceAccount
 from subscriptions.models import Destination
@@ -149,8 +149,8 @@ def figures() -> list[tuple[str, Any]]:
     day = Interaction.objects.since(utcnow() - timedelta(days=1)).count()
     here = Guild.objects.filter(removed_at=None, banned_at=None).count()
     return [
-        ("Servers", list_link(Guild, counted(here, "server"))),
-        ("Feeds of servers", list_link(GuildFeed, counted(present.count(), "feed"))),
+        ("Servers", list_link(Guild, pluralize(here, "server"))),
+        ("Feeds of servers", list_link(GuildFeed, pluralize(present.count(), "feed"))),
         ("Read for them", f"{shared:,} of at most {limits.feeds_in_all:,}"),
         ("Commands of the last day", f"{day:,}"),
         ("Commands that wait", f"{waiting:,}"),

@@ -10,6 +10,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from channels.discord.service import nonce_of
 from chat.alerts.troubles import FAILING, GONE, QUOTA, REFUSED, note_troubles
 from chat.discord.api import ApiRefused, ask_bot, is_resting
 from chat.discord.messages import DANGER, PRIMARY, Message, button, channel_mention, shown_link, shown_title
@@ -18,7 +19,6 @@ from chat.models import Guild, ServerAlert
 from chat.rules.buttons import Pressed
 from common.clock import utcnow
 from common.db.leases import RELEASED, unleased
-from delivery.channels.discord.service import nonce_of
 
 log = logging.getLogger(__name__)
 

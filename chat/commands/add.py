@@ -124,7 +124,7 @@ def pick(context: Context) -> Result:
 
 def work_pick(context: Context, row: Interaction) -> Message:
     first, kept = _picked(context)
-    from chat.rules import asked as reading
+    from chat.rules import parse as reading
 
     before = Context(reading.read(first.request), context.guild, context.now)
     return _added(context, kept, _wish(before), first.pk)

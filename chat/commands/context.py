@@ -22,8 +22,8 @@ from chat.discord.messages import (
 from chat.guilds.feeds import find_feed
 from chat.guilds.rights import ChannelRefusal, channel_refusal
 from chat.models import Guild, GuildFeed, Interaction
-from chat.rules.asked import Asked
 from chat.rules.buttons import Pressed
+from chat.rules.parse import ParsedInteraction
 from chat.rules.permissions import missing_in
 from common.clock import utcnow
 from common.refused import Refused
@@ -33,7 +33,7 @@ from common.refused import Refused
 class Context:
     """One interaction of one server. `found` is what its work keeps, for menus that it offers."""
 
-    asked: Asked
+    asked: ParsedInteraction
     guild: Guild
     now: datetime
 

@@ -7,6 +7,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from channels.http.outcomes import is_answer
 from chat.commands.context import Context, ago, feed_buttons, feed_line, trouble_in_words, try_words
 from chat.discord.messages import (
     DANGER,
@@ -25,7 +26,6 @@ from chat.guilds.rights import ask_again, channel_refusal
 from chat.guilds.servers import bot_settings
 from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
-from delivery.channels.http.outcomes import is_answer
 
 PAGE = 10
 LONGEST_ANSWER = 1_950

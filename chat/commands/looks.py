@@ -4,6 +4,9 @@ from collections.abc import Collection, Mapping
 
 from django.utils.translation import gettext as _
 
+from channels.discord.spec import PICTURE_SIZES, STYLES, THREAD_MINUTES
+from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
+from channels.wording import LONGEST_TEMPLATE
 from chat.commands.add import checked_address, discovered, feeds_in
 from chat.commands.context import Context, feed_buttons, options_of
 from chat.commands.feeds import fitting, named
@@ -27,9 +30,6 @@ from chat.models import GuildFeed, Interaction
 from chat.rules.buttons import Pressed
 from chat.rules.interval import LONGEST_INTERVAL
 from common.refused import Refused
-from delivery.channels.discord.kind import PICTURE_SIZES, STYLES, THREAD_MINUTES
-from delivery.channels.wording import LONGEST_TEMPLATE
-from delivery.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from subscriptions.newsletters.define import alter_subscribable
 
 # Of Discord's forms.

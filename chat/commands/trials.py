@@ -2,6 +2,7 @@
 
 from django.utils.translation import gettext as _
 
+from channels.base import Looks
 from chat.commands.add import checked_address, discovered, moved
 from chat.commands.context import Context, chosen_channel
 from chat.commands.feeds import fitting, named, still_refused
@@ -12,7 +13,6 @@ from chat.models import GuildFeed, Interaction
 from common.refused import Refused
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import NotDone, post_test
-from delivery.channels.base import Looks
 from delivery.models import RemotePost
 
 LOOKED_AT = 3

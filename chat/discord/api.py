@@ -6,13 +6,13 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
+from channels.base import Permanent, Sent, Temporary
+from channels.discord.service import BOT, agent, code_of
+from channels.http.client import Failed
+from channels.http.session import ApiSession
+from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from common.clock import utcnow
 from common.refused import Refused
-from delivery.channels.base import Permanent, Sent, Temporary
-from delivery.channels.discord.service import BOT, agent, code_of
-from delivery.channels.http.client import Failed
-from delivery.channels.http.session import ApiSession
-from delivery.channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from delivery.lanes.breakers import count_refusals, resting_kinds
 
 KIND = "discord_bot"

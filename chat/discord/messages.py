@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from channels.discord.markup import escaped
 from chat.rules.buttons import Pressed
 from common.truncation import cut_to, plain_line
-from delivery.channels.discord.markup import escaped
 
 EPHEMERAL, NO_PREVIEWS = 1 << 6, 1 << 2
 PONG, MESSAGE, LATER, LATER_UPDATE, UPDATE, CHOICES, MODAL_FORM = 1, 4, 5, 6, 7, 8, 9

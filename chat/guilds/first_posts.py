@@ -3,13 +3,13 @@
 import logging
 from datetime import datetime, timedelta
 
+from channels.letter import LetterError
 from chat.guilds.feeds import subscription_of
 from chat.models import GuildFeed
 from common.refused import Refused
 from delivery.bridges.messages import newest_letters
 from delivery.bridges.trial_posts import NotDone, post_test
 from delivery.letters.samples import NothingToShow
-from delivery.rendering.errors import LetterError
 
 log = logging.getLogger(__name__)
 

@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
+from channels.http.client import a_moment
+from channels.http.outcomes import is_answer
 from chat.discord.api import ApiRefused, ask_bot, is_resting
 from chat.discord.messages import channel_mention, shown_title
 from chat.guilds.feeds import subscription_of
 from chat.models import GuildFeed
 from chat.rules.permissions import INVITED, MANAGE_THREADS, THREADS, VIEW, missing_in, permissions_in
 from common.refused import Refused
-from delivery.channels.http.client import a_moment
-from delivery.channels.http.outcomes import is_answer
 from delivery.lanes.backoff import end_refusal
 from delivery.lanes.lanes import refusing_lane
 from subscriptions.subscribers.suppression import enable

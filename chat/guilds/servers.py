@@ -39,7 +39,7 @@ def know_guild(guild_id: int, *, locale: str, now: datetime) -> Guild:
 
 def note_installed(said: Any, *, now: datetime) -> None:
     """Keeps what an event says of a server that the bot was added to."""
-    from chat.rules.asked import Malformed, snowflake_of
+    from chat.rules.parse import Malformed, snowflake_of
 
     about = said.get("guild") if isinstance(said, dict) else None
     if not isinstance(about, dict):

@@ -18,7 +18,7 @@ from chat.guilds.feeds import suggestions
 from chat.guilds.limits import refuse_beyond_hourly, refuse_haste
 from chat.guilds.servers import know_guild, language_of, refuse_guild
 from chat.models import Interaction
-from chat.rules.asked import AUTOCOMPLETE, COMMAND, COMPONENT, PING, Asked, read
+from chat.rules.parse import AUTOCOMPLETE, COMMAND, COMPONENT, PING, ParsedInteraction, read
 from chat.rules.permissions import manages
 from common.refused import Refused
 
@@ -62,7 +62,7 @@ def answer_interaction(payload: Mapping[str, Any], *, now: datetime) -> Body:
             return Message(words_of(error)).answer()
 
 
-def _once(asked: Asked, payload: Mapping[str, Any], now: datetime) -> Body:
+def _once(asked: ParsedInteraction, payload: Mapping[str, Any], now: datetime) -> Body:
     """Each interaction does what it does once, however often it comes. Raises Refused, which is counted."""
     with transaction.atomic():
         row, is_new = Interaction.objects.get_or_create(
@@ -99,7 +99,7 @@ def member_of(payload: Mapping[str, Any]) -> dict[str, Any]:
     return {name: member[name] for name in MEMBER_KEPT if name in member} if isinstance(member, dict) else {}
 
 
-def handler_of(asked: Asked) -> Handler:
+def handler_of(asked: ParsedInteraction) -> Handler:
     """Raises Refused for what nobody knows any more."""
     if asked.kind == COMMAND:
         found = COMMANDS.get(asked.command, {}).get(asked.act)
@@ -110,7 +110,7 @@ def handler_of(asked: Asked) -> Handler:
     return found
 
 
-def _later(row: Interaction, asked: Asked, payload: Mapping[str, Any], result: Later) -> Body:
+def _later(row: Interaction, asked: ParsedInteraction, payload: Mapping[str, Any], result: Later) -> Body:
     """Puts it into the queue, which the rows are."""
     kept = {name: payload[name] for name in KEPT if name in payload}
     kept["member"] = {**member_of(payload), "user": {"id": str(asked.user_id)}}

@@ -23,7 +23,7 @@ from chat.guilds.grants import is_granted
 from chat.guilds.servers import know_guild, language_of
 from chat.interactions.receive import handler_of
 from chat.models import Interaction
-from chat.rules.asked import COMMAND, Asked, read
+from chat.rules.parse import COMMAND, ParsedInteraction, read
 from chat.rules.permissions import manages
 from common.clock import utcnow
 from common.db.leases import RELEASED
@@ -112,7 +112,7 @@ def _answered(row: Interaction, clock: Callable[[], datetime]) -> bool:
     return True
 
 
-def _work(row: Interaction, asked: Asked, clock: Callable[[], datetime]) -> Body:
+def _work(row: Interaction, asked: ParsedInteraction, clock: Callable[[], datetime]) -> Body:
     """Its answer; what went wrong is said there, too."""
     now = clock()
     guild = know_guild(asked.guild_id, locale=asked.guild_locale, now=now)

@@ -7,7 +7,7 @@ from datetime import date
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from common.text import counted
+from common.text import pluralize
 
 WIDE, GAP_WITHIN, HIGH = 10, 2, 100
 ROUND = (1, 2, 4, 5, 10)
@@ -48,7 +48,7 @@ def day_plot(
         COLUMN,
         (
             (
-                f"{each.day:%a} {short_day(each.day)}: {counted(each.value, word)}",
+                f"{each.day:%a} {short_day(each.day)}: {pluralize(each.value, word)}",
                 place * WIDE,
                 WIDE,
                 HIGH,

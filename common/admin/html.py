@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from common.text import counted
+from common.text import pluralize
 
 ADMIN_LINK = '<a class="fl-link" href="{}">{}</a>'
 
@@ -125,5 +125,5 @@ def ago(delta: timedelta) -> str:
     seconds = int(abs(delta.total_seconds()))
     for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:
-            return counted(seconds // size, word)
-    return counted(seconds, "second")
+            return pluralize(seconds // size, word)
+    return pluralize(seconds, "second")

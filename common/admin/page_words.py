@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
-from common.text import counted
+from common.text import pluralize
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         found = super().get_changelist_instance(request)
         found.is_narrowed = bool(found.query or found.get_filters_params())
-        found.counted = self.counted(found)
+        found.pluralize = self.pluralize(found)
         found.empty = self.shown_empty(request, is_narrowed=found.is_narrowed)
         return found
 
-    def counted(self, found: Any) -> str:
+    def pluralize(self, found: Any) -> str:
         """ "1 post", "12,000 posts"; of more than are counted "more than 10,000 posts"."""
         more = "more than " if getattr(found.paginator, "has_more", False) else ""
-        return more + counted(found.result_count, *self.row_words)
+        return more + pluralize(found.result_count, *self.row_words)
 
     @property
     def row_words(self) -> tuple[str, str]:

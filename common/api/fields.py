@@ -51,7 +51,7 @@ class Pattern(Text):
         return text
 
 
-class Whole(serializers.IntegerField):
+class StrictInteger(serializers.IntegerField):
     """A whole number: in JSON a number, in an address its digits."""
 
     def __init__(self, **kwargs: Any) -> None:

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.utils.urls import replace_query_param
 
 from common.api.bodies import Parameters
-from common.api.fields import Choice, Flag, Moment, Pattern, Text, Whole
+from common.api.fields import Choice, Flag, Moment, Pattern, StrictInteger, Text
 
 USUAL, MOST = 100, 1000
 LONGEST_SEARCH = 200
@@ -26,7 +26,7 @@ class ListParameters(Parameters):
         required=False,
         help_text="Where a page begins. Take it from the links next and previous.",
     )
-    page_size = Whole(
+    page_size = StrictInteger(
         min_value=1, max_value=MOST, default=USUAL, help_text="How many at once.", required=False
     )
     ordering = Choice(

@@ -51,15 +51,15 @@ def insert_rows(model: type[models.Model], columns: Mapping[str, Sequence[Any]])
     quote = connection.ops.quote_name
     table = quote(model._meta.db_table)
     into = f"INSERT INTO {table} ({', '.join(quote(field.column) for field in (*others, *fields))})"
-    holes = ["%s"] * len(others)
+    placeholders = ["%s"] * len(others)
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             made = ", ".join(f"v{place}" for place in range(len(fields)))
             arrays = ", ".join(f"%s::{_array_type(field, connection)}" for field in fields)
-            source = f"SELECT {', '.join((*holes, made))} FROM unnest({arrays}) AS given({made})"  # noqa: S608
+            source = f"SELECT {', '.join((*placeholders, made))} FROM unnest({arrays}) AS given({made})"  # noqa: S608
             cursor.execute(f"{into} {source} ON CONFLICT DO NOTHING", [*fixed, *map(array_literal, values)])
         else:
-            source = f"VALUES ({', '.join((*holes, *['%s'] * len(fields)))}) ON CONFLICT DO NOTHING"
+            source = f"VALUES ({', '.join((*placeholders, *['%s'] * len(fields)))}) ON CONFLICT DO NOTHING"
             cursor.executemany(f"{into} {source}", [(*fixed, *row) for row in zip(*values, strict=True)])
         return max(int(cursor.rowcount), 0)
 

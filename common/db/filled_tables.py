@@ -12,7 +12,7 @@ MANY = 10_000
 _OPTIONS = "ANALYZE, SKIP_LOCKED, INDEX_CLEANUP OFF, TRUNCATE OFF"
 
 
-def tend(*tables: type[models.Model], rows: int) -> None:
+def vacuum_analyze(*tables: type[models.Model], rows: int) -> None:
     """Tells the planner of the rows that were just written, and marks their pages as visible to everybody.
 
     Until then statements are planned for the table as it was before, and the first reader of a row writes its

@@ -64,14 +64,14 @@ def _json(value: object) -> str:
     return json.dumps(value, cls=DjangoJSONEncoder, ensure_ascii=False)
 
 
-_holdings: list[PersonalDataSource] = []
+_sources: list[PersonalDataSource] = []
 
 
 def add_holding(holding: PersonalDataSource) -> None:
     """Called in AppConfig.ready(). Sources of later apps come after those that their rows point to."""
-    _holdings.append(holding)
+    _sources.append(holding)
 
 
-def holdings() -> tuple[PersonalDataSource, ...]:
+def personal_data() -> tuple[PersonalDataSource, ...]:
     """In the order in which they are shown. They are erased the other way round."""
-    return tuple(_holdings)
+    return tuple(_sources)

@@ -63,9 +63,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         try:
             connection = PatientConnection.connect(**conn_params)
         except OperationalError:
-            Away.is_so = True
+            Away.database_unreachable = True
             raise
-        Away.is_so = False
+        Away.database_unreachable = False
         connection.place = {
             name: value for name, value in conn_params.items() if isinstance(value, (str, int))
         }

@@ -30,7 +30,7 @@ NOTHING_READY = 0
 class Away:
     """Whether the last attempt of this process to reach its database failed."""
 
-    is_so: bool = False
+    database_unreachable: bool = False
 
 
 class PatientConnection(psycopg.Connection[Any]):
@@ -53,7 +53,7 @@ class PatientConnection(psycopg.Connection[Any]):
                 if silent - asked_at >= patience:
                     asked_at = silent
                     if not self._is_at_work(silent):
-                        Away.is_so = True
+                        Away.database_unreachable = True
                         count("trouble", "database_silent")
                         self.pgconn.finish()
                         raise OperationalError(

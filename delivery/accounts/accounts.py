@@ -5,21 +5,21 @@ from datetime import datetime
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import IntegrityError, transaction
 
+from channels.account import EMAIL
+from channels.email.account_url import Mailbox, parse_email_url, transport_of
+from channels.email.address import parse_sender
+from channels.email.esp.settings import EspSettings
+from channels.email.session import CannotLogIn, probe_login
+from channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
+from channels.rules.accounts import DEFAULT_ACCOUNT
 from common.ports.channels import InvalidDestination
-from common.text import counted
+from common.text import pluralize
 from common.transactions import forbid_open_transaction
 from delivery.accounts.default_account import default_url, secret_url
-from delivery.channels.email.account_url import Mailbox, parse_email_url, transport_of
-from delivery.channels.email.address import parse_sender
-from delivery.channels.email.esp.settings import EspSettings
-from delivery.channels.email.session import CannotLogIn, probe_login
-from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from delivery.lanes.lanes import mail_lane
 from delivery.lanes.settings import NOTHING_LEARNT
 from delivery.models import Account, Delivery, Lane
-from delivery.models.account import EMAIL
 from delivery.models.delivery import NOT_FINISHED
-from delivery.rules.accounts import DEFAULT_ACCOUNT
 from subscriptions.models import Subscribable
 
 SECURITY = {PLAIN: "not encrypted", STARTTLS: "encrypted by STARTTLS", IMPLICIT: "encrypted"}
@@ -117,7 +117,7 @@ def why_needed(account: Account) -> str:
         return f"{account} is the default: make another one the default first, or keep letters here instead."
     waiting = Delivery.objects.filter(lane__kind=EMAIL, lane__account=account.name, state__in=NOT_FINISHED)
     if count := waiting.count():
-        what = counted(count, "delivery is", "deliveries are")
+        what = pluralize(count, "delivery is", "deliveries are")
         return f"{what} still to go out through {account}: wait for that, or cancel the issues."
     return ""
 

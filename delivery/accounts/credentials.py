@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
+from channels.account import EMAIL
+from channels.base import LaneFacts
 from common.secrets import Sealed, opened
 from delivery.accounts.accounts import url_of
-from delivery.channels.base import LaneFacts
 from delivery.lanes.lanes import is_of_destination
 from delivery.models import Account, Lane
-from delivery.models.account import EMAIL
 
 
 def facts_of(lane: Lane) -> LaneFacts:

@@ -2,10 +2,10 @@
 
 from django.conf import settings
 
+from channels.email.account_url import UNREADABLE
+from channels.rules.accounts import DEFAULT_ACCOUNT
 from common.secrets import opened
-from delivery.channels.email.account_url import UNREADABLE
 from delivery.models import Account
-from delivery.rules.accounts import DEFAULT_ACCOUNT
 from subscriptions.models import Subscribable
 
 

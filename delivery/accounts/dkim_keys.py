@@ -6,9 +6,17 @@ from datetime import datetime
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
+from channels.email.address import parse_address
+from channels.email.dkim.keys import (
+    Private,
+    UnusableKey,
+    algorithm_of,
+    generate,
+    public_value,
+    read_pem,
+    to_pem,
+)
 from common.ports.channels import InvalidDestination
-from delivery.channels.email.address import parse_address
-from delivery.dkim.keys import Private, UnusableKey, algorithm_of, generate, public_value, read_pem, to_pem
 from delivery.models import DkimKey
 
 FIRST_SELECTOR = {"rsa": "feedletter", "ed25519": "feedletter-ed25519"}

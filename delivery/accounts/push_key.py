@@ -2,9 +2,9 @@
 
 from functools import lru_cache
 
+from channels.webpush.channel import DEVICES, WebPushChannel
+from channels.webpush.keys import base64url, new_private_key, point_of, private_key_of
 from common.secrets import opened
-from delivery.channels.webpush.channel import DEVICES, WebPushChannel
-from delivery.channels.webpush.keys import base64url, new_private_key, point_of, private_key_of
 from delivery.models import Account
 
 

@@ -11,11 +11,11 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
+from channels.bridge import BridgeSpec
 from common.ports import channels
 from common.ports.channels import AccountSpec, ChannelSpec, HasAccounts, InvalidDestination, read_fields
 from common.secrets import opened
-from common.text import counted
-from delivery.channels.bridge import BridgeKind
+from common.text import pluralize
 from delivery.models import Account, Lane, ServiceAccount
 from subscriptions.models import Destination, Subscribable
 
@@ -27,7 +27,7 @@ def account_specs() -> list[AccountSpec]:
     shared: list[AccountSpec] = [
         kind for kind in kinds if isinstance(kind, HasAccounts) and kind.account_fields
     ]
-    ways = (kind.connect for kind in kinds if isinstance(kind, BridgeKind))
+    ways = (kind.connect for kind in kinds if isinstance(kind, BridgeSpec))
     return [*shared, *(way for way in ways if way is not None)]
 
 
@@ -103,9 +103,9 @@ def drop_service_account(*, account: ServiceAccount) -> None:
 def why_account_needed(account: ServiceAccount) -> str:
     """What posts with the account, and what to do; empty if it can go."""
     if users := destinations_of_account(account).count():
-        return f"{counted(users, 'bridge posts', 'bridges post')} with {account}: delete those first."
+        return f"{pluralize(users, 'bridge posts', 'bridges post')} with {account}: delete those first."
     if newsletters := newsletters_of_account(account).count():
-        count = counted(newsletters, "newsletter is", "newsletters are")
+        count = pluralize(newsletters, "newsletter is", "newsletters are")
         return f"{count} sent with {account}: give them another account first."
     return ""
 

@@ -5,10 +5,10 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import cast
 
+from channels.email.address import parse_sender
+from channels.email.dkim.keys import SigningKey, from_pem
 from common.ports.channels import InvalidDestination
 from common.secrets import Sealed
-from delivery.channels.email.address import parse_sender
-from delivery.dkim.keys import SigningKey, from_pem
 from delivery.models import DkimKey
 
 FRESH_SECONDS = 60.0

@@ -1,6 +1,7 @@
 """Issues, the ledger, lanes and keys in the admin."""
 
 from delivery.admin.bounce import BounceAdmin
+from delivery.admin.broadcasts.letter import BroadcastAdmin
 from delivery.admin.delivery import DeliveryAdmin
 from delivery.admin.dkim import DkimKeyAdmin
 from delivery.admin.issue import IssueAdmin
@@ -11,11 +12,11 @@ from delivery.admin.restoring import RestoreAdmin
 from delivery.admin.service_account import ServiceAccountAdmin
 from delivery.admin.webhooks.call import WebhookCallAdmin
 from delivery.admin.webhooks.webhook import WebhookAdmin
-from delivery.admin.written.letter import WrittenLetterAdmin
 
 __all__ = [
     "AccountAdmin",
     "BounceAdmin",
+    "BroadcastAdmin",
     "DeliveryAdmin",
     "DkimKeyAdmin",
     "IssueAdmin",
@@ -25,5 +26,4 @@ __all__ = [
     "ServiceAccountAdmin",
     "WebhookAdmin",
     "WebhookCallAdmin",
-    "WrittenLetterAdmin",
 ]

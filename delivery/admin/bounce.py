@@ -14,7 +14,7 @@ from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
-from common.text import counted, shortened
+from common.text import pluralize, shortened
 from delivery.bounces.record import release_bounces
 from delivery.models import Bounce
 
@@ -46,12 +46,12 @@ def describe_bounce(bounce: Bounce) -> SafeString:
 
 def suppress_held(request: HttpRequest, keys: list[int]) -> str:
     count = release_bounces(bounces=_held(keys), suppressing=True, now=utcnow())
-    return f"{counted(count, 'address', 'addresses')} will not be written to any more."
+    return f"{pluralize(count, 'address', 'addresses')} will not be written to any more."
 
 
 def let_be(request: HttpRequest, keys: list[int]) -> str:
     count = release_bounces(bounces=_held(keys), suppressing=False, now=utcnow())
-    return f"{counted(count, 'bounce')} let be: letters go on to {'that' if count == 1 else 'those'}."
+    return f"{pluralize(count, 'bounce')} let be: letters go on to {'that' if count == 1 else 'those'}."
 
 
 def _held(keys: list[int]) -> list[Bounce]:

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
+from channels.rules.sms_words import CODE_WORDS
 from common.admin.html import facts, html_table, link_to, moment_of, when
 from common.admin.lists import FewChoices, LargeList, newest
 from common.admin.page_words import EmptyList
@@ -16,13 +17,12 @@ from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.channels import all_kinds
 from common.ports.panels import Action, Panel
-from common.text import counted
+from common.text import pluralize
 from delivery.admin.delivery_words import waits_for
 from delivery.issues.retry import RETRYABLE, NotRetryable, retry_delivery
 from delivery.issues.sent_changes import changed_delivery, changes_of
 from delivery.models import Delivery, Receipt
 from delivery.models.delivery import NOT_FINISHED
-from delivery.rules.sms_words import CODE_WORDS
 from subscriptions.models import Destination
 
 RETRIED_AT_ONCE = 1000
@@ -107,7 +107,7 @@ def retry_deliveries(request: HttpRequest, keys: list[int]) -> str:
             messages.warning(request, str(error))
     left = len(keys) - RETRIED_AT_ONCE
     more = f" {left:,} were left alone: at most {RETRIED_AT_ONCE:,} at once." if left > 0 else ""
-    return f"{counted(queued, 'delivery', 'deliveries')} queued again.{more}" if queued or more else ""
+    return f"{pluralize(queued, 'delivery', 'deliveries')} queued again.{more}" if queued or more else ""
 
 
 class KindFilter(SimpleListFilter):

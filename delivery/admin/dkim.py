@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from channels.email.address import parse_address
 from common.admin.html import facts, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
@@ -18,11 +19,10 @@ from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination
 from common.ports.panels import Action, CannotAct, Panel
-from common.text import counted
+from common.text import pluralize
 from delivery.accounts.default_account import usual_sender
 from delivery.accounts.dkim_keys import activate_key, delete_retired, make_key, retire_key
 from delivery.admin.doctor import VERDICT_TONES
-from delivery.channels.email.address import parse_address
 from delivery.doctor.check import look_up
 from delivery.models import DkimKey
 
@@ -82,7 +82,7 @@ def activate(request: HttpRequest, keys: list[int]) -> str:
         raise CannotAct("Of one domain and algorithm only one key signs: choose that one alone.")
     for row in rows:
         activate_key(row, now=utcnow())
-    return f"{counted(len(places), 'key')} will sign within a minute; any that did before has retired."
+    return f"{pluralize(len(places), 'key')} will sign within a minute; any that did before has retired."
 
 
 class ActivateForm(forms.Form):
@@ -107,7 +107,7 @@ def said_before_signing(key: DkimKey) -> str:
 def retire(request: HttpRequest, keys: list[int]) -> str:
     for row in DkimKey.objects.filter(pk__in=keys):
         retire_key(row, now=utcnow())
-    return f"{counted(len(keys), 'key')} retired. Leave the records for a week."
+    return f"{pluralize(len(keys), 'key')} retired. Leave the records for a week."
 
 
 def asked_to_retire(keys: list[int]) -> list[str]:
@@ -123,12 +123,12 @@ def delete_keys(request: HttpRequest, keys: list[int]) -> str:
     deleted = delete_retired(keys)
     if not deleted:
         raise CannotAct("Only keys that have retired can be deleted.")
-    return f"{counted(deleted, 'key')} deleted."
+    return f"{pluralize(deleted, 'key')} deleted."
 
 
 def asked_to_delete_keys(keys: list[int]) -> list[str]:
     count = DkimKey.objects.filter(pk__in=keys, retired_at__isnull=False).count()
-    return [f"{counted(count, 'retired key')} will be deleted for good, the private part included."]
+    return [f"{pluralize(count, 'retired key')} will be deleted for good, the private part included."]
 
 
 class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]

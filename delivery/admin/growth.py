@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from common.admin.flows import Flow, flow_plot
-from common.text import counted
+from common.text import pluralize
 from delivery.bounces.list_growth import WEEKS, growth_of
 from subscriptions.models import Subscribable
 from subscriptions.rules.growth import GrowthStretch, by_day, by_week, totals
@@ -48,7 +48,7 @@ def drawn_of(found: Mapping[str, Mapping[date, int]], today: date, now: int) -> 
     if not plots:
         return ""
     return render_to_string(
-        "admin/delivery/growth.html", {"plots": plots, "now": counted(now, "subscriber"), "days": DAYS}
+        "admin/delivery/growth.html", {"plots": plots, "now": pluralize(now, "subscriber"), "days": DAYS}
     )
 
 

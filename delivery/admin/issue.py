@@ -88,7 +88,7 @@ class IssueAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Issue]":
         every: QuerySet[Issue] = super().get_queryset(request)
-        light = every.defer("html", "text", "holes").select_related("subscribable")
+        light = every.defer("html", "text", "placeholders").select_related("subscribable")
         return light.annotate(post_count=count_of(IssueItem.objects.all(), "issue"))
 
     def look_up(self, rows: Sequence[Any]) -> None:

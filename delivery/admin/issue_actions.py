@@ -17,7 +17,7 @@ from common.admin.refusals import NO_ADDRESS, not_done
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct
 from common.refused import Refused
-from common.text import counted
+from common.text import pluralize
 from delivery.admin.issue_panels import count_recipients
 from delivery.issues import progress
 from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue, stop_release
@@ -35,7 +35,9 @@ REST_FOLLOWS = " A large issue takes a little while: the rest follows by itself.
 
 
 def of(keys: list[int]) -> list[Issue]:
-    rows = Issue.objects.filter(pk__in=keys).select_related("subscribable").defer("html", "text", "holes")
+    rows = (
+        Issue.objects.filter(pk__in=keys).select_related("subscribable").defer("html", "text", "placeholders")
+    )
     return list(rows.order_by("pk"))
 
 
@@ -65,7 +67,7 @@ class ApproveForm(forms.Form):
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         lines = (
-            f"“{issue}” goes to {counted(count_recipients(issue), 'subscriber')} at once."
+            f"“{issue}” goes to {pluralize(count_recipients(issue), 'subscriber')} at once."
             for issue in of(keys)
         )
         self.intro = " ".join(lines)
@@ -76,7 +78,7 @@ def approve(pk: int) -> str:
     queued = approve_issue(issue_id=pk, now=utcnow())
     if Issue.objects.filter(pk=pk, published_at=None).exists():
         return "Approved. It waits for its first reader, and goes out when somebody has confirmed."
-    return f"It is on its way to {counted(queued, 'subscriber')}."
+    return f"It is on its way to {pluralize(queued, 'subscriber')}."
 
 
 class MomentWidget(forms.DateTimeInput):
@@ -111,7 +113,7 @@ class ReleaseForm(forms.Form):
         issues = of(keys)
         numbers = sum(count_recipients(issue) for issue in issues)
         self.intro = (
-            f"It goes by itself then, to {counted(numbers, 'subscriber')} as of now, unless you stop it."
+            f"It goes by itself then, to {pluralize(numbers, 'subscriber')} as of now, unless you stop it."
         )
         zones = {issue.subscribable.zone for issue in issues}
         # Newsletters of several zones have the site's in common.
@@ -180,14 +182,16 @@ def pause_issues(pk: int) -> str:
 @for_each_issue
 def resume_issues(pk: int) -> str:
     queued = resume_issue(issue_id=pk, now=utcnow(), budget=CLICK_BUDGET)
-    return f"It goes on: {counted(queued, 'letter')} queued so far.{REST_FOLLOWS if queued > 10_000 else ''}"
+    return (
+        f"It goes on: {pluralize(queued, 'letter')} queued so far.{REST_FOLLOWS if queued > 10_000 else ''}"
+    )
 
 
 def asked_to_cancel(keys: list[int]) -> list[str]:
     counts = progress.counts_of(keys)
     rest = {pk: waiting(each_) + each_["held"] for pk, each_ in counts.items()}
     return [
-        f"{counted(rest[issue.pk], 'letter')} of “{issue}” will not go out. "
+        f"{pluralize(rest[issue.pk], 'letter')} of “{issue}” will not go out. "
         "What a server is being told at this moment finishes. This cannot be taken back."
         for issue in of(keys)
     ]
@@ -198,7 +202,7 @@ def cancel(pk: int) -> str:
     stopped = cancel_issue(issue_id=pk, now=utcnow(), budget=CLICK_BUDGET)
     rest = REST_FOLLOWS if stopped > 10_000 else ""
     left = what_still_goes(Issue.objects.filter(pk=pk))
-    return f"{counted(stopped, 'letter')} cancelled so far.{rest} {left}"
+    return f"{pluralize(stopped, 'letter')} cancelled so far.{rest} {left}"
 
 
 class RetryForm(forms.Form):
@@ -208,7 +212,7 @@ class RetryForm(forms.Form):
         super().__init__(**kwargs)
         found = [failed_of(pk) for pk in keys]
         can, cannot = sum(each.retryable for each in found), sum(each.skipped for each in found)
-        self.intro = f"{counted(can, 'failed letter')} can be tried again."
+        self.intro = f"{pluralize(can, 'failed letter')} can be tried again."
         if cannot:
             self.intro += f" {cannot:,} cannot: suppressed, disabled, or no longer subscribed."
         domains = failed_domains(keys[0]) if len(keys) == 1 else []
@@ -222,7 +226,7 @@ def retry_issues(pk: int, domain: str) -> str:
     left = failed_of(pk, domain)
     more = f" {left.retryable:,} are left: do it once more." if left.retryable else ""
     skipped = f" {left.skipped:,} skipped." if left.skipped else ""
-    return f"{counted(queued, 'letter')} queued again.{skipped}{more}"
+    return f"{pluralize(queued, 'letter')} queued again.{skipped}{more}"
 
 
 class LateForm(forms.Form):
@@ -231,7 +235,7 @@ class LateForm(forms.Form):
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         lines = (
-            f"“{issue}” goes to {counted(late_subscribers(issue).count(), 'subscriber')} "
+            f"“{issue}” goes to {pluralize(late_subscribers(issue).count(), 'subscriber')} "
             "who confirmed after it was published."
             for issue in of(keys)
         )
@@ -240,7 +244,7 @@ class LateForm(forms.Form):
 
 @for_each_issue
 def send_to_late(pk: int) -> str:
-    return f"It is on its way to {counted(send_late(issue_id=pk, now=utcnow()), 'late subscriber')}."
+    return f"It is on its way to {pluralize(send_late(issue_id=pk, now=utcnow()), 'late subscriber')}."
 
 
 # --- which fit

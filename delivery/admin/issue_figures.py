@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from common.admin.html import ago, html_table, link_to, list_link, list_url, when
 from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.issues import progress
 from delivery.models import Attempt, Delivery, Issue
 from delivery.rules.progress import arrived, ended, time_left, told, total, waiting, waiting_words
@@ -70,19 +70,19 @@ def progress_words(issue: Issue, state: str, counts: Counter[str]) -> str:
         return pace_words(issue, counts)
     left = waiting(counts) + counts["held"]
     if state == "paused":
-        return f"Paused: {counted(left, 'letter')} {'waits' if left == 1 else 'wait'} until it is resumed."
+        return f"Paused: {pluralize(left, 'letter')} {'waits' if left == 1 else 'wait'} until it is resumed."
     if state == "cancelled":
-        rest = f" {counted(left, 'letter')} more will be within moments." if left else ""
-        return f"Cancelled: {counted(counts['cancelled'], 'letter')} did not go out.{rest}"
-    held = f" {counted(counts['held'], 'letter')} held." if counts["held"] else ""
-    return f"{counted(arrived(counts), 'letter')} arrived.{held}"
+        rest = f" {pluralize(left, 'letter')} more will be within moments." if left else ""
+        return f"Cancelled: {pluralize(counts['cancelled'], 'letter')} did not go out.{rest}"
+    held = f" {pluralize(counts['held'], 'letter')} held." if counts["held"] else ""
+    return f"{pluralize(arrived(counts), 'letter')} arrived.{held}"
 
 
 def pace_words(issue: Issue, counts: Counter[str]) -> str:
     """ "9,500 a minute, about 40 minutes left." """
     rate = progress.per_minute(issue, now=utcnow())
     if not rate and not counts["queued"] and not counts["sending"]:
-        number = counted(counts["deferred"], "letter")
+        number = pluralize(counts["deferred"], "letter")
         return f"{number} could not be delivered yet and will be tried again."
     if not rate:
         return "No letter has gone out within the last minute."
@@ -146,10 +146,10 @@ def arrivals(issue: Issue) -> SafeString | str:
     if not bars:
         return ""
     zone = issue.subscribable.zone
-    number, most = counted(sum(bar.count for bar in bars), "letter"), max(bar.count for bar in bars)
+    number, most = pluralize(sum(bar.count for bar in bars), "letter"), max(bar.count for bar in bars)
     said = f"{number}, at most {most:,} {per(bars[0].minutes)}."
     plot = sparkline(
-        [Bar(bar.count, f"{when(bar.start, zone=zone)}: {counted(bar.count, 'letter')}") for bar in bars],
+        [Bar(bar.count, f"{when(bar.start, zone=zone)}: {pluralize(bar.count, 'letter')}") for bar in bars],
         name="fl-arrived",
         title=f"Letters {per(bars[0].minutes)}",
         description=said,

@@ -7,7 +7,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from common.admin.html import facts, html_table, link_to, listed, paragraph, web_link, when
-from common.text import counted
+from common.text import pluralize
 from delivery.admin.bridges.panels import is_bridge
 from delivery.admin.preview import as_it_went_out
 from delivery.alerts.drafts import goes_out
@@ -19,7 +19,7 @@ from delivery.issues.progress import issue_state, sent_late
 from delivery.issues.publish import late_subscribers
 from delivery.issues.sent_changes import SentChanges, changes_of
 from delivery.links import issue_url
-from delivery.models import Correction, Delivery, Issue, WrittenLetter
+from delivery.models import Broadcast, Correction, Delivery, Issue
 from delivery.rules.progress import told, total
 from subscriptions.links import page_url
 
@@ -79,7 +79,7 @@ def draft(issue: Issue) -> SafeString | str:
     return facts(
         [
             ("When", goes_out(issue)),
-            ("To", f"{counted(count_recipients(issue), 'subscriber')}, as of now"),
+            ("To", f"{pluralize(count_recipients(issue), 'subscriber')}, as of now"),
             *(
                 [("But", "The newsletter is paused: its letters wait until that ends.")]
                 if is_paused(issue)
@@ -96,7 +96,7 @@ def count_recipients(issue: Issue) -> int:
 
 def describe_issue(issue: Issue) -> SafeString:
     rows: list[tuple[str, Any]] = [("Newsletter", link_to(issue.subscribable)), ("Subject", issue.subject)]
-    if written := WrittenLetter.objects.filter(issue=issue).first():
+    if written := Broadcast.objects.filter(issue=issue).first():
         rows.append(("Written by", written.author or "somebody, by a command"))
         rows.append(("For", audience_words(written)))
         if issue.is_for_some:
@@ -127,9 +127,9 @@ def late_subscribers_panel(issue: Issue) -> SafeString | str:
     sent, left = sent_late(issue), late_subscribers(issue).count()
     if not sent and not left:
         return ""
-    words = [f"{counted(left, 'subscriber')} confirmed after it was published and did not get it."]
+    words = [f"{pluralize(left, 'subscriber')} confirmed after it was published and did not get it."]
     if sent:
-        words.append(f"It was sent to {counted(sent, 'late subscriber')}: they are counted above, too.")
+        words.append(f"It was sent to {pluralize(sent, 'late subscriber')}: they are counted above, too.")
     return format_html_join("", "{}", ((paragraph(line),) for line in words))
 
 

@@ -11,16 +11,17 @@ from django.utils.safestring import SafeString
 from unfold.admin import StackedInline
 from unfold.decorators import display
 
+from channels import channel
+from channels.account import EMAIL
 from common.admin.html import moment_of
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
-from common.text import counted
+from common.text import pluralize
 from delivery.admin.lane_forms import DomainForm, LaneForm, PauseDomainForm, ResumeDomainForm, stopped_domains
 from delivery.admin.lane_panels import connections, describe_lane, lane_use, of_domains, warm_up
-from delivery.channels import channel
 from delivery.issues.pause import PAUSED_BY_HAND
 from delivery.lanes.settings import (
     OF_DOMAINS,
@@ -35,7 +36,6 @@ from delivery.lanes.settings import (
 )
 from delivery.lanes.status import in_words, lane_state
 from delivery.models import Delivery, Lane, LaneDomain
-from delivery.models.account import EMAIL
 from delivery.rules.progress import waiting_words
 
 LANE_COLOURS = {"open": "success", "resting": "warning", "paused": "danger"}
@@ -47,11 +47,11 @@ WARM_UP = ("Warm-up", {"fields": ("warm_up_from", ("warm_up_first", "warm_up_gro
 
 def pause_chosen_lanes(request: HttpRequest, keys: list[int]) -> str:
     count = pause_lanes(lane_ids=keys, reason=PAUSED_BY_HAND)
-    return f"{counted(count, 'lane')} paused: nothing goes out there until you resume."
+    return f"{pluralize(count, 'lane')} paused: nothing goes out there until you resume."
 
 
 def resume_chosen_lanes(request: HttpRequest, keys: list[int]) -> str:
-    return f"{counted(resume_lanes(lane_ids=keys, now=utcnow()), 'lane')} may send again."
+    return f"{pluralize(resume_lanes(lane_ids=keys, now=utcnow()), 'lane')} may send again."
 
 
 def pause_one(request: HttpRequest, keys: list[int], domain: str, reason: str) -> str:
@@ -62,7 +62,7 @@ def pause_one(request: HttpRequest, keys: list[int], domain: str, reason: str) -
 
 def resume_one(request: HttpRequest, keys: list[int], domain: str) -> str:
     queued = sum(resume_domain(lane_id=pk, domain=domain, now=utcnow()) for pk in keys)
-    return f"{domain} is written to again; {counted(queued, 'delivery', 'deliveries')} queued."
+    return f"{domain} is written to again; {pluralize(queued, 'delivery', 'deliveries')} queued."
 
 
 def has_domains(lane: Lane) -> bool:

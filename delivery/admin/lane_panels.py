@@ -6,10 +6,13 @@ from typing import Any
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from channels.rules.accounts import DEFAULT_ACCOUNT
+from channels.rules.meaning import advice
+from channels.rules.server_words import meaning
 from common.admin.html import facts, html_table, link_to, list_link, paragraph, when
 from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.accounts.accounts import server_of
 from delivery.accounts.default_account import default_account, keeps_letters
 from delivery.lanes.breakers import why_resting
@@ -23,10 +26,7 @@ from delivery.lanes.status import (
     last_day,
 )
 from delivery.models import Account, Delivery, Lane
-from delivery.rules.accounts import DEFAULT_ACCOUNT
-from delivery.rules.holdups import advice
 from delivery.rules.progress import waiting_words
-from delivery.rules.server_words import meaning
 
 WARM_UP_DAYS_SHOWN = 14
 
@@ -106,15 +106,15 @@ def _plot(lane: Lane, total: int) -> SafeString:
     parts = last_day(lane, utcnow(), parts=48)
     most = max(count for _, count in parts)
     drawn = sparkline(
-        [Bar(count, f"{when(start)}: {counted(count, 'message')}") for start, count in parts],
+        [Bar(count, f"{when(start)}: {pluralize(count, 'message')}") for start, count in parts],
         name="fl-lane-day",
         title="Messages in each half hour",
-        description=f"{counted(total, 'message')} in 24 hours, {most:,} at most in half an hour.",
+        description=f"{pluralize(total, 'message')} in 24 hours, {most:,} at most in half an hour.",
     )
     return format_html(
         '<figure class="fl-plot"><figcaption><b>Messages in each half hour</b>{}, at most {} in one'
         '</figcaption>{}<p class="fl-axis"><span>24 hours ago</span><span>now</span></p></figure>',
-        counted(total, "message"),
+        pluralize(total, "message"),
         f"{most:,}",
         drawn,
     )

@@ -11,7 +11,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from common.admin.html import list_link, paragraph, when
 from common.clock import utcnow
 from common.ports.panels import Action
-from common.text import counted
+from common.text import pluralize
 from delivery.issues.pause import (
     CLICK_BUDGET,
     PAUSED_BY_HAND,
@@ -61,13 +61,13 @@ def pause_sending(request: HttpRequest, keys: list[int], reason: str) -> str:
     if not changed:
         return ""
     left = what_still_goes(Issue.objects.filter(subscribable__in=keys))
-    return f"{counted(changed, 'newsletter')} paused. {left}"
+    return f"{pluralize(changed, 'newsletter')} paused. {left}"
 
 
 def resume_sending(request: HttpRequest, keys: list[int]) -> str:
     queued = sum(resume_newsletter(subscribable_id=pk, now=utcnow(), budget=CLICK_BUDGET) for pk in keys)
     rest = " The rest follows by itself." if queued > 10_000 else ""
-    return f"It goes on: {counted(queued, 'letter')} queued so far.{rest}"
+    return f"It goes on: {pluralize(queued, 'letter')} queued so far.{rest}"
 
 
 PAUSE_ACTIONS = (

@@ -3,12 +3,12 @@
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from delivery.letter import Letter
+from channels.fill import fill_header, fill_html
+from channels.letter import Letter
+from channels.placeholders import values_for
 from delivery.letters.build import issue_letter
 from delivery.letters.preview import ada
 from delivery.models import Issue
-from delivery.rendering.fill import fill_header, fill_html
-from delivery.rendering.placeholders import values_for
 
 
 def as_it_went_out(issue: Issue) -> SafeString:
@@ -18,6 +18,6 @@ def as_it_went_out(issue: Issue) -> SafeString:
 def letter_frame(letter: Letter) -> SafeString:
     """The letter's subject and html, filled in for a made-up reader."""
     values = values_for(letter, ada())
-    subject = fill_header(letter.subject, letter.holes, values)
-    html = fill_html(letter.html, letter.holes, values)
+    subject = fill_header(letter.subject, letter.placeholders, values)
+    html = fill_html(letter.html, letter.placeholders, values)
     return render_to_string("admin/letter.html", {"html": html, "subject": subject})

@@ -13,7 +13,7 @@ from common.admin.html import link_to, list_url, when
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.refusals import report
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.engine.restore_hold import go, held_issues, is_open
 from delivery.issues.pause import cancel_issue
 from delivery.models import Issue, Restore
@@ -31,13 +31,13 @@ def restored() -> dict[str, Any] | None:
     if restore is None:
         return None
     deliveries, posts = sum(held.count for held in held_issues()), Item.objects.held().count()
-    count = counted(deliveries, "delivery", "deliveries")
+    count = pluralize(deliveries, "delivery", "deliveries")
     be = "is" if deliveries + posts == 1 else "are"
     return {
         "sentence": (
             f"That was on {when(restore.begun_at)}, and what had been sent since the backup was made is not "
-            f"known here. {count} and {counted(posts, 'post')} {be} held, and nothing goes out until you say "
-            "so."
+            f"known here. {count} and {pluralize(posts, 'post')} {be} held, and nothing goes out until you "
+            "say so."
         ),
         "page": reverse(RESTORE_PAGE),
     }
@@ -97,15 +97,15 @@ class RestoreAdmin(ReadOnlyAdmin):
     def ask(self, request: HttpRequest) -> HttpResponse:
         deliveries = sum(held.count for held in held_issues())
         sentences = [
-            f"{counted(deliveries, 'delivery', 'deliveries')} will go out. Whoever got one of them after the "
-            "backup was made gets it a second time.",
+            f"{pluralize(deliveries, 'delivery', 'deliveries')} will go out. Whoever got one of them after "
+            "the backup was made gets it a second time.",
             "Posts that feeds hold stay held: decide on them there.",
         ]
         return self._asked(request, "Send all of it", sentences, [("go", "1")], is_dangerous=False)
 
     def ask_about(self, request: HttpRequest, issue: Issue) -> HttpResponse:
         held = next((one.count for one in held_issues() if one.issue == issue), 0)
-        sentences = [f"{counted(held, 'reader')} will not get “{issue}” any more. It stays in the archive."]
+        sentences = [f"{pluralize(held, 'reader')} will not get “{issue}” any more. It stays in the archive."]
         return self._asked(
             request, "Do not send it", sentences, [("issue", str(issue.pk))], is_dangerous=True
         )
@@ -133,9 +133,9 @@ class RestoreAdmin(ReadOnlyAdmin):
 
 def send_all() -> str:
     count = go(now=utcnow(), budget=RESTORE_BUDGET)
-    return f"It goes on: {counted(count, 'delivery', 'deliveries')} queued so far."
+    return f"It goes on: {pluralize(count, 'delivery', 'deliveries')} queued so far."
 
 
 def send_none(issue: Issue) -> str:
     count = cancel_issue(issue_id=issue.pk, now=utcnow(), budget=RESTORE_BUDGET)
-    return f"{counted(count, 'delivery', 'deliveries')} of “{issue}” cancelled."
+    return f"{pluralize(count, 'delivery', 'deliveries')} of “{issue}” cancelled."

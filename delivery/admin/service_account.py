@@ -16,7 +16,7 @@ from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.ports.channels import Field, InvalidDestination
 from common.ports.panels import Action, CannotAct, Panel
-from common.text import counted
+from common.text import pluralize
 from delivery.accounts.services import (
     account_specs,
     add_service_account,
@@ -73,7 +73,7 @@ def delete_service_accounts(request: HttpRequest, keys: list[int]) -> str:
         raise CannotAct(" ".join(needed))
     for row in rows:
         drop_service_account(account=row)
-    return f"{counted(len(rows), 'account')} deleted."
+    return f"{pluralize(len(rows), 'account')} deleted."
 
 
 def what_deleting_does(keys: list[int]) -> list[str]:
@@ -196,9 +196,9 @@ class ServiceAccountAdmin(ServiceAdmin):
     @display(description="used by")
     def used_by(self, account: ServiceAccount) -> str:
         if places := destinations_of_account(account).count():
-            return counted(places, "place")
+            return pluralize(places, "place")
         newsletters = newsletters_of_account(account).count()
-        return counted(newsletters, "newsletter") if newsletters else "–"
+        return pluralize(newsletters, "newsletter") if newsletters else "–"
 
 
 def at_field(form: Any, prefix: str, text: str) -> Any:

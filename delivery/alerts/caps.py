@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from django.db import transaction
 
 from common.admin.html import object_url
-from common.text import counted
+from common.text import pluralize
 from delivery.alerts.mails import alert_recipients, queue_alert
 from delivery.alerts.messages import Alert
 from delivery.lanes.recipients import OVER
@@ -48,13 +48,13 @@ def _reached(lane: Lane, now: datetime) -> Iterator[str]:
     """A sentence for each of its caps that keeps something waiting."""
     waiting = Delivery.objects.waiting().filter(lane=lane)
     if day_is_full(lane, now) and (count := waiting.filter(due_at__lte=now).count()):
-        messages = counted(count, "message waits", "messages wait")
+        messages = pluralize(count, "message waits", "messages wait")
         yield (
             f"It has sent the {lane.per_day:,} messages that it may within 24 hours. {messages}, and will go"
             " as older ones of these hours fall out of the count."
         )
     if count := waiting.filter(due_at__gt=now, last_error=OVER).count():
-        messages = counted(count, "message waits", "messages wait")
+        messages = pluralize(count, "message waits", "messages wait")
         yield (
             f"{messages} for 00:00 UTC: the recipients have had the {lane.per_recipient} that one may have in"
             " a day."

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from common.admin.html import list_url, object_url, when
-from common.text import counted, one_line, shortened
+from common.text import one_line, pluralize, shortened
 from delivery.alerts.mails import alert_recipients, queue_alert
 from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, list_lines
 from delivery.issues.approve import drafts
@@ -39,13 +39,13 @@ def drafts_alert(waiting: list[Issue]) -> Alert:
     if len(waiting) > 1:
         lines = [f"{_name(issue)} of {issue.subscribable}. {goes_out(issue)}" for issue in waiting]
         return Alert(
-            subject=f"{counted(len(waiting), 'issue')} wait for your approval",
+            subject=f"{pluralize(len(waiting), 'issue')} wait for your approval",
             sentences=("These have been made and have not gone out:",),
             lines=list_lines(lines),
             page=list_url(Issue, state="draft"),
         )
     issue = waiting[0]
-    number = counted(recipients_of(issue).count(), "subscriber")
+    number = pluralize(recipients_of(issue).count(), "subscriber")
     return Alert(
         subject=f"{_name(issue)} waits for your approval",
         sentences=(

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.conf import settings
 
 from common.admin.html import ago, list_url, object_url, when
-from common.text import counted, one_line, shortened
+from common.text import one_line, pluralize, shortened
 from feeds.models import Feed
 from feeds.rules.alerts import What, is_our_own_network
 from feeds.rules.why import because
@@ -70,7 +70,7 @@ def one_failing(feed: Feed, now: datetime) -> Alert:
     return Alert(
         subject=f"{name(feed)} cannot be read",
         sentences=(
-            f"{name(feed)} has been failing for {since(feed, now)}: {counted(feed.failures, 'reading')} "
+            f"{name(feed)} has been failing for {since(feed, now)}: {pluralize(feed.failures, 'reading')} "
             f"in a row, the first on {when(feed.failing_since)}.",
             f"What was wrong last: {error(feed)}",
             f"Its address: {feed.url}",
@@ -81,7 +81,7 @@ def one_failing(feed: Feed, now: datetime) -> Alert:
 
 
 def many_failing(feeds: Sequence[Feed], now: datetime) -> Alert:
-    number = counted(len(feeds), "feed")
+    number = pluralize(len(feeds), "feed")
     return Alert(
         subject=f"{number} cannot be read",
         sentences=(f"{number} have been failing for about a day or longer.",),
@@ -113,7 +113,7 @@ def one_gone(feed: Feed, now: datetime) -> Alert:
 
 def many_gone(feeds: Sequence[Feed], now: datetime) -> Alert:
     return Alert(
-        subject=f"{counted(len(feeds), 'feed')} are gone",
+        subject=f"{pluralize(len(feeds), 'feed')} are gone",
         sentences=(f"Of each of these, the server {FEED_GONE}",),
         lines=list_lines([f"{name(feed)}: {feed.url}" for feed in feeds]),
         closing=(SOME_MOVED,),
@@ -133,7 +133,7 @@ def one_recovered(feed: Feed, now: datetime) -> Alert:
 
 
 def many_recovered(feeds: Sequence[Feed], now: datetime) -> Alert:
-    number = counted(len(feeds), "feed")
+    number = pluralize(len(feeds), "feed")
     return Alert(
         subject=f"{number} can be read again",
         sentences=(f"{number} that had been failing can be read again:",),

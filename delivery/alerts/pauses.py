@@ -10,15 +10,15 @@ from datetime import datetime
 from django.db import transaction
 from django.urls import reverse
 
+from channels.rules.meaning import advice
+from channels.rules.server_words import meaning
 from common.admin.html import list_url, object_url
-from common.text import counted, one_line, shortened
+from common.text import one_line, pluralize, shortened
 from delivery.alerts.mails import alert_recipients, queue_alert
 from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, list_lines
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.lanes.breakers import trouble_in_words, troubles
 from delivery.models import Delivery, Issue, Lane, LaneDomain
-from delivery.rules.holdups import advice
-from delivery.rules.server_words import meaning
 from feeds.rules.alerts import may_tell
 from subscriptions.models import Subscribable
 
@@ -138,7 +138,7 @@ def _paused_newsletters_and_issues() -> Iterator[Pause]:
             noun="newsletter",
         )
     issues = Issue.objects.filter(paused_at__isnull=False, paused_reason__startswith=BY_ITSELF)
-    for issue in issues.defer("html", "text", "holes").select_related("subscribable"):
+    for issue in issues.defer("html", "text", "placeholders").select_related("subscribable"):
         title = shortened(one_line(str(issue)), LONGEST_ALERT_TITLE)
         yield Pause(
             key=f"issue:{issue.pk}:{issue.paused_at:{PAUSE_STAMP}}",
@@ -164,7 +164,7 @@ def pauses_alert(news: Sequence[Pause]) -> Alert:
             page=pause.page,
         )
     counts = Counter(pause.noun for pause in news)
-    shown = " and ".join(counted(count, noun) for noun, count in counts.items())
+    shown = " and ".join(pluralize(count, noun) for noun, count in counts.items())
     do = "are paused" if all(pause.closing == WAITS for pause in news) else "wait"
     lines = [f"{pause.what}: {pause.reason}" for pause in news]
     return Alert(

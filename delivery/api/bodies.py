@@ -3,11 +3,11 @@
 from rest_framework import serializers
 
 from common.api.bodies import Fields
-from common.api.fields import Choice, Moment, Text, Texts, Whole
+from common.api.fields import Choice, Moment, StrictInteger, Text, Texts
 from common.api.pagination import ListParameters, search
-from delivery.issues.written_letters import MOST_MARKDOWN
+from delivery.issues.broadcasts import MOST_MARKDOWN
 from delivery.models import Delivery
-from delivery.models.written_letter import LETTER_STATES
+from delivery.models.broadcast import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.rules.progress import STATES
 from subscriptions.api.bodies import LONGEST_ADDRESS, name, tags_field, words
@@ -21,9 +21,9 @@ class IssueParameters(ListParameters):
 
 
 class DeliveryParameters(ListParameters):
-    issue = Whole(required=False, help_text="The issue’s id. Quick.")
-    destination = Whole(required=False, help_text="The address’s id. Quick.")
-    subscription = Whole(required=False, help_text="The subscription’s id. Quick.")
+    issue = StrictInteger(required=False, help_text="The issue’s id. Quick.")
+    destination = StrictInteger(required=False, help_text="The address’s id. Quick.")
+    subscription = StrictInteger(required=False, help_text="The subscription’s id. Quick.")
     state = Choice(
         choices=Delivery.State.values,
         required=False,
@@ -69,14 +69,18 @@ class ChangeLetter(Fields):
     any_of = tags_field(ANY_OF)
     none_of = tags_field(NONE_OF)
     others = _others()
-    version = Whole(required=False, help_text="Of the letter as you read it: a later one answers 409.")
+    version = StrictInteger(
+        required=False, help_text="Of the letter as you read it: a later one answers 409."
+    )
 
 
 class SendLetter(Fields):
     """Nothing is needed."""
 
     at = Moment(required=False, help_text="Not now, but then.")
-    version = Whole(required=False, help_text="Of the letter as you read it: a later one answers 409.")
+    version = StrictInteger(
+        required=False, help_text="Of the letter as you read it: a later one answers 409."
+    )
 
 
 class LetterTest(Fields):

@@ -17,8 +17,8 @@ from common.ports.channels import InvalidDestination
 from delivery.api.bodies import ChangeLetter, LetterParameters, LetterTest, SendLetter, WriteLetter
 from delivery.api.serializers import LetterReadersSerializer, LetterSerializer
 from delivery.issues.audience import altered_audience, audience_words, chosen_audience, count_readers
-from delivery.issues.written_issue import letter_text, send_letter
-from delivery.issues.written_letters import (
+from delivery.issues.broadcast_issue import letter_text, send_letter
+from delivery.issues.broadcasts import (
     begin_letter,
     drop_letter,
     in_letter_state,
@@ -27,7 +27,7 @@ from delivery.issues.written_letters import (
     unschedule_letter,
 )
 from delivery.letters.send_test import send_test_written
-from delivery.models import WrittenLetter
+from delivery.models import Broadcast
 from delivery.rules.audience import AUDIENCE_PARTS
 from subscriptions.models import Subscribable
 
@@ -39,7 +39,7 @@ def _audience(asked: dict[str, Any]) -> dict[str, list[str]]:
 
 class LetterViewSet(ResourceViewSet):
     area = "letters"
-    queryset = WrittenLetter.objects.select_related("subscribable")
+    queryset = Broadcast.objects.select_related("subscribable")
     serializer_class = LetterSerializer
     parameters: ClassVar = {"list": LetterParameters}
     bodies: ClassVar = {

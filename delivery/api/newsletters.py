@@ -8,6 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from channels.letter import LetterError
 from common.clock import utcnow
 from common.ports import channels
 from common.ports.panels import CannotAct
@@ -16,7 +17,6 @@ from delivery.bridges.connect import connections_of
 from delivery.bridges.trial_posts import NotDone, delete_test, post_row, post_test, standing_tests
 from delivery.issues.pause import CLICK_BUDGET, PAUSED_BY_HAND, pause_newsletter, resume_newsletter
 from delivery.letters.samples import NothingToShow
-from delivery.rendering.errors import LetterError
 from subscriptions.api.newsletters import SubscribableViewSet
 from subscriptions.models import Subscription
 

@@ -8,8 +8,8 @@ from rest_framework import serializers
 from delivery.issues import progress
 from delivery.issues.audience import audience_of, named_now
 from delivery.links import issue_url
-from delivery.models import Attempt, Delivery, Issue, WrittenLetter
-from delivery.models.written_letter import LETTER_STATES
+from delivery.models import Attempt, Broadcast, Delivery, Issue
+from delivery.models.broadcast import LETTER_STATES
 from delivery.rules.progress import STATES
 from subscriptions.models import Subscribable
 
@@ -61,7 +61,7 @@ class IssueSerializer(serializers.ModelSerializer[Issue]):
         return issue_url(issue) if issue.published_at else ""
 
 
-class LetterSerializer(serializers.ModelSerializer[WrittenLetter]):
+class LetterSerializer(serializers.ModelSerializer[Broadcast]):
     """A letter of one's own; `issue` is the issue that it became."""
 
     subscribable = serializers.CharField(source="subscribable.name", read_only=True)
@@ -71,7 +71,7 @@ class LetterSerializer(serializers.ModelSerializer[WrittenLetter]):
     others = serializers.SerializerMethodField(help_text="Newsletters whose readers get it, too.")
 
     class Meta:
-        model = WrittenLetter
+        model = Broadcast
         fields = (
             "id",
             "subscribable",
@@ -91,13 +91,13 @@ class LetterSerializer(serializers.ModelSerializer[WrittenLetter]):
         )
         read_only_fields = fields
 
-    def get_any_of(self, letter: WrittenLetter) -> list[str]:
+    def get_any_of(self, letter: Broadcast) -> list[str]:
         return list(named_now(letter).any_of.values())
 
-    def get_none_of(self, letter: WrittenLetter) -> list[str]:
+    def get_none_of(self, letter: Broadcast) -> list[str]:
         return list(named_now(letter).none_of.values())
 
-    def get_others(self, letter: WrittenLetter) -> list[str]:
+    def get_others(self, letter: Broadcast) -> list[str]:
         others = Subscribable.objects.filter(pk__in=audience_of(letter).others)
         return list(others.order_by("name").values_list("name", flat=True))
 

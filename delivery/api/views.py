@@ -33,7 +33,7 @@ RETRIED = inline_serializer(
 
 class IssueViewSet(ResourceViewSet):
     area = "sending"
-    queryset = Issue.objects.select_related("subscribable").defer("html", "text", "holes")
+    queryset = Issue.objects.select_related("subscribable").defer("html", "text", "placeholders")
     serializer_class = IssueSerializer
     parameters: ClassVar = {"list": IssueParameters}
     bodies: ClassVar = {"approve": ApproveIssue, "retry_failed": RetryFailed}

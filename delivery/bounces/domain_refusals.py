@@ -9,14 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from common.admin.html import when
-from delivery.bounces.recent_letters import last_letters
-from delivery.issues.pause import pause_newsletter
-from delivery.lanes.settings import pause_domain
-from delivery.models import Bounce, Delivery, Issue, LaneDomain
-from delivery.models.delivery import PENDING_STATES
-from delivery.rules.bounce_policy import ABOUT_OUR_MAIL, BounceKind
-from delivery.rules.refusals import (
+from channels.rules.refusals import (
     LARGE_DOMAINS,
     LAST_LETTERS,
     RECIPIENTS_SAMPLED,
@@ -29,6 +22,13 @@ from delivery.rules.refusals import (
     refuses,
     stops_newsletter,
 )
+from common.admin.html import when
+from delivery.bounces.recent_letters import last_letters
+from delivery.issues.pause import pause_newsletter
+from delivery.lanes.settings import pause_domain
+from delivery.models import Bounce, Delivery, Issue, LaneDomain
+from delivery.models.delivery import PENDING_STATES
+from delivery.rules.bounce_policy import ABOUT_OUR_MAIL, BounceKind
 
 log = logging.getLogger(__name__)
 

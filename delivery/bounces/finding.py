@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from channels.rules.server_words import precise
 from common.text import one_line, shortened, without_controls
 from delivery.rules.bounce_policy import BounceKind, kind_of
-from delivery.rules.server_words import precise
 
 MAX_FINDINGS = 50
 MAX_DIAGNOSTIC = 500

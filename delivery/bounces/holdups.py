@@ -9,22 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from channels.base import Holdup, Temporary
+from channels.rules.meaning import Meaning, advice
 from common.admin.html import when
 from delivery.bounces.domain_refusals import BY_ITSELF, REFUSED
-from delivery.channels.base import Holdup, Temporary
 from delivery.issues.pause import LONGEST_PAUSE_REASON, pause_newsletter
 from delivery.lanes.backoff import Stop, back_off
 from delivery.lanes.settings import pause_domain
 from delivery.models import Delivery, Issue, LaneDomain
-from delivery.rules.holdups import (
-    LONGEST_REFUSAL,
-    advice,
-    domain_rests_until,
-    is_everybodys,
-    is_over,
-    refuses_sender,
-)
-from delivery.rules.meaning import Meaning
+from delivery.rules.holdups import LONGEST_REFUSAL, domain_rests_until, is_everybodys, is_over, refuses_sender
 
 log = logging.getLogger(__name__)
 

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from email import message_from_bytes
 from email.message import Message
 
+from channels.rules.meaning import Meaning
+from channels.rules.server_words import meaning
+from channels.rules.verp import Token, tokens
 from delivery.bounces.complaints import complaints
 from delivery.bounces.fields import Block, address_in, blocks, blocks_in_text, typed
 from delivery.bounces.finding import MAX_FINDINGS, BounceFinding, clean, finding_in_words
-from delivery.bounces.loose import ReportText, before_copy, failures
 from delivery.bounces.mail_parts import MAX_MAIL_TEXT, addresses, decoded_field, parts_of_type, text_of
+from delivery.bounces.nonstandard import ReportText, before_copy, failures
 from delivery.bounces.replies import is_auto_reply, is_daemon
 from delivery.bounces.ses import findings_of_sns
 from delivery.rules.bounce_policy import BounceKind, worst_kind
-from delivery.rules.meaning import Meaning
-from delivery.rules.server_words import meaning
-from delivery.rules.verp import Token, tokens
 
 MAX_MAIL_BYTES = 2_000_000
 MAX_PARTS = 100

@@ -15,6 +15,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from channels.email.letter_form import message_mark
+from channels.email.return_path import is_ours
+from channels.rules.refusals import is_refusal
+from channels.rules.verp import tokens
 from common.counters import count
 from common.ports import channels
 from common.ports.channels import InvalidDestination
@@ -23,13 +27,9 @@ from delivery.bounces.domain_refusals import on_refusals, pause_denying
 from delivery.bounces.finding import BounceFinding
 from delivery.bounces.history import KnownDomains, history, of_the_hour
 from delivery.bounces.parsing import BounceReport, Unreadable, read_report, report_digest
-from delivery.channels.email.letter_form import message_mark
-from delivery.channels.email.return_path import is_ours
 from delivery.lanes.backoff import lock_lanes
 from delivery.models import Bounce, Delivery
 from delivery.rules.bounce_policy import HELD, LET_BE, NOTHING_ARRIVES, Act, BounceKind, act, mildest
-from delivery.rules.refusals import is_refusal
-from delivery.rules.verp import tokens
 from subscriptions.models import Destination, Suppression
 from subscriptions.subscribers.leave import leave
 from subscriptions.subscribers.suppression import lift, suppress

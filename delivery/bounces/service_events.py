@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from channels.rules.meaning import Meaning
+from channels.rules.server_words import meaning, precise
 from delivery.bounces.replies import is_away
 from delivery.bounces.service_verdicts import COMPLAINT, VERDICTS, Verdict
 from delivery.rules.bounce_policy import BounceKind, feedback_kind, kind_of
-from delivery.rules.meaning import Meaning
-from delivery.rules.server_words import meaning, precise
 
 # Longer values are no names.
 MAX_NAME = 60

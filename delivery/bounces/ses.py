@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from email.message import Message
 from typing import Any
 
+from channels.rules.server_words import precise
 from delivery.bounces.finding import MAX_ADDRESS, MAX_FINDINGS, BounceFinding, clean
 from delivery.bounces.mail_parts import addresses
 from delivery.bounces.service_events import inner, name, ses_event, text, verdict_of
 from delivery.rules.bounce_policy import BounceKind
-from delivery.rules.server_words import precise
 
 SES = "Amazon SES"
 # Where each type of notice names the recipients that it is about.

@@ -7,8 +7,8 @@ from django.db import transaction
 from django.utils import translation
 from django.utils.translation import gettext
 
+from channels.rules.sms_words import Wish
 from common.languages import spoken_variety
-from delivery.rules.sms_words import Wish
 from subscriptions.models import Destination, SignUpCode, Subscription, Suppression
 from subscriptions.subscribers.leave import leave, not_left, undo_leaving
 from subscriptions.subscribers.suppression import enable, lift, suppress

@@ -4,8 +4,8 @@ from datetime import datetime
 
 from django.db import transaction
 
+from channels.rules.sms_words import CODE_WORDS, DISABLING
 from delivery.models import Delivery, Receipt
-from delivery.rules.sms_words import CODE_WORDS, DISABLING
 from subscriptions.subscribers.suppression import disable
 
 _STATUSES = {

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from channels.base import Holdup, Permanent, Temporary
+from channels.rules.meaning import Concern
+from channels.rules.refusals import is_about_identity, is_refusal
 from delivery.bounces.domain_refusals import on_refused_sender
 from delivery.bounces.finding import BounceFinding
 from delivery.bounces.history import KnownDomains
 from delivery.bounces.record import Taken, follow_up, take_down
-from delivery.channels.base import Holdup, Permanent, Temporary
 from delivery.models import Delivery
 from delivery.rules.bounce_policy import BounceKind, is_no_such_address
-from delivery.rules.meaning import Concern
-from delivery.rules.refusals import is_about_identity, is_refusal
 
 _OF_READER = {Concern.ADDRESS: BounceKind.HARD, Concern.MAILBOX: BounceKind.SOFT}
 

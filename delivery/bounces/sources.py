@@ -174,7 +174,7 @@ def _quoted(folder: str) -> str:
     return f'"{escaped}"'
 
 
-class _Patient:
+class LongLinePop3:
     """Leaves out the rest of too long a line: poplib alone gives up at one of more than 2,048 octets."""
 
     file: Any
@@ -191,11 +191,11 @@ class _Patient:
         return line.strip(b"\r\n"), len(line)
 
 
-class _Pop3(_Patient, poplib.POP3):
+class _Pop3(LongLinePop3, poplib.POP3):
     pass
 
 
-class _Pop3s(_Patient, poplib.POP3_SSL):
+class _Pop3s(LongLinePop3, poplib.POP3_SSL):
     pass
 
 

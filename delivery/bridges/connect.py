@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db import transaction
 
+from channels.bridge import BridgeSpec
 from common.ports import channels
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.secrets import opened
-from delivery.channels.bridge import BridgeKind
 from delivery.models import Lane
 from feeds.models import Feed
 from subscriptions.models import Destination, Subscribable, Subscription
@@ -54,7 +54,7 @@ def connect_bridge(
 def is_elsewhere(destination: Destination, parsed: ParsedDestination) -> bool:
     """Whether the one is another account or room than the other, as far as the service told."""
     kind, is_same_core = channels.get(destination.kind), parsed.core == destination.core
-    if isinstance(kind, BridgeKind) and (kind.core_is_chosen or not is_same_core):
+    if isinstance(kind, BridgeSpec) and (kind.core_is_chosen or not is_same_core):
         known, new = kind.place(destination.config), kind.place(parsed.config)
         if known and new:
             return known != new

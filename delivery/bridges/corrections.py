@@ -15,10 +15,10 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
+from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED, WINDOW, change_key, wishes
 from common.db.outage import DB_ERRORS
 from delivery.models import Correction, Delivery, IssueItem
 from delivery.models.delivery import NOT_FINISHED, WAITING
-from delivery.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED, WINDOW, change_key, wishes
 from feeds.items.tracked import ItemNews, forget_tracked, note_tracked, take_news
 from feeds.models import TrackedItem
 from subscriptions.models import Subscribable

@@ -9,18 +9,18 @@ from typing import Any
 
 from django.conf import settings
 
+from channels.bridge import BridgeSpec
+from channels.oauth import AGAIN, AppUnknown, Authorisation, NotConnected, OAuth, code_of_yes
 from common.ports.channels import ChannelSpec, ParsedDestination
 from common.secrets import opened
 from common.transactions import forbid_open_transaction
 from delivery.bridges.connect import typed_destination
-from delivery.channels.bridge import BridgeKind
-from delivery.channels.oauth import AGAIN, AppUnknown, Authorisation, NotConnected, OAuth, code_of_yes
 from delivery.models import ServiceAccount
 
 
 def oauth_of(kind: ChannelSpec) -> OAuth | None:
     """How a service itself gives what a destination needs; None where it does not."""
-    return kind.connect if isinstance(kind, BridgeKind) else None
+    return kind.connect if isinstance(kind, BridgeSpec) else None
 
 
 def applications(oauth: OAuth) -> list[ServiceAccount]:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from channels import channel
+from channels.announcement import announcement_of
+from channels.base import Looks, Previews
+from channels.letter import Letter, Recipient
+from channels.wording import parts_of
 from delivery.bridges.connect import read_secrets
-from delivery.channels import channel
-from delivery.channels.announcement import announcement_of
-from delivery.channels.base import Looks, Previews
-from delivery.channels.wording import parts_of
 from delivery.issues.contents import Arranged, arranged
-from delivery.letter import Letter, Recipient
 from delivery.letters.build import newsletter_letter
 from delivery.letters.samples import NothingToShow, newest_posts, usual_count
 from delivery.models import Delivery
@@ -63,7 +63,7 @@ def _unrendered(
         subject="",
         html="",
         text=words,
-        holes={},
+        placeholders={},
         entries=entries,
         at=at,
     )

@@ -3,16 +3,16 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from channels import channel
+from channels.letter import Letter, Recipient
+from channels.rules.corrections import EDIT_CORRECTED, change_key, changed_post, wishes
 from common.refused import Refused
 from delivery.bridges.messages import letter_without_posts
-from delivery.channels import channel
 from delivery.issues.contents import arranged
-from delivery.letter import Letter, Recipient
 from delivery.letters.build import newsletter_letter
 from delivery.links import issue_url
 from delivery.models import Correction, Delivery, Issue, RemotePost
 from delivery.models.delivery import NOT_FINISHED
-from delivery.rules.corrections import EDIT_CORRECTED, change_key, changed_post, wishes
 from delivery.rules.posts import Post
 from feeds.parsing.entry import Entry
 
@@ -119,7 +119,7 @@ def _letter(issue: Issue, entries: list[Entry], words: str) -> Letter:
         subject="",
         html="",
         text=words,
-        holes={},
+        placeholders={},
         entries=entries,
         web_url=issue_url(issue),
         at=issue.published_at,

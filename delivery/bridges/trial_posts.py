@@ -9,15 +9,8 @@ from typing import Any
 
 from django.db import transaction
 
-from common.clock import utcnow
-from common.db.leases import RELEASED
-from common.refused import Refused
-from common.text import one_line, shortened
-from common.transactions import forbid_open_transaction
-from delivery.accounts.credentials import facts_of
-from delivery.bridges.messages import letter_without_posts, newest_letters, recipient_at
-from delivery.channels import channel
-from delivery.channels.base import (
+from channels import channel
+from channels.base import (
     NOTHING,
     Ambiguous,
     CountsRefusals,
@@ -30,11 +23,18 @@ from delivery.channels.base import (
     StatefulSession,
     Temporary,
 )
+from channels.rules.corrections import change_key
+from common.clock import utcnow
+from common.db.leases import RELEASED
+from common.refused import Refused
+from common.text import one_line, shortened
+from common.transactions import forbid_open_transaction
+from delivery.accounts.credentials import facts_of
+from delivery.bridges.messages import letter_without_posts, newest_letters, recipient_at
 from delivery.lanes.backoff import end_refusal
 from delivery.lanes.breakers import count_refusals, why_resting
 from delivery.lanes.lanes import mail_to
 from delivery.models import Delivery, Lane, RemotePost
-from delivery.rules.corrections import change_key
 from subscriptions.models import Destination, Subscription
 
 log = logging.getLogger(__name__)

@@ -13,24 +13,24 @@ from ipaddress import ip_address
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
+from channels.account import EMAIL
+from channels.email.account_url import transport_of
+from channels.email.address import EmailAddress, parse_address, parse_sender
+from channels.email.smtp_settings import SmtpSettings
+from channels.rules.accounts import DEFAULT_ACCOUNT
 from common.net.client import client
 from common.ports.channels import InvalidDestination
-from common.text import counted
+from common.text import pluralize
 from common.transactions import forbid_open_transaction
 from delivery.accounts.accounts import url_of
 from delivery.accounts.default_account import keeps_letters, usual_sender
-from delivery.channels.email.account_url import transport_of
-from delivery.channels.email.address import EmailAddress, parse_address, parse_sender
-from delivery.channels.email.smtp_settings import SmtpSettings
-from delivery.doctor.checks import DomainKey, FromDomain, Way, check_bounces, check_domain, check_way
+from delivery.doctor.checks import DomainKey, FromDomain, MailRoute, check_bounces, check_domain, check_way
 from delivery.doctor.dkim import Publication, publication
 from delivery.doctor.dns import Dns, NoResolver
 from delivery.doctor.domains import organisation
 from delivery.doctor.findings import DoctorVerdict, Finding, worst_verdict
 from delivery.doctor.web import check_links
 from delivery.models import DkimKey, Lane
-from delivery.models.account import EMAIL
-from delivery.rules.accounts import DEFAULT_ACCOUNT
 from subscriptions.models import Subscribable
 
 LOOKS_AT_ONCE = 8
@@ -68,7 +68,7 @@ class DoctorReport:
         if not wrong and not better:
             return "All is well."
         is_or_are = "is" if wrong == 1 else "are"
-        return f"{kept}{counted(wrong, 'thing')} {is_or_are} wrong, {better:,} could be better."
+        return f"{kept}{pluralize(wrong, 'thing')} {is_or_are} wrong, {better:,} could be better."
 
 
 @dataclass(slots=True)
@@ -167,7 +167,7 @@ def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailI
 
 def _ways_and_domains(
     senders: Mapping[str, Collection[str]], own: tuple[str, ...]
-) -> tuple[list[Way], list[FromDomain]]:
+) -> tuple[list[MailRoute], list[FromDomain]]:
     """Where each account leads, and each From domain with its keys, both read from the database."""
     ours = {organisation(domain) for domain in (*senders, settings.BOUNCE_DOMAIN) if domain}
     ways = []
@@ -175,10 +175,10 @@ def _ways_and_domains(
         try:
             target = transport_of(account, url_of(Lane(kind=EMAIL, account=account)))
         except ImproperlyConfigured as error:
-            ways.append(Way(account, None, own, trouble=str(error)))
+            ways.append(MailRoute(account, None, own, trouble=str(error)))
         else:
             is_ours = isinstance(target, SmtpSettings) and organisation(target.host) in ours
-            ways.append(Way(account, target, own, is_ours))
+            ways.append(MailRoute(account, target, own, is_ours))
     domains = []
     for domain, used in sorted(senders.items()):
         # The domain's own keys, or those of the nearest domain above it that has any.

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from ipaddress import ip_address
 
-from delivery.channels.email.session import CannotLogIn, probe_login
-from delivery.channels.email.smtp_settings import SmtpSettings
-from delivery.dkim.records import DkimRecord
+from channels.email.dkim.records import DkimRecord
+from channels.email.session import CannotLogIn, probe_login
+from channels.email.smtp_settings import SmtpSettings
 from delivery.doctor.answers import Lookup
 from delivery.doctor.dkim import judge_key, judge_no_key
 from delivery.doctor.dmarc import find_place, judge_alignment, judge_policy, judge_report_address
@@ -51,7 +51,7 @@ class FromDomain:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class MailRoute:
     """An account and where it leads: an SMTP server, a service (by its name), or nowhere.
 
     `own` are the addresses that letters leave from, where somebody named them. `is_ours`: the server belongs
@@ -93,7 +93,7 @@ class Way:
         return self.server is not None and is_private(self.server.host)
 
 
-def check_domain(sender: FromDomain, ways: Sequence[Way], lookup: Lookup) -> list[Finding]:
+def check_domain(sender: FromDomain, ways: Sequence[MailRoute], lookup: Lookup) -> list[Finding]:
     """SPF, DKIM, DMARC and MX of a From domain. While nothing is sent, no SPF and DKIM can be judged."""
     place = find_place(sender.domain, lookup)
     if all(way.is_mailbox for way in ways):
@@ -133,7 +133,7 @@ def check_bounces(domain: str, lookup: Lookup) -> list[Finding]:
 
 
 def check_way(
-    way: Way, lookup: Lookup, *, now: datetime, context: ssl.SSLContext | None = None
+    way: MailRoute, lookup: Lookup, *, now: datetime, context: ssl.SSLContext | None = None
 ) -> list[Finding]:
     """The server of an account: encryption, login, and the names of the addresses that letters leave from."""
     if way.trouble:
@@ -157,7 +157,7 @@ def check_way(
     return [*found, *_ptr(way, lookup)]
 
 
-def _spf(sender: FromDomain, ways: Sequence[Way], lookup: Lookup) -> list[Finding]:
+def _spf(sender: FromDomain, ways: Sequence[MailRoute], lookup: Lookup) -> list[Finding]:
     servers = [way for way in ways if way.server]
     services = ", ".join(way.name for way in ways if way.is_service)
     if services and not servers:
@@ -192,7 +192,7 @@ def _spf(sender: FromDomain, ways: Sequence[Way], lookup: Lookup) -> list[Findin
     return found
 
 
-def _mechanisms(way: Way, addresses: Sequence[str]) -> list[str]:
+def _mechanisms(way: MailRoute, addresses: Sequence[str]) -> list[str]:
     """What an SPF record has to hold for the way."""
     if include := _include(way):
         return [f"include:{include}"]
@@ -201,11 +201,11 @@ def _mechanisms(way: Way, addresses: Sequence[str]) -> list[str]:
     return [f"a:{way.server.host}"] if way.server and not way.is_here else []
 
 
-def _include(way: Way) -> str:
+def _include(way: MailRoute) -> str:
     return include_of(way.server.host) if way.server else ""
 
 
-def addresses_of(way: Way, lookup: Lookup) -> tuple[str, ...]:
+def addresses_of(way: MailRoute, lookup: Lookup) -> tuple[str, ...]:
     """From which addresses letters leave, as far as that can be known here."""
     if way.own or way.server is None:
         return way.own
@@ -247,7 +247,7 @@ def _mx(domain: str, lookup: Lookup, purpose: str) -> Finding:
     return judge_mx(domain, mx, own, purpose=purpose, without=named)
 
 
-def _ptr(way: Way, lookup: Lookup) -> list[Finding]:
+def _ptr(way: MailRoute, lookup: Lookup) -> list[Finding]:
     if not way.is_direct:
         says = "Letters leave from the provider’s addresses: their names are its business."
         return [Finding(PTR, way.name, "EMAIL_URL", DoctorVerdict.GOOD, says)]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from delivery.dkim.records import DkimRecord
+from channels.email.dkim.records import DkimRecord
 from delivery.doctor.answers import DnsAnswer
 from delivery.doctor.findings import DoctorVerdict, Finding, Publish
 from delivery.doctor.tags import read_tags

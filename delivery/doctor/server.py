@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from common.text import one_line
 from common.transactions import forbid_open_transaction
-from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from delivery.doctor.findings import DoctorVerdict, Finding
 
 SERVER, TLS = "Mail server", "TLS"

@@ -7,8 +7,8 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import F
 
+from channels.base import Sent
 from common.db.leases import RELEASED
-from delivery.channels.base import Sent
 from delivery.engine.accept_sql import STATEMENTS, STOPPED_ISSUE, AcceptedRow, parameters, remote_id_of
 from delivery.engine.send_task import SendTask
 from delivery.models import Attempt, Delivery

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from dataclasses import replace
 
-from delivery.channels.base import AsyncSession, Temporary
+from channels.base import AsyncSession, Temporary
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
-from delivery.channels.base import Ambiguous, AsyncSession, Outcome, Temporary
+from channels.base import Ambiguous, AsyncSession, Outcome, Temporary
 from delivery.engine.admission import Admission
 from delivery.engine.child_protocol import Narrowed, Permit
 

@@ -9,8 +9,8 @@ from itertools import count
 from queue import SimpleQueue
 from typing import Any, assert_never
 
-from delivery.channels.base import AsyncSession, Sent, Temporary
-from delivery.dkim.keys import SigningKey, to_pem
+from channels.base import AsyncSession, Sent, Temporary
+from channels.email.dkim.keys import SigningKey, to_pem
 from delivery.engine.async_connections import AsyncConnections
 from delivery.engine.child_client import ChildProcess
 from delivery.engine.child_protocol import (

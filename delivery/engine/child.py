@@ -15,10 +15,10 @@ from typing import assert_never
 
 import uvloop
 
+from channels.base import Sent
+from channels.email.dkim.keys import SigningKey, from_pem
+from channels.email.mail_message import MailMessage
 from common.clock import take_over, utcnow
-from delivery.channels.base import Sent
-from delivery.channels.email.mail_message import MailMessage
-from delivery.dkim.keys import SigningKey, from_pem
 from delivery.engine.async_connections import AsyncConnections
 from delivery.engine.child_protocol import (
     BeginPass,

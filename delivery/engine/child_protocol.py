@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from channels.base import AsyncSession, Outcome
 from common.shutdown import stopping
-from delivery.channels.base import AsyncSession, Outcome
 
 # Seconds since the last lease renewal within which a message may begin.
 FRESH = 20.0

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 from psycopg.errors import DuplicatePreparedStatement, InvalidSqlStatementName
 
-from delivery.channels.base import Sent
+from channels.base import Sent
 from delivery.engine.accept_sql import ACCEPT_AND_LOOK, AcceptedRow, parameters, remote_id_of
 from delivery.engine.child_task import ChildTask
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from delivery.channels.base import Outcome
-from delivery.channels.email.mail_message import MailMessage
+from channels.base import Outcome
+from channels.email.mail_message import MailMessage
 
 NOT_YET = datetime.max.replace(tzinfo=UTC)
 

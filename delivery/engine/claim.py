@@ -11,8 +11,8 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils.timezone import localtime
 
+from channels import CHANNELS
 from common.db.leases import RELEASED, lease
-from delivery.channels import CHANNELS
 from delivery.engine import restore_hold
 from delivery.engine.send_task import ClaimedDelivery, read_claimed
 from delivery.lanes import limits

@@ -11,10 +11,10 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from queue import Empty
 
+from channels.base import Permanent, Temporary
 from common.db.outage import DB_ERRORS
 from common.shutdown import stopping
 from delivery.bridges.post_changes import NotNeeded
-from delivery.channels.base import Permanent, Temporary
 from delivery.engine.child_protocol import Permit
 from delivery.engine.claim import claim_due, has_urgent, with_due
 from delivery.engine.lane_pool import MOST_OPEN_CONNECTIONS, LanePool, PooledLane

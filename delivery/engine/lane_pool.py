@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from queue import SimpleQueue
 
+from channels import channel
 from common.clock import utcnow
 from delivery.accounts.credentials import facts_of
-from delivery.channels import channel
 from delivery.engine.async_senders import LoopSender, ProcessSender
 from delivery.engine.child_client import ChildProcess, keep_child_process, take_child_process
 from delivery.engine.child_protocol import Narrowed, Permit, Recall
@@ -133,7 +133,7 @@ class LanePool:
         narrowed: SimpleQueue[Narrowed] = SimpleQueue()
         done, permit, clock, on_narrow = self._done, self._permit, self._clock, narrowed.put
         sender: LaneSender
-        open_session = ours.pipelines(facts)
+        open_session = ours.sessions(facts)
         if open_session is None:
             sender = ThreadSender(facts, ours, width, permit=permit, done=done, clock=clock)
         elif clock is utcnow and has_much(lane, now):

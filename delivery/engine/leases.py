@@ -12,11 +12,11 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F
 
+from channels import CHANNELS, channel
+from channels.base import CrashPolicy
 from common.counters import count
 from common.db.leases import RELEASED
 from common.db.outage import note_outage, was_away_lately
-from delivery.channels import CHANNELS, channel
-from delivery.channels.base import CrashPolicy
 from delivery.engine.claim import DELIVERY_LEASE
 from delivery.engine.send_task import ClaimedDelivery
 from delivery.lanes import limits

@@ -5,12 +5,12 @@ from datetime import datetime
 
 from django.db import DatabaseError, InterfaceError
 
+from channels import channel
+from channels.letter import Recipient
 from delivery.accounts.signing_keys import SigningKeys
 from delivery.bridges.post_changes import SentPost, change_of
-from delivery.channels import channel
 from delivery.engine.send_task import ClaimedDelivery, PreparedLetter
 from delivery.issues.own_code import recipient_params
-from delivery.letter import Recipient
 from delivery.letters.build import issue_letter, mail_letter
 from delivery.models import Delivery, Issue
 from subscriptions.hooks import Recipient as HookRecipient

@@ -15,21 +15,22 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import F
 
+from channels import channel
+from channels.base import Ambiguous, CrashPolicy, Holdup, Permanent, Sent, Temporary
+from channels.rules.meaning import Concern
+from channels.rules.server_words import meaning
 from common.counters import count
 from common.db.leases import RELEASED
 from common.text import one_line, without_controls
 from delivery.bounces.holdups import HeldLetter, on_holdups
 from delivery.bounces.record import lanes_concerned
 from delivery.bounces.smtp_refusals import SmtpRefusal, follow_answers, take_answers
-from delivery.channels import channel
-from delivery.channels.base import Ambiguous, CrashPolicy, Holdup, Permanent, Sent, Temporary
 from delivery.engine.accept import record_accepted
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.lanes.backoff import Stop, back_off, well_lanes
 from delivery.lanes.breakers import count_refusals
 from delivery.models import Attempt, Delivery, Lane, MailboxMessage, RemotePost
 from delivery.rules.lanes import HEAD_WAITS
-from delivery.rules.meaning import Concern
 from delivery.rules.outcomes import (
     GIVE_UP,
     LANE_LONGEST,
@@ -41,7 +42,6 @@ from delivery.rules.outcomes import (
     rest_in_order,
     when_unsure,
 )
-from delivery.rules.server_words import meaning
 from subscriptions.models import Destination
 
 log = logging.getLogger(__name__)

@@ -123,7 +123,7 @@ def held_issues() -> list[HeldIssue]:
     """Return what a restore holds, by newsletter and issue. Two queries."""
     rows = Delivery.objects.filter(HELD_ROWS).order_by().values("issue")
     counts = list(rows.annotate(n=Count("pk"), oldest=Min("created_at"), newest=Max("created_at")))
-    issues = Issue.objects.select_related("subscribable").defer("html", "text", "holes")
+    issues = Issue.objects.select_related("subscribable").defer("html", "text", "placeholders")
     known = issues.in_bulk([row["issue"] for row in counts if row["issue"]])
     held = [HeldIssue(known.get(row["issue"]), row["n"], row["oldest"], row["newest"]) for row in counts]
     return sorted(held, key=lambda one: (one.issue.subscribable.name if one.issue else "", one.oldest))

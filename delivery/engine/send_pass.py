@@ -11,13 +11,13 @@ from queue import Empty, SimpleQueue
 
 from django.db import connections
 
+from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from common.clock import utcnow
 from common.db.outage import note_outage, retry_until_stored
 from common.passes import TimeBudget, note_progress
 from common.shutdown import graceful_shutdown, stopping
 from common.transactions import forbid_open_transaction
 from delivery.bridges.corrections import take_corrections
-from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.engine.child_client import end_idle_child_process
 from delivery.engine.child_protocol import Permit
 from delivery.engine.claim import SHORT_WAIT

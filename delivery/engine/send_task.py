@@ -14,11 +14,11 @@ from uuid import UUID
 from django.db.models import TextField
 from django.db.models.functions import Cast
 
+from channels.base import Outcome
+from channels.letter import Letter, Recipient
 from common.secrets import Sealed
 from delivery.bridges.post_changes import SentPost
-from delivery.channels.base import Outcome
 from delivery.engine.child_task import NOT_YET
-from delivery.letter import Letter, Recipient
 from delivery.models import Delivery, Lane
 from subscriptions.hooks import Recipient as HookRecipient
 

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from channels.base import Sent
 from common.db.outage import DB_ERRORS, retry_until_stored
-from delivery.channels.base import Sent
 from delivery.engine.accept import record_accepted
 from delivery.engine.leases import give_back
 from delivery.engine.outcomes import hold_unrecorded, is_plain, record_outcomes

@@ -9,8 +9,7 @@ from itertools import count
 from queue import Empty, PriorityQueue
 from typing import Any
 
-from delivery.bridges.post_changes import SentPost
-from delivery.channels.base import (
+from channels.base import (
     Ambiguous,
     BatchSession,
     Channel,
@@ -24,9 +23,10 @@ from delivery.channels.base import (
     StatefulSession,
     Temporary,
 )
+from channels.letter import Letter
+from delivery.bridges.post_changes import SentPost
 from delivery.engine.child_protocol import Permit
 from delivery.engine.send_task import LONGEST_GOODBYE, Done, SendTask
-from delivery.letter import Letter
 from delivery.models import Delivery
 
 log = logging.getLogger(__name__)

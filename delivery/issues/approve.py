@@ -22,7 +22,7 @@ LATEST_RELEASE = timedelta(days=366)
 def drafts() -> "QuerySet[Issue]":
     """The issues that wait, without their letters. First come those with a time at which they go."""
     rows = Issue.objects.filter(published_at=None, cancelled_at=None, awaits_reader=False)
-    rows = rows.defer("html", "text", "holes")
+    rows = rows.defer("html", "text", "placeholders")
     return rows.order_by(F("release_at").asc(nulls_last=True), "created_at", "pk")
 
 

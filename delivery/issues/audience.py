@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from common.ports.panels import CannotAct
-from delivery.models import Issue, WrittenLetter
+from delivery.models import Broadcast, Issue
 from delivery.rules.audience import Audience, UnknownAudience, audience_sentence, listed_names
 from subscriptions.models import Subscribable, SubscriberTag, Subscription
 from subscriptions.rules.tags import Segment, segment_of, tag_key, tidy_tags
@@ -23,7 +23,7 @@ class WaitsForPerson(CannotAct):
     """A letter cannot go as it stands, and time will not mend it: somebody has to look."""
 
 
-def recipients_of(letter: Issue | WrittenLetter) -> "QuerySet[Subscription]":
+def recipients_of(letter: Issue | Broadcast) -> "QuerySet[Subscription]":
     """Who would get it if it were published now, each person once.
 
     Raises UnknownAudience, and WaitsForPerson when what it names was deleted.
@@ -36,7 +36,7 @@ def readers_of(newsletter_id: int) -> "QuerySet[Subscription]":
     return Subscription.objects.reachable().filter(subscribable=newsletter_id)
 
 
-def subscribers_of(letter: Issue | WrittenLetter, *, lock: bool = False) -> "QuerySet[Subscription]":
+def subscribers_of(letter: Issue | Broadcast, *, lock: bool = False) -> "QuerySet[Subscription]":
     """The subscriptions of whom it is for: of several newsletters, somebody may have more than one.
 
     With `lock`, no tag that it names can be deleted before the transaction ends: without a tag that its
@@ -64,7 +64,7 @@ def subscribers_of(letter: Issue | WrittenLetter, *, lock: bool = False) -> "Que
     return subscribers_in(segment, newsletters=[letter.subscribable_id, *sorted(others)]).reachable()
 
 
-def each_once(letter: Issue | WrittenLetter, rows: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
+def each_once(letter: Issue | Broadcast, rows: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
     """Of each person one subscription: that to the letter's own newsletter, else the oldest."""
     if not letter.audience.get("others"):
         return rows
@@ -73,7 +73,7 @@ def each_once(letter: Issue | WrittenLetter, rows: "QuerySet[Subscription]") -> 
     return rows.filter(own | ~Exists(theirs))
 
 
-def count_readers(letter: Issue | WrittenLetter) -> tuple[int, int]:
+def count_readers(letter: Issue | Broadcast) -> tuple[int, int]:
     """How many would get it now, and of how many readers of its newsletters. Raises as `recipients_of`."""
     count = recipients_of(letter).count()
     audience = audience_of(letter)
@@ -89,7 +89,7 @@ def _newsletters(keys: Iterable[int]) -> "QuerySet[Subscribable]":
     return Subscribable.objects.filter(pk__in=list(keys), channel="email")
 
 
-def audience_of(letter: Issue | WrittenLetter) -> Audience:
+def audience_of(letter: Issue | Broadcast) -> Audience:
     """Raises UnknownAudience."""
     try:
         return Audience.from_json(letter.audience)
@@ -97,7 +97,7 @@ def audience_of(letter: Issue | WrittenLetter) -> Audience:
         raise UnknownAudience(f"“{letter}”: {error}") from error
 
 
-def named_now(letter: Issue | WrittenLetter) -> Audience:
+def named_now(letter: Issue | Broadcast) -> Audience:
     """Whom it is for, by the names of today; what was deleted says so. Raises UnknownAudience."""
     audience = audience_of(letter)
     if not letter.audience:
@@ -115,7 +115,7 @@ def named_now(letter: Issue | WrittenLetter) -> Audience:
     )
 
 
-def audience_words(letter: Issue | WrittenLetter) -> str:
+def audience_words(letter: Issue | Broadcast) -> str:
     """Whom it is for, to follow “to”. Raises UnknownAudience."""
     return audience_sentence(named_now(letter))
 
@@ -144,7 +144,7 @@ def chosen_audience(
 
 
 def altered_audience(
-    letter: WrittenLetter,
+    letter: Broadcast,
     *,
     any_of: Iterable[str] | None = None,
     none_of: Iterable[str] | None = None,

@@ -10,10 +10,10 @@ from django.db.models.functions import StrIndex
 from django.db.models.lookups import GreaterThan
 from django.utils import translation
 
+from channels.languages import spoken
 from common.html.clean import plain
 from common.passes import TimeBudget
 from delivery.models import Issue, IssueCard
-from delivery.rendering.languages import spoken
 from delivery.rendering.subjects import post_title
 from delivery.rules.search_words import asked_words, searchable
 from feeds.parsing.entry import Entry
@@ -54,7 +54,9 @@ def with_words(text: str) -> Q:
 def fill_cards(*, budget: timedelta | None = None) -> int:
     """Writes the cards of issues of a release before, which have none, newest first. Returns how many."""
     left, filled = TimeBudget(budget), 0
-    without = Issue.objects.filter(card=None).defer("html", "text", "holes").select_related("subscribable")
+    without = (
+        Issue.objects.filter(card=None).defer("html", "text", "placeholders").select_related("subscribable")
+    )
     while issues := list(without.order_by("-pk").prefetch_related("issue_items")[:CARDS_AT_ONCE]):
         cards = [
             card_of(issue, [Entry.from_json(row.entry) for row in issue.issue_items.all()])

@@ -15,11 +15,11 @@ from common.db.leases import lease
 from common.passes import TimeBudget
 from common.text import without_controls
 from delivery.issues.approve import release_due
+from delivery.issues.broadcast_issue import release_letters
 from delivery.issues.contents import assignments_of, collected, note_dropped, rendered_issue
 from delivery.issues.first_reader import release_waiting
 from delivery.issues.frequency_switches import apply_frequency_changes
 from delivery.issues.store import CollectionChanged, store_issue, store_nothing
-from delivery.issues.written_issue import release_letters
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.collections.drop import delete_dropped_feeds
 from subscriptions.collections.post_rules import note_troubles

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db.models import Value
 from django.db.models.functions import Concat, Trim
 
+from channels.letter import LetterError
 from common.html.markdown import html_of
 from common.ports import channels
 from common.ports.hooks import HookError, Hooks
@@ -19,7 +20,6 @@ from delivery.accounts.default_account import sender_of
 from delivery.customisation import own_issue_sources, theme_of
 from delivery.issues import own_code
 from delivery.links import archive_url
-from delivery.rendering.errors import LetterError
 from delivery.rendering.issue import IssueFacts, Rendered, render_issue, without_letter
 from delivery.rules.posts import Post, announced, without
 from feeds.models import Item

@@ -226,7 +226,7 @@ def _store(issue: Issue, before: Draft, after: Draft, rendered: Rendered, now: d
         subject=rendered.subject,
         html=rendered.html,
         text=rendered.text,
-        holes=rendered.holes,
+        placeholders=rendered.placeholders,
         own_subject=after.wording.subject,
         note_top=after.wording.note_top,
         note_foot=after.wording.note_foot,

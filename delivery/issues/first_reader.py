@@ -27,7 +27,7 @@ WAITS_AT_MOST = timedelta(days=30)
 def waiting_for_a_reader() -> "QuerySet[Issue]":
     """The issues that wait, at most one of each newsletter, without their letters."""
     rows = Issue.objects.filter(awaits_reader=True, published_at=None, cancelled_at=None)
-    return rows.defer("html", "text", "holes")
+    return rows.defer("html", "text", "placeholders")
 
 
 def over(now: datetime) -> "QuerySet[Issue]":

@@ -17,7 +17,7 @@ from delivery.models.delivery import NOT_FINISHED
 from feeds.models import Item
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.collections.readiness import facts_of_feeds
-from subscriptions.models import Assignable, Assignment, Subscribable, Subscription, Switch
+from subscriptions.models import Assignable, Assignment, FrequencyChange, Subscribable, Subscription
 from subscriptions.rules.collections import number_of
 from subscriptions.rules.completion import is_closed
 from subscriptions.rules.switches import Bound, Place, goes_to_new, goes_to_old, is_olds
@@ -43,9 +43,9 @@ class Cut:
     number: int | None
 
     @property
-    def switches(self) -> "QuerySet[Switch]":
+    def switches(self) -> "QuerySet[FrequencyChange]":
         names = dict(zip(CUT_FIELDS, (self.old, self.new, self.rarer, self.at, self.number), strict=True))
-        return Switch.objects.filter(settled_at=None, **names)
+        return FrequencyChange.objects.filter(settled_at=None, **names)
 
     @property
     def bound(self) -> Bound:
@@ -86,7 +86,7 @@ def is_ripe(now: datetime) -> Q:
 
 
 def cuts(which: Q) -> list[Cut]:
-    rows = Switch.objects.filter(which, settled_at=None).order_by()
+    rows = FrequencyChange.objects.filter(which, settled_at=None).order_by()
     return [Cut(*values) for values in rows.values_list(*CUT_FIELDS).distinct()]
 
 
@@ -146,7 +146,7 @@ def _to_come(subscribable_id: int) -> Iterable[list[_Post]]:
     ):
         open_.setdefault(collection, []).append(_Post(pk, Place(final_at or at)))
     drafts = Issue.objects.filter(subscribable=subscribable_id, published_at=None, cancelled_at=None)
-    return [*open_.values(), *(_posts_of(issue) for issue in drafts.defer("html", "text", "holes"))]
+    return [*open_.values(), *(_posts_of(issue) for issue in drafts.defer("html", "text", "placeholders"))]
 
 
 def _olds(cut: Cut, posts: Sequence[_Post]) -> list[bool]:

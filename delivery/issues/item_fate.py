@@ -36,7 +36,7 @@ from feeds.rules.item_status import WITHDRAWN_SINCE
 from subscriptions.collections.post_rules import left_out_words
 from subscriptions.collections.readiness import collection_facts
 from subscriptions.models import KEPT as KEPT_POSTS
-from subscriptions.models import Assignable, Assignment, LeftOut, Stuck, Subscribable
+from subscriptions.models import Assignable, Assignment, FailedAssignment, LeftOut, Subscribable
 
 BY_EDITOR = "an editor did not want it"
 
@@ -69,7 +69,7 @@ def fates_of(items: Sequence[Item], now: datetime) -> dict[int, str]:
     for feed, is_stopped in Subscribable.objects.filter(feeds__in=feeds).values_list("feeds", "stopped"):
         stopped[feed].append(is_stopped)
     changes = _since_sent(pks)
-    errors = dict(Stuck.objects.filter(item__in=pks).values_list("item", "last_error"))
+    errors = dict(FailedAssignment.objects.filter(item__in=pks).values_list("item", "last_error"))
     facts = {
         item.pk: _Facts(
             places[item.pk],
@@ -142,7 +142,11 @@ def _since_sent(pks: Sequence[int]) -> dict[int, list[str]]:
     for post in posts:
         if post.pk in changes and (said := changes[post.pk].words):
             words[post.issue_id or 0][said] = None
-    issues = Issue.objects.select_related("subscribable").defer("html", "text", "holes").in_bulk(list(words))
+    issues = (
+        Issue.objects.select_related("subscribable")
+        .defer("html", "text", "placeholders")
+        .in_bulk(list(words))
+    )
     for item, issue in pairs:
         if issue in words:
             said = "; ".join(words[issue]).rstrip(".")
@@ -183,7 +187,9 @@ def _in_issues(
 ) -> Iterator[tuple[int, ItemPlace]]:
     pairs = _issues_of(pks, Issue.objects.filter(subscribable__in=newsletters))
     keys = {issue for _, issue in pairs}
-    issues = Issue.objects.select_related("subscribable").defer("html", "text", "holes").in_bulk(list(keys))
+    issues = (
+        Issue.objects.select_related("subscribable").defer("html", "text", "placeholders").in_bulk(list(keys))
+    )
     counts = counts_of(keys)
     for item, pk in pairs:
         issue = issues[pk]

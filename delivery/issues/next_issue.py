@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from channels.letter import LetterError
 from delivery.issues.complete import complete_collection
 from delivery.issues.contents import Collected, collected, rendered_issue
 from delivery.models import Issue
-from delivery.rendering.errors import LetterError, Rendered
+from delivery.rendering.errors import Rendered
 from delivery.rules.posts import Post
 from subscriptions.collections.edits import reorder, send_now
 from subscriptions.models import Assignable
@@ -66,4 +67,4 @@ def make_now(*, assignable: Assignable, now: datetime) -> Issue | None:
     rows = Issue.objects.filter(
         subscribable=assignable.subscribable_id, within_type_id=assignable.within_type_id
     )
-    return rows.defer("html", "text", "holes").first()
+    return rows.defer("html", "text", "placeholders").first()

@@ -18,7 +18,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
-from common.text import counted, one_line
+from common.text import one_line, pluralize
 from delivery.models import Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED, WAITING
 from subscriptions.models import Subscribable
@@ -156,7 +156,7 @@ def what_still_goes(issues: "QuerySet[Issue]") -> str:
     count = still_going(issues=issues)
     if not count:
         return "Nothing more goes out."
-    return f"Up to {counted(count, 'letter')} had been handed over already: these may still go out."
+    return f"Up to {pluralize(count, 'letter')} had been handed over already: these may still go out."
 
 
 def finish_pauses(*, now: datetime, budget: timedelta | None = None) -> int:
@@ -185,7 +185,7 @@ def _issues_with(rows: Q, issues: "QuerySet[Issue]") -> list[int]:
 
 def locked_issue(issue_id: int) -> Issue:
     """The issue, without its letter, locked until the transaction ends. Raises CannotAct when it is gone."""
-    rows = Issue.objects.select_for_update(no_key=True).defer("html", "text", "holes")
+    rows = Issue.objects.select_for_update(no_key=True).defer("html", "text", "placeholders")
     issue = rows.filter(pk=issue_id).first()
     if issue is None:
         raise CannotAct("There is no such issue any more.")

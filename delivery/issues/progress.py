@@ -111,7 +111,7 @@ def newest_of_each(newsletters: Iterable[int]) -> list[Issue]:
     out = Issue.objects.filter(subscribable=OuterRef("pk"), published_at__isnull=False)
     newest = Subquery(out.order_by("-published_at", "-pk").values("pk")[:1])
     rows = Subscribable.objects.filter(pk__in=list(newsletters)).order_by().values_list(newest)
-    return list(Issue.objects.filter(pk__in=rows).defer("html", "text", "holes"))
+    return list(Issue.objects.filter(pk__in=rows).defer("html", "text", "placeholders"))
 
 
 def counts(issue: Issue) -> Counter[str]:

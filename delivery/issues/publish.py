@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import Count, Exists, OuterRef, QuerySet, Value
 
+from channels.rules.corrections import WINDOW, wishes
 from common.counters import count
-from common.db.filled_tables import tend
+from common.db.filled_tables import vacuum_analyze
 from common.passes import TimeBudget
 from common.ports import channels
 from common.ports.events import Event, EventKind, emit
@@ -23,7 +24,6 @@ from delivery.issues.pause import locked_issue
 from delivery.lanes.lanes import domain_expression, lane_expression
 from delivery.models import Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED
-from delivery.rules.corrections import WINDOW, wishes
 from feeds.items.tracked import track
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.devices import WEBPUSH
@@ -73,7 +73,7 @@ def _tell(issue: Issue, queued: int, now: datetime) -> None:
         name = issue.subscribable.name
         log.info("an issue of %s was published for %d: %s", name, queued, issue.title, extra=about)
         count("issues", issue.subscribable.channel)
-        tend(Delivery, rows=queued)
+        vacuum_analyze(Delivery, rows=queued)
 
     transaction.on_commit(note_published)
 

@@ -26,11 +26,11 @@ from subscriptions.models import (
     Assignable,
     Consent,
     Destination,
+    FrequencyChange,
     Notice,
     Subscribable,
     Subscription,
     Suppression,
-    Switch,
 )
 from subscriptions.newsletters.next_moments import next_moments
 
@@ -92,8 +92,8 @@ def _person(destination: Destination) -> PersonFacts:
     )
 
 
-def _switches(subscriptions: Sequence[Subscription]) -> list[Switch]:
-    rows = Switch.objects.filter(Q(old__in=subscriptions) | Q(new__in=subscriptions))
+def _switches(subscriptions: Sequence[Subscription]) -> list[FrequencyChange]:
+    rows = FrequencyChange.objects.filter(Q(old__in=subscriptions) | Q(new__in=subscriptions))
     return list(rows.select_related("old__subscribable", "new__subscribable").order_by("-pk"))
 
 
@@ -101,7 +101,7 @@ def _subscription(
     row: Subscription,
     asked_at: datetime | None,
     confirmations: Sequence[Delivery | Notice],
-    switches: Iterable[Switch],
+    switches: Iterable[FrequencyChange],
 ) -> SubscriptionFacts:
     away = next((each for each in switches if each.old_id == row.pk), None)
     here = next((each for each in switches if each.new_id == row.pk and each.settled_at is None), None)
@@ -162,7 +162,7 @@ def _newsletters(newsletters: Sequence[Subscribable], now: datetime) -> dict[int
     moments = next_moments(newsletters, now=now)
     drafts: dict[int, Issue] = {}
     waiting = Issue.objects.filter(subscribable__in=keys, published_at=None, cancelled_at=None)
-    for issue in waiting.defer("html", "text", "holes").order_by("-pk"):
+    for issue in waiting.defer("html", "text", "placeholders").order_by("-pk"):
         drafts[issue.subscribable_id] = issue
     collected: dict[int, tuple[int, str]] = {}
     open_ones = (
@@ -203,7 +203,7 @@ def _last_issues(
     out = Issue.objects.filter(~FOR_SOME, subscribable=OuterRef("pk"), published_at__isnull=False)
     newest = Subquery(out.order_by("-published_at", "-pk").values("pk")[:1])
     pks = Subscribable.objects.filter(pk__in=keys).order_by().values_list(newest, flat=True)
-    issues = Issue.objects.filter(pk__in=list(pks)).defer("html", "text", "holes")
+    issues = Issue.objects.filter(pk__in=list(pks)).defer("html", "text", "placeholders")
     rows = Delivery.objects.filter(destination=destination, issue__in=issues).select_related("lane__parent")
     deliveries = {row.issue_id: row for row in rows}
     domains = LaneDomain.objects.filter(lane__in={row.lane_id for row in deliveries.values()})

@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from common.text import counted
+from channels.rules.corrections import change_key, changed_post
+from common.text import pluralize
 from delivery.models import Correction, Delivery
-from delivery.rules.corrections import change_key, changed_post
 
 State = Delivery.State
 NOT_DONE_WORDS = {
@@ -42,7 +42,7 @@ class SentChanges:
         if self.deletion is not None:
             return "deleted" if self.is_gone else _not_done(self.deletion, "deletion")
         done = sum(edit.state == State.SENT for edit in self.edits)
-        said = [f"edited {TIMES.get(done) or counted(done, 'time')}"] if done else []
+        said = [f"edited {TIMES.get(done) or pluralize(done, 'time')}"] if done else []
         if self.edits and self.edits[-1].state != State.SENT:
             said.append(_not_done(self.edits[-1], "latest edit" if len(self.edits) > 1 else "edit"))
         return ", ".join(said)

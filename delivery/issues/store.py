@@ -22,7 +22,7 @@ from subscriptions.collections.assign import lock_for_membership, numbered
 from subscriptions.collections.drop import clear_unneeded
 from subscriptions.collections.edits import WITHDRAWN
 from subscriptions.collections.post_rules import note_left_out
-from subscriptions.models import Assignable, Assignment, Carried, LeftOut, Subscribable
+from subscriptions.models import Assignable, Assignment, LeftOut, SeenLink, Subscribable
 
 # Of a newsletter's long row, what storing asks and changes.
 _DECIDES = (
@@ -64,7 +64,7 @@ def store_issue(
         subject=rendered.subject,
         html=rendered.html,
         text=rendered.text,
-        holes=rendered.holes,
+        placeholders=rendered.placeholders,
         period_start=contents.period_start,
         period_end=contents.period_end,
         own_subject=contents.wording.subject,
@@ -119,7 +119,7 @@ def give_back(subscribable: Subscribable, item_ids: Sequence[int], *, now: datet
     If such a post comes back, it is new again. One that came back while its collection was made settled
     before, and goes into the next one. The caller has locked the items.
     """
-    Carried.objects.filter(subscribable=subscribable, item__in=item_ids).delete()
+    SeenLink.objects.filter(subscribable=subscribable, item__in=item_ids).delete()
     note_left_out(subscribable, dict.fromkeys(item_ids, WITHDRAWN), now=now)
     needed = Exists(Assignment.objects.filter(item=OuterRef("pk")))
     unsent = Item.objects.filter(~needed, pk__in=item_ids, state=Item.State.ASSIGNED, issue_items=None)

@@ -10,10 +10,10 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
+from channels import CHANNELS, channel
+from channels.rules.breakers import Breaker, is_too_much, with_refusals
 from common.admin.html import when
-from delivery.channels import CHANNELS, channel
 from delivery.models import Lane, ServiceBreaker
-from delivery.rules.breakers import Breaker, is_too_much, with_refusals
 
 log = logging.getLogger(__name__)
 

@@ -9,9 +9,9 @@ from django.db.models import Exists, F, OuterRef, QuerySet, Subquery, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import StrIndex, Substr
 
-from delivery.channels import CHANNELS, channel
+from channels import CHANNELS, channel
+from channels.rules.accounts import DEFAULT_ACCOUNT
 from delivery.models import Delivery, Lane
-from delivery.rules.accounts import DEFAULT_ACCOUNT
 from subscriptions.models import Destination, Subscription
 
 # INSERT … SELECT asks for the account in SQL; a channel has one account, or one for each destination.

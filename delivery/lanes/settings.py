@@ -8,9 +8,9 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import F
 
+from channels.email.address import parse_address
 from common.ports.channels import InvalidDestination
 from common.text import one_line, shortened
-from delivery.channels.email.address import parse_address
 from delivery.lanes.recipients import OVER
 from delivery.models import Delivery, Lane, LaneDomain
 

@@ -7,7 +7,7 @@ from datetime import date, datetime
 
 from django.db.models import Count
 
-from common.text import counted
+from common.text import pluralize
 from delivery.lanes.breakers import why_resting
 from delivery.lanes.limits import WHOLE_LANE, windows
 from delivery.models import Delivery, Lane, LaneDomain, LaneShare, LaneUse
@@ -115,7 +115,7 @@ def in_words(row: Lane | LaneDomain, now: datetime) -> list[str]:
     """The limits, each as people say it: “10 a second (20 at once)”, “500 an hour”."""
     said = []
     if isinstance(row, Lane) and row.width < row.concurrency:
-        said.append(f"{counted(row.width, 'connection')} (the server takes no more)")
+        said.append(f"{pluralize(row.width, 'connection')} (the server takes no more)")
     if row.rate is not None:
         said.append(f"{row.rate:g} a second ({row.burst} at once)")
     if row.per_hour is not None:

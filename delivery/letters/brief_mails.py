@@ -7,10 +7,10 @@ from typing import Any
 from django.utils import translation
 from django.utils.translation import gettext
 
+from channels.http.measures import sms_parts
+from channels.sms.letters import sms_text
 from common.languages import spoken_variety
 from common.truncation import FittingPart, fit_parts, plain_line
-from delivery.channels.http.measures import sms_parts
-from delivery.channels.sms.letters import sms_text
 from delivery.models import Delivery
 from subscriptions.links import manage_url
 from subscriptions.subscribers.codes import CODE, code_of, is_late

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
+from channels.letter import Letter, LetterError
 from common.ports import channels
 from delivery.accounts.default_account import sender_of, usual_sender
-from delivery.letter import Letter
 from delivery.letters.brief_mails import brief_words
 from delivery.letters.mails import newsletter_mail
 from delivery.letters.password_reset import PASSWORD_RESET, reset_context
@@ -14,7 +14,7 @@ from delivery.letters.samples import sample_of
 from delivery.letters.site_mail import opened_context
 from delivery.links import archive_url, issue_url
 from delivery.models import Delivery, Issue
-from delivery.rendering.errors import LetterError, Rendered
+from delivery.rendering.errors import Rendered
 from delivery.rendering.subjects import marked_as_test
 from feeds.parsing.entry import Entry
 from subscriptions.links import page_url
@@ -34,7 +34,7 @@ def issue_letter(issue: Issue) -> Letter:
         subject=issue.subject,
         html=issue.html,
         text=issue.text,
-        holes=issue.holes,
+        placeholders=issue.placeholders,
         entries=entries,
         web_url=issue_url(issue),
         at=issue.published_at,
@@ -50,7 +50,7 @@ def newsletter_letter(
     subject: str,
     html: str,
     text: str,
-    holes: dict[str, str],
+    placeholders: dict[str, str],
     entries: Iterable[Entry],
     web_url: str = "",
     at: datetime | None = None,
@@ -65,7 +65,7 @@ def newsletter_letter(
         html=html,
         text=text,
         token=token,
-        holes=holes,
+        placeholders=placeholders,
         entries=tuple(entries),
         from_email=sender_of(subscribable),
         reply_to=subscribable.reply_to,
@@ -103,7 +103,7 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
         html=rendered.html,
         text=rendered.text,
         token=f"{row.kind}-{row.key}"[:100],
-        holes=rendered.holes,
+        placeholders=rendered.placeholders,
         from_email=sender_of(subscribable) if subscribable else usual_sender(row.lane.account),
         reply_to=subscribable.reply_to if subscribable else "",
         params=params,
@@ -124,7 +124,7 @@ def sample_letter(row: Delivery, *, now: datetime) -> Letter:
         subject=rendered.subject,
         html=rendered.html,
         text=rendered.text,
-        holes=rendered.holes,
+        placeholders=rendered.placeholders,
         entries=shown.entries,
         at=row.created_at,
     )

@@ -7,8 +7,9 @@ from typing import Any
 
 from django.conf import settings
 
+from channels.letter import LetterError
 from delivery.customisation import own_source, site_theme, theme_of
-from delivery.rendering.errors import LetterError, Rendered
+from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.mail import render_mail
 from subscriptions.branding.site import site_facts

@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from delivery.channels import CHANNELS
+from channels import CHANNELS
 from delivery.issues.audience import recipients_of
 from delivery.issues.first_reader import release_issue, waiting_for_a_reader
 from delivery.issues.pause import locked_issue

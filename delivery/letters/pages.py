@@ -14,11 +14,11 @@ from django.templatetags.static import static
 from django.urls import reverse
 from django.utils import translation
 
+from channels.letter import LetterError
 from common.ttl_cache import TtlCache
 from delivery.customisation import own_source, theme_of
 from delivery.models import Issue, LetterTemplate
 from delivery.models.issue import FOR_SOME
-from delivery.rendering.errors import LetterError
 from delivery.rendering.facts import USUAL_THEME
 from delivery.rendering.page import FORM, ISSUE_PAGE, Link, PageFacts, render_page
 from delivery.rendering.page_posts import Shown, post_of

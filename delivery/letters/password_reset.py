@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from delivery.rendering.errors import LetterError
+from channels.letter import LetterError
 from subscriptions.branding.site import site_facts
 
 PASSWORD_RESET = "password_reset"  # noqa: S105 - a template's name

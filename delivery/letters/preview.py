@@ -5,23 +5,23 @@ from datetime import datetime
 
 from django.conf import settings
 
+from channels import channel
+from channels.fill import fill_header, fill_html, fill_text
+from channels.letter import Letter, LetterError, Recipient
+from channels.placeholders import values_for
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
 from delivery.accounts.signing_keys import SigningKeys
-from delivery.channels import channel
 from delivery.customisation import own_source
-from delivery.issues.written_issue import LetterText
-from delivery.letter import Letter, Recipient
+from delivery.issues.broadcast_issue import LetterText
 from delivery.letters.build import newsletter_letter
 from delivery.letters.mails import NOBODYS_KEY
 from delivery.letters.pages import made_up_page
 from delivery.letters.samples import Sample, entries_to_show, sample_issue, sample_mail, sample_written
-from delivery.rendering.errors import BrokenTemplate, LetterError
+from delivery.rendering.errors import BrokenTemplate
 from delivery.rendering.facts import TemplateSource, ThemeFacts
-from delivery.rendering.fill import fill_header, fill_html, fill_text
 from delivery.rendering.page import render_page
-from delivery.rendering.placeholders import values_for
 from subscriptions.models import Subscribable, Subscription
 
 
@@ -103,9 +103,9 @@ def _filled(letter: Letter, reader: Recipient, shown: Sample, *, now: datetime) 
     values = values_for(letter, reader)
     message = channel("email").compose(letter, reader)
     return Preview(
-        subject=fill_header(letter.subject, letter.holes, values),
-        html=fill_html(letter.html, letter.holes, values),
-        text=fill_text(letter.text, letter.holes, values),
+        subject=fill_header(letter.subject, letter.placeholders, values),
+        html=fill_html(letter.html, letter.placeholders, values),
+        text=fill_text(letter.text, letter.placeholders, values),
         raw=message.dated(now).decode("utf-8", "replace").replace("\r\n", "\n"),
         is_made_up=shown.is_made_up,
     )
@@ -154,7 +154,7 @@ def letter_of(subscribable: Subscribable, name: str, shown: Sample) -> Letter:
         subject=rendered.subject,
         html=rendered.html,
         text=rendered.text,
-        holes=rendered.holes,
+        placeholders=rendered.placeholders,
         entries=shown.entries,
     )
     return replace(letter, signing_keys=SigningKeys().of(letter.from_email))

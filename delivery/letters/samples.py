@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from channels.letter import LetterError
 from common.ports.hooks import HookError
 from common.refused import Refused
+from delivery.issues.broadcast_issue import LetterText, make_letter
 from delivery.issues.contents import Collected, arranged, collected, issue_facts
-from delivery.issues.written_issue import LetterText, make_letter
 from delivery.letters.mails import mail_context, newsletter_mail
 from delivery.models import Issue
 from delivery.rendering import sample_data
-from delivery.rendering.errors import LetterError, Rendered
+from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import TemplateSource, ThemeFacts
 from delivery.rendering.issue import render_issue
 from delivery.rules.posts import Post, announced
@@ -132,7 +133,11 @@ def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: date
     if asked.get("issue"):
         issue = Issue.objects.get(pk=int(asked["issue"]))
         rendered = Rendered(
-            title=issue.title, subject=issue.subject, html=issue.html, text=issue.text, holes=issue.holes
+            title=issue.title,
+            subject=issue.subject,
+            html=issue.html,
+            text=issue.text,
+            placeholders=issue.placeholders,
         )
         rows = issue.issue_items.order_by("position")
         return Sample(rendered, tuple(Entry.from_json(row.entry) for row in rows))

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef
 
+from channels.letter import LetterError
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.ports.site_mail import MailFacts
@@ -16,7 +17,6 @@ from delivery.accounts.default_account import keeps_letters, sends_nothing
 from delivery.lanes.lanes import mail_to
 from delivery.letters.password_reset import PASSWORD_RESET
 from delivery.models import Delivery
-from delivery.rendering.errors import LetterError
 from subscriptions.models import Destination
 from subscriptions.subscribers.expire import drop_unused
 

@@ -9,18 +9,19 @@ from datetime import datetime
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from channels.letter import LetterError
+from channels.placeholders import field_names
 from delivery.customisation import current, source_of, theme_of
 from delivery.issues.contents import Collected, issue_facts
 from delivery.letters.mails import mail_context
 from delivery.letters.pages import made_up_page
 from delivery.models import LetterTemplate
 from delivery.rendering import engine, sample_data
-from delivery.rendering.errors import BrokenTemplate, LetterError, UnknownTemplate
+from delivery.rendering.errors import BrokenTemplate, UnknownTemplate
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import render_mail
 from delivery.rendering.page import render_page
-from delivery.rendering.placeholders import field_names
 from delivery.rendering.sandbox import client
 from subscriptions.models import Subscribable
 

@@ -11,6 +11,19 @@ from datetime import datetime, timedelta
 from django.core.exceptions import ImproperlyConfigured
 from django.db import transaction
 
+from channels.account import EMAIL
+from channels.base import Outcome, Sent, Temporary
+from channels.email.channel import EmailChannel
+from channels.email.esp.session import EspSession
+from channels.email.esp.settings import EspSettings
+from channels.email.helo import helo_name
+from channels.email.mail_message import MailMessage
+from channels.email.session import IMPATIENT
+from channels.email.smtp_replies import CannotConnect
+from channels.email.smtp_session import SmtpSession
+from channels.email.smtp_settings import SmtpSettings
+from channels.letter import Recipient
+from channels.rules.trials import TriedServer, trouble_of_cause, trouble_of_refusal
 from common.db.leases import RELEASED
 from common.ports import channels
 from common.ports.channels import InvalidDestination
@@ -20,22 +33,9 @@ from delivery.accounts.accounts import record_trial, target_of
 from delivery.accounts.default_account import usual_sender
 from delivery.accounts.providers import provider_of
 from delivery.accounts.signing_keys import SigningKeys
-from delivery.channels.base import Outcome, Sent, Temporary
-from delivery.channels.email.channel import EmailChannel
-from delivery.channels.email.esp.session import EspSession
-from delivery.channels.email.esp.settings import EspSettings
-from delivery.channels.email.helo import helo_name
-from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.email.session import IMPATIENT
-from delivery.channels.email.smtp_replies import CannotConnect
-from delivery.channels.email.smtp_session import SmtpSession
-from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.lanes.lanes import mail_to
-from delivery.letter import Recipient
 from delivery.letters.build import mail_letter
 from delivery.models import Account, Delivery
-from delivery.models.account import EMAIL
-from delivery.rules.trials import TriedServer, trouble_of_cause, trouble_of_refusal
 from subscriptions.models import Destination, Suppression
 
 log = logging.getLogger(__name__)

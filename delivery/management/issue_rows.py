@@ -20,7 +20,7 @@ COUNTED_AT_ONCE = 200
 
 def issues() -> "QuerySet[Issue]":
     """Issues with their newsletters, without their letters."""
-    return Issue.objects.select_related("subscribable").defer("html", "text", "holes")
+    return Issue.objects.select_related("subscribable").defer("html", "text", "placeholders")
 
 
 def add_issue(parser: CommandParser) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
+from channels import channel
+from channels.rules.accounts import DEFAULT_ACCOUNT
 from delivery.accounts.accounts import newsletters_of, server_of
-from delivery.channels import channel
 from delivery.lanes.lanes import lane_for, mail_lane
 from delivery.lanes.status import DomainStanding, in_words, lane_state, lane_status
 from delivery.models import Account, Lane
 from delivery.models.delivery import Unsent
-from delivery.rules.accounts import DEFAULT_ACCOUNT
 
 NONE = "none"
 HINT = "“list_lanes” shows those there are."

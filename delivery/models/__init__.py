@@ -1,6 +1,7 @@
-from delivery.models.account import Account, ServiceAccount
+from channels.account import Account, ServiceAccount
 from delivery.models.bounce import Bounce
 from delivery.models.breaker import ServiceBreaker
+from delivery.models.broadcast import Broadcast
 from delivery.models.correction import Correction
 from delivery.models.delivery import Attempt, Delivery
 from delivery.models.dkim import DkimKey
@@ -13,12 +14,12 @@ from delivery.models.remote_post import RemotePost
 from delivery.models.restore import Restore
 from delivery.models.template import LetterTemplate, Theme
 from delivery.models.webhook import Webhook, WebhookCall
-from delivery.models.written_letter import WrittenLetter
 
 __all__ = [
     "Account",
     "Attempt",
     "Bounce",
+    "Broadcast",
     "Correction",
     "Delivery",
     "DkimKey",
@@ -40,5 +41,4 @@ __all__ = [
     "Theme",
     "Webhook",
     "WebhookCall",
-    "WrittenLetter",
 ]

@@ -6,7 +6,7 @@ from django.db import models
 class ServiceBreaker(models.Model):
     """One service's refusals of the last minutes, of all processes together, and its rest if it has one.
 
-    There is a row from its first refusal on. `delivery.rules.breakers` says what the times mean.
+    There is a row from its first refusal on. `channels.rules.breakers` says what the times mean.
     """
 
     service = models.CharField(max_length=20, unique=True)

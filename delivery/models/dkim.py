@@ -4,9 +4,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from channels.email.dkim.keys import ED25519, RSA
+from channels.email.dkim.records import DkimRecord, record_of
 from common.secrets import SecretsField
-from delivery.dkim.keys import ED25519, RSA
-from delivery.dkim.records import DkimRecord, record_of
 
 
 class DkimKey(models.Model):

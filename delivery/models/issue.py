@@ -13,7 +13,7 @@ FOR_SOME = Q(audience__has_any_keys=list(NARROWING))
 
 
 class Issue(models.Model):
-    """The form letter. `holes` maps a field's name to the token that stands for it in the texts."""
+    """The form letter. `placeholders` maps a field's name to the token that stands for it in the texts."""
 
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="issues")
     within_type_id = models.CharField(max_length=64)
@@ -24,7 +24,7 @@ class Issue(models.Model):
     subject = models.TextField()
     html = models.TextField()
     text = models.TextField()
-    holes = models.JSONField(default=dict)
+    placeholders = models.JSONField(default=dict)
     period_start = models.DateTimeField(null=True, blank=True)
     period_end = models.DateTimeField(null=True, blank=True)
     # What an editor wrote; `subject` is what was made of it. Notes are Markdown.

@@ -10,11 +10,11 @@ from types import MappingProxyType
 
 from django.utils.safestring import SafeString, mark_safe
 
+from channels.languages import DEFAULT_LANGUAGE
 from common.directions import direction, language_tag
 from common.text import one_line, without_controls
 from delivery.rendering.addresses import web_address
 from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, ThemeFacts
-from delivery.rendering.languages import DEFAULT_LANGUAGE
 from subscriptions.rules.colours import Palette, palettes
 from subscriptions.rules.site import USUAL_SITE, SiteFacts
 

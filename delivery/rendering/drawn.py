@@ -21,8 +21,8 @@ class RenderedParts:
 
 def shortened_around(subject: str, tokens: Iterable[str]) -> str:
     """At most 200 characters besides the holes. No hole is cut, because its value comes later."""
-    holes = "|".join(map(re.escape, tokens))
-    pieces = re.split(f"({holes})", subject) if holes else [subject]
+    placeholders = "|".join(map(re.escape, tokens))
+    pieces = re.split(f"({placeholders})", subject) if placeholders else [subject]
     room, kept = LONGEST_SUBJECT, []
     for number, piece in enumerate(pieces):
         if number % 2:

@@ -31,12 +31,13 @@ from django.template.loaders import cached
 from django.template.loaders.base import Loader as BaseLoader
 from django.template.loaders.filesystem import Loader
 
+from channels.letter import LetterError
+from channels.placeholders import FIELD, Placeholders, UnknownField, field_names
 from common.html.plain_text import wrapped
 from delivery.rendering.drawn import RenderedParts
-from delivery.rendering.errors import LetterError, UnknownTemplate
+from delivery.rendering.errors import UnknownTemplate
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.library import FieldNode, LetterContext
-from delivery.rendering.placeholders import FIELD, Placeholders, UnknownField, field_names
 from delivery.rendering.sandbox import client
 
 # The names that templates may look up, by class: as many as there are kinds of values in contexts.
@@ -122,7 +123,7 @@ class LetterLoader(Loader):
     def get_contents(self, origin: Origin) -> str:
         if not _NAME.fullmatch(str(origin.template_name)):
             raise TemplateDoesNotExist(str(origin.template_name))
-        return with_holes(super().get_contents(origin))
+        return with_placeholders(super().get_contents(origin))
 
 
 class _StrictLoader(BaseLoader):
@@ -139,7 +140,7 @@ class KeptLoader(cached.Loader, _StrictLoader):
     """Reads each file once."""
 
 
-def with_holes(source: str) -> str:
+def with_placeholders(source: str) -> str:
     """The source with `{% field x %}` for `%x%`; template tags, such as `{%if%}`, are left alone."""
     pieces = tag_re.split(source)
     pieces[::2] = [
@@ -190,23 +191,23 @@ def known(folder: str, name: str) -> None:
 
 
 def render_parts(
-    path: str, context: Mapping[str, Any], holes: Placeholders, own: TemplateSource | None = None
+    path: str, context: Mapping[str, Any], placeholders: Placeholders, own: TemplateSource | None = None
 ) -> RenderedParts:
     """The html of `path`, its styles inlined, and its text; or what the admin's own source makes of it.
 
     The subject is empty unless the admin's own source has one. Raises LetterError.
     """
     if own is not None:
-        return client.render_custom(path, own, context, holes)
-    html = _render(f"{path}.html", context, holes, autoescape=True)
+        return client.render_custom(path, own, context, placeholders)
+    html = _render(f"{path}.html", context, placeholders, autoescape=True)
     if path.startswith(f"{PAGE_FOLDER}/"):
         return RenderedParts(html=html)
-    return RenderedParts(html=inline(html), text=usual_text(path, context, holes))
+    return RenderedParts(html=inline(html), text=usual_text(path, context, placeholders))
 
 
-def usual_text(path: str, context: Mapping[str, Any], holes: Placeholders) -> str:
+def usual_text(path: str, context: Mapping[str, Any], placeholders: Placeholders) -> str:
     """The text that our own file makes. Raises LetterError."""
-    text = tidy(_render(f"{path}.txt", context, holes, autoescape=False))
+    text = tidy(_render(f"{path}.txt", context, placeholders, autoescape=False))
     if not path.startswith(f"{MAIL_FOLDER}/"):
         # The posts of an issue are wrapped when they become text, and some of their lines are to stay long.
         return text
@@ -227,9 +228,13 @@ def usual_source(path: str) -> TemplateSource:
     )
 
 
-def _render(name: str, context: Mapping[str, Any], holes: Placeholders, *, autoescape: bool) -> str:
+def _render(name: str, context: Mapping[str, Any], placeholders: Placeholders, *, autoescape: bool) -> str:
     try:
-        return str(_template(name).render(LetterContext(dict(context), holes=holes, autoescape=autoescape)))
+        return str(
+            _template(name).render(
+                LetterContext(dict(context), placeholders=placeholders, autoescape=autoescape)
+            )
+        )
     except (TemplateSyntaxError, TemplateDoesNotExist) as error:
         raise LetterError(f"The letter template {name} cannot be used: {error}.") from error
 

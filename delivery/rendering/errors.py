@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from django.template import TemplateDoesNotExist, TemplateSyntaxError, VariableDoesNotExist
 from django.template.base import Node
 
-from common.refused import Refused
+from channels.letter import LetterError
 
 LONGEST_TEMPLATE_FAULT = 400
 # Where Django's own words help nobody who writes a letter.
@@ -17,17 +17,13 @@ _UNCLOSED = re.compile(r"Unclosed tag on line \d+: '([^']*)'\. Looking for one o
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A form letter. `holes`: field in lower case → the token for it in subject, html and text."""
+    """A form letter. `placeholders`: field in lower case → the token for it in subject, html and text."""
 
     title: str
     subject: str
     html: str
     text: str
-    holes: dict[str, str] = field(default_factory=dict)
-
-
-class LetterError(Refused):
-    """A letter cannot be rendered. The message is one sentence that names the template and its fault."""
+    placeholders: dict[str, str] = field(default_factory=dict)
 
 
 class UnknownTemplate(LetterError):

@@ -5,15 +5,16 @@ from dataclasses import replace
 
 from django.utils import timezone, translation
 
+from channels.languages import spoken
+from channels.letter import LetterError
+from channels.placeholders import Placeholders
 from common.text import one_line, shortened
 from delivery.rendering import engine, subjects
 from delivery.rendering.addresses import web_address
 from delivery.rendering.branding import look
-from delivery.rendering.errors import LetterError, Rendered
+from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import IssueFacts
-from delivery.rendering.languages import spoken
 from delivery.rendering.notes import Notes, note_of, with_notes
-from delivery.rendering.placeholders import Placeholders
 from delivery.rendering.posts import LetterPost, letter_html, letter_post
 from delivery.rendering.shortening import ROOMS, UNCUT_ROOMS, LetterRoom, fair_share
 from feeds.parsing.entry import Entry
@@ -56,7 +57,7 @@ def without_letter(
     if not entries:
         raise LetterError(NO_POSTS_IN_IT)
     title = subjects.title(entries, language)
-    return Rendered(title=title, subject=subject or title, html="", text=announcement, holes={})
+    return Rendered(title=title, subject=subject or title, html="", text=announcement, placeholders={})
 
 
 def usual_template(facts: IssueFacts) -> str:
@@ -99,7 +100,7 @@ def _fitted(facts: IssueFacts, template: str, rooms: Sequence[LetterRoom], whole
 
 
 def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequence[str]) -> Rendered:
-    holes = Placeholders(facts.params)
+    placeholders = Placeholders(facts.params)
     title = subjects.title(facts.entries, facts.language)
     subject = facts.subject or subjects.subject_line(facts)
     posts = _posts(facts, room, wholes)
@@ -140,7 +141,7 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
         "site_url": web_address(facts.site_url),
         "notes": notes,
     }
-    drawn = engine.render_parts(path, context, holes, facts.own.get(path))
+    drawn = engine.render_parts(path, context, placeholders, facts.own.get(path))
     if path in facts.own:
         drawn = with_notes(drawn, notes)
     return Rendered(
@@ -148,7 +149,7 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
         subject=facts.subject or drawn.subject or subject,
         html=drawn.html,
         text=drawn.text,
-        holes=holes.used,
+        placeholders=placeholders.used,
     )
 
 

@@ -19,8 +19,8 @@ from django.template import (
 from django.template.base import Parser, Token
 from django.templatetags import i18n
 
+from channels.placeholders import Placeholders
 from common.formats import dates
-from delivery.rendering.placeholders import Placeholders
 
 register = Library()
 
@@ -57,9 +57,9 @@ _FILTERS = (
 class LetterContext(Context):
     """A context that carries the letter's holes, out of the templates' reach."""
 
-    def __init__(self, values: dict[str, Any], *, holes: Placeholders, autoescape: bool) -> None:
+    def __init__(self, values: dict[str, Any], *, placeholders: Placeholders, autoescape: bool) -> None:
         super().__init__(values, autoescape=autoescape)
-        self.holes = holes
+        self.placeholders = placeholders
 
 
 class FieldNode(Node):
@@ -71,7 +71,7 @@ class FieldNode(Node):
     def render(self, context: Context) -> str:
         if not isinstance(context, LetterContext):
             raise TemplateSyntaxError("Fields are for letters only.")
-        token = context.holes.token(self.name)
+        token = context.placeholders.token(self.name)
         if not self.variable:
             return token
         context[self.variable] = token

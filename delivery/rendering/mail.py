@@ -8,13 +8,14 @@ from typing import Any
 from django.utils import translation
 from django.utils.translation import gettext, gettext_noop
 
+from channels.languages import spoken
+from channels.letter import LetterError
+from channels.placeholders import Placeholders
 from common.text import one_line, shortened
 from delivery.rendering import engine
 from delivery.rendering.branding import look
-from delivery.rendering.errors import LetterError, Rendered, UnknownTemplate
+from delivery.rendering.errors import Rendered, UnknownTemplate
 from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts
-from delivery.rendering.languages import spoken
-from delivery.rendering.placeholders import Placeholders
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from subscriptions.rules.site import USUAL_SITE, SiteFacts
 
@@ -88,18 +89,18 @@ def render_mail(
         raise LetterError(f"The mail “{template}” needs {', '.join(lacking)}.")
     with translation.override(spoken(language)):
         subject = shortened(one_line(gettext(mail.subject) % values), LONGEST_SUBJECT)
-        holes = Placeholders(params)
+        placeholders = Placeholders(params)
         branding = look(
             name=str(values["newsletter"]), language=language, params=params, theme=theme, site=site
         )
         plain = {**values, "newsletter": branding, "site": site, "subject": subject}
-        drawn = engine.render_parts(f"{engine.MAIL_FOLDER}/{template}", plain, holes, own)
+        drawn = engine.render_parts(f"{engine.MAIL_FOLDER}/{template}", plain, placeholders, own)
     return Rendered(
         title=subject,
         subject=drawn.subject or subject,
         html=drawn.html,
         text=drawn.text,
-        holes=holes.used,
+        placeholders=placeholders.used,
     )
 
 

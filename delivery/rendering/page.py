@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 from django.utils import timezone, translation
 from django.utils.safestring import mark_safe
 
+from channels.languages import DEFAULT_LANGUAGE, spoken
+from channels.placeholders import Placeholders
 from common.directions import direction
 from delivery.rendering import engine
 from delivery.rendering.branding import look
 from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts
-from delivery.rendering.languages import DEFAULT_LANGUAGE, spoken
 from delivery.rendering.page_posts import PagePost
-from delivery.rendering.placeholders import Placeholders
 from subscriptions.rules.site import USUAL_SITE, SiteFacts
 
 ISSUE_PAGE = "pages/issue"

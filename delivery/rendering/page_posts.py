@@ -13,12 +13,12 @@ from urllib.parse import unquote, urlsplit
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
+from channels.announcement import beginning
 from common.directions import language_tag, text_direction, title_direction
 from common.html.clean import plain
 from common.text import one_line, shortened
 from delivery.rendering.addresses import web_address
 from delivery.rendering.shortening import shorten
-from delivery.rendering.subjects import beginning
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import files_of, pictures_beside
 

@@ -16,6 +16,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils import translation
 from django.utils.safestring import SafeString, mark_safe
 
+from channels.languages import dated_in
 from common.directions import language_tag, text_direction, title_direction
 from common.formats.dates import day_words
 from common.html.balance import balance
@@ -25,7 +26,6 @@ from common.html.tags import VALUES, attributes, written
 from common.text import one_line, shortened, words
 from delivery.rendering.addresses import web_address
 from delivery.rendering.facts import LETTER_WIDTH
-from delivery.rendering.languages import dated_in
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import files_of, pictures_beside

@@ -8,20 +8,19 @@ from django.utils import translation
 from django.utils.formats import date_format
 from django.utils.translation import get_language, gettext, ngettext
 
+from channels.announcement import beginning
+from channels.languages import dated_in, speaks, spoken
 from common.formats.dates import days_words
-from common.html.clean import plain
 from common.refused import Refused
 from common.text import one_line, shortened
 from common.truncation import cut_to
 from delivery.rendering.facts import IssueFacts
-from delivery.rendering.languages import dated_in, speaks, spoken
 from feeds.parsing.entry import Entry
 
 LONGEST_SUBJECT = 200
 _LONGEST_NAME = 80
 # A longer title would hide how many there are besides; a text has no need to be a title's length.
 _LONGEST_FIRST = 100
-_LONGEST_BEGINNING = 70
 # After these comes no comma.
 _ENDS = tuple("?!…,;:؟！？。")
 # What a pattern of a theme may hold, in braces.
@@ -53,11 +52,6 @@ def title(entries: Sequence[Entry], language: str) -> str:
 def post_title(entry: Entry, *, longest: int = LONGEST_SUBJECT) -> str:
     """Its title in one line, cut at a word; the beginning of its text where it has none."""
     return cut_to(one_line(entry.title), longest) or beginning(entry) or gettext("Untitled post")
-
-
-def beginning(entry: Entry) -> str:
-    """Its content warning, or the first words of its text, to stand for a title."""
-    return cut_to(one_line(entry.warning or plain(entry.html[:5_000])), _LONGEST_BEGINNING)
 
 
 def subject_line(facts: IssueFacts) -> str:

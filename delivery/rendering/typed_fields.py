@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from html import escape
 
+from channels.placeholders import FIELD, Placeholders, values_without_reader
 from delivery.rendering.errors import Rendered
-from delivery.rendering.placeholders import FIELD, Placeholders, values_without_reader
 
 
 class TypedFields:
@@ -17,27 +17,27 @@ class TypedFields:
 
     def __init__(self, params: Mapping[str, str]) -> None:
         self._params = params
-        self._holes = Placeholders(params)
+        self._placeholders = Placeholders(params)
 
     def in_markdown(self, text: str) -> str:
         r"""The text with tokens in it; of `\%x%` Markdown makes `%x%`. Raises UnknownField."""
-        return FIELD.sub(lambda match: match[0] if match[1] else self._holes.token(match[2]), text)
+        return FIELD.sub(lambda match: match[0] if match[1] else self._placeholders.token(match[2]), text)
 
     def in_subject(self, text: str) -> str:
         r"""The same for a line that is no Markdown, with `%x%` for `\%x%`. Raises UnknownField."""
-        return FIELD.sub(lambda match: match[0][1:] if match[1] else self._holes.token(match[2]), text)
+        return FIELD.sub(lambda match: match[0][1:] if match[1] else self._placeholders.token(match[2]), text)
 
     def as_links(self, html: str, *, base: str) -> str:
         """The html in which a link to a field is one: `[leave](%removeLink%)` was made absolute."""
-        for token in self._holes.used.values():
+        for token in self._placeholders.used.values():
             html = html.replace(f'"{base}{token}"', f'"{token}"')
         return html
 
-    def as_holes(self, letter: Rendered) -> Rendered:
+    def as_placeholders(self, letter: Rendered) -> Rendered:
         """The rendered letter with the fields among its holes: those of its template have holes already."""
-        for name, token in self._holes.used.items():
+        for name, token in self._placeholders.used.items():
             at_cut = "|".join(re.escape(token[:end]) + "…" for end in range(len(token) - 1, 1, -1))
-            hole = letter.holes.get(name, token)
+            hole = letter.placeholders.get(name, token)
 
             def written(text: str, token: str = token, hole: str = hole, at_cut: str = at_cut) -> str:
                 # An excerpt may have been cut within a token.
@@ -48,14 +48,14 @@ class TypedFields:
                 subject=written(letter.subject),
                 html=written(letter.html),
                 text=written(letter.text),
-                holes={**letter.holes, name: hole},
+                placeholders={**letter.placeholders, name: hole},
             )
         return letter
 
     def for_nobody(self, text: str, shared: Mapping[str, str], *, is_html: bool) -> str:
         """As the archive has it; `shared` are values that are all readers', by names in lower case."""
         values = values_without_reader(self._params, shared)
-        for name, token in self._holes.used.items():
+        for name, token in self._placeholders.used.items():
             value = values.get(name, "")
             if value:
                 text = text.replace(token, escape(value) if is_html else value)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
 
-from delivery.rules.meaning import Concern
-from delivery.rules.server_words import meaning
+from channels.rules.meaning import Concern
+from channels.rules.server_words import meaning
 
 # Soft bounces (mailbox full, host away) on this many days within this time suppress an address.
 SOFT_BOUNCE_DAYS = 3

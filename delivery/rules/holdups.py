@@ -3,9 +3,8 @@
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
+from channels.rules.refusals import LARGE_DOMAINS, SHARE
 from common.backoff import delay
-from delivery.rules.meaning import Meaning
-from delivery.rules.refusals import LARGE_DOMAINS, SHARE
 
 FIRST_REST = timedelta(minutes=5)
 LONGEST_REST = timedelta(hours=4)
@@ -13,17 +12,6 @@ LONGEST_REST = timedelta(hours=4)
 WELL_AFTER = timedelta(hours=1)
 # A person has to look at a domain that refused everything this long: the letters are no news any more.
 LONGEST_REFUSAL = timedelta(days=4)
-
-HOLDUP_ADVICE = {
-    Meaning.SENDER: "Let the account (Mail set-up, or EMAIL_URL) send from that address, or change the"
-    " newsletter's sender.",
-    Meaning.IDENTITY: "Look at SPF, DKIM, DMARC and the name of the server's address (manage.py check_mail).",
-    Meaning.BLOCKED: "Look the mail server's address up at the list that it names, and ask to be taken off.",
-    Meaning.RELAY: "Check server and login (Mail set-up, or EMAIL_URL): it does not send to others for us.",
-    Meaning.LOGIN: "Check user and password (Mail set-up, or EMAIL_URL).",
-    Meaning.RATE: "Set a limit that it takes (manage.py alter_lane, --per-hour or --rate).",
-    Meaning.SIZE: "Raise the mail server's limit (Postfix: message_size_limit), or send fewer posts at once.",
-}
 
 
 def domain_rests_until(failures: int, now: datetime, *, chance: float | None = None) -> datetime:
@@ -49,7 +37,3 @@ def refuses_sender(domains: Collection[str], *, refused: int, sent: int, untried
     if not sent:
         return len(domains) >= LARGE_DOMAINS or not untried
     return len(domains) >= LARGE_DOMAINS and refused >= SHARE * (refused + sent)
-
-
-def advice(meaning: Meaning) -> str:
-    return HOLDUP_ADVICE.get(meaning, "")

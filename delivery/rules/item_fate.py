@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from common.text import counted, joined
+from common.text import joined, pluralize
 from subscriptions.rules.completion import CollectionFacts
 from subscriptions.rules.words import MONTHS, clock_words, zone_words
 
@@ -48,7 +48,7 @@ def fate_sentence(places: Sequence[ItemPlace], otherwise: str) -> str:
         named = dict.fromkeys(place.newsletter for place in places if place.state == state)
         if named:
             few = len(named) <= MOST_TOLD
-            parts.append(clause.format(joined(named) if few else counted(len(named), "newsletter")))
+            parts.append(clause.format(joined(named) if few else pluralize(len(named), "newsletter")))
     parts += _waits([place for place in places if place.state == WAITS])
     parts += [
         f"left out of {each.newsletter}: {each.words.rstrip('.')}"
@@ -67,7 +67,7 @@ def _waits(places: Sequence[ItemPlace]) -> list[str]:
     """Return a clause per newsletter, or for many their number and the next one."""
     timed = sorted((each.until, f"in {each.newsletter} {each.words}") for each in places if each.until)
     if len(timed) > MOST_TOLD:
-        said = [f"waits in {counted(len(timed), 'newsletter')}, the next {timed[0][1]}"]
+        said = [f"waits in {pluralize(len(timed), 'newsletter')}, the next {timed[0][1]}"]
         places = [each for each in places if not each.until]
     else:
         said = []
@@ -89,7 +89,7 @@ def waits_in_collection(facts: CollectionFacts, now: datetime, zone: ZoneInfo) -
     missing = (facts.capacity or 0) - facts.count
     if facts.period_end is not None or missing <= 0 or facts.is_sent_now or not facts.takes_more:
         return ItemPlace("", WAITS, SOON)
-    latest, words = facts.wait_end, f"for {counted(missing, 'more post', 'more posts')}"
+    latest, words = facts.wait_end, f"for {pluralize(missing, 'more post', 'more posts')}"
     if latest is not None:
         words += f", {until_words(latest, now, zone)}, at the latest"
     return ItemPlace("", WAITS, words, latest)

@@ -13,13 +13,13 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.csrf import csrf_exempt
 
+from channels.email.esp.services import ALIASES, SERVICES, Service
+from channels.email.esp.settings import EspSettings
 from common.body_limits import takes_body
 from common.clock import utcnow
 from common.net.errors import FetchError
 from delivery.accounts.refused_calls import note_refused_call
 from delivery.bounces.esp_events import accounts_with
-from delivery.channels.email.esp.services import ALIASES, SERVICES, Service
-from delivery.channels.email.esp.settings import EspSettings
 from delivery.views.ses_webhook import SesTrackingView
 
 # Services tell of up to some thousand letters at once.

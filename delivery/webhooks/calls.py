@@ -13,13 +13,13 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
+from channels.rules.webhooks import is_within_rotation, signed_headers
 from common.db.leases import lease
 from common.net.client import FetchError, client
 from common.secrets import Sealed, opened
 from common.text import one_line, shortened
 from common.transactions import NetworkInTransaction
 from delivery.models import Webhook, WebhookCall
-from delivery.rules.webhooks import is_within_rotation, signed_headers
 from feeds.rules.pace import retry_at
 
 log = logging.getLogger(__name__)

@@ -13,6 +13,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import QuerySet
 
+from channels.rules.webhooks import GIVE_UP_AFTER, next_try, verdict, webhook_rests_until
 from common.clock import utcnow
 from common.counters import count
 from common.db.leases import RELEASED
@@ -21,7 +22,6 @@ from common.passes import TimeBudget
 from common.shutdown import stopping
 from common.text import one_line, shortened
 from delivery.models import Webhook, WebhookCall
-from delivery.rules.webhooks import GIVE_UP_AFTER, next_try, verdict, webhook_rests_until
 from delivery.webhooks.calls import (
     CALLS_AT_ONCE,
     WebhookJob,

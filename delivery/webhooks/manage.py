@@ -10,12 +10,12 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import QuerySet
 
+from channels.rules.webhooks import GIVE_UP_AFTER, SECRET_BYTES, secret_of
 from common.db.leases import lease
 from common.ports.events import EventKind
 from common.ports.panels import CannotAct
 from common.secrets import opened
 from delivery.models import Webhook, WebhookCall
-from delivery.rules.webhooks import GIVE_UP_AFTER, SECRET_BYTES, secret_of
 from delivery.webhooks.calls import CALL_LEASE, TEST, WebhookResponse, job_of, post_call
 from delivery.webhooks.dispatch import record_response
 from delivery.webhooks.outbox import body_of, call_of, fresh_id

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import connection
 
+from channels.rules.webhooks import GIVE_UP_AFTER
 from common.db.batches import batched
 from common.db.prepared import rows_of
 from common.html.clean import plain
@@ -21,7 +22,6 @@ from common.ports.events import Event, EventKind
 from common.text import shortened
 from delivery.links import issue_url
 from delivery.models import Bounce, Issue, Webhook, WebhookCall
-from delivery.rules.webhooks import GIVE_UP_AFTER
 from feeds.models import Feed, Item
 from feeds.parsing.entry import Entry
 from subscriptions.models import Assignment, Destination, Subscribable, Subscription
@@ -106,7 +106,7 @@ def _of_bounces(event: Event) -> Iterator[WebhookBody]:
 
 def _of_issues(event: Event) -> Iterator[WebhookBody]:
     rows = Issue.objects.filter(pk__in=event.keys).select_related("subscribable").order_by("pk")
-    for row in rows.defer("html", "text", "holes"):
+    for row in rows.defer("html", "text", "placeholders"):
         data = {
             "issue": {
                 "id": row.pk,
@@ -206,7 +206,7 @@ _BODIES: Mapping[EventKind, Callable[[Event], Iterator[WebhookBody]]] = MappingP
 
 
 @dataclass(frozen=True, slots=True)
-class WebhookWish:
+class PendingEvent:
     """A webhook that wants an event. If `newsletters` is empty, it wants that of all newsletters."""
 
     webhook_id: int
@@ -240,13 +240,13 @@ def is_anybody_listening(kind: str) -> bool:
     return bool(_wishes(kind))
 
 
-def _wishes(kind: str) -> list[WebhookWish]:
+def _wishes(kind: str) -> list[PendingEvent]:
     chosen: dict[int, set[int]] = defaultdict(set)
     rows = Webhook.objects.filter(active=True).order_by("pk")
     for pk, events, newsletter in rows.values_list("pk", "events", "newsletters"):
         if kind in events:
             chosen[pk] |= {newsletter} - {None}
-    return [WebhookWish(pk, frozenset(newsletters)) for pk, newsletters in chosen.items()]
+    return [PendingEvent(pk, frozenset(newsletters)) for pk, newsletters in chosen.items()]
 
 
 def call_of(webhook_id: int, event_id: str, kind: str, body: str, *, now: datetime) -> WebhookCall:

@@ -20,7 +20,7 @@ from common.api.permissions import may_hand_on
 from common.api.scopes import SCOPES
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
-from common.text import counted
+from common.text import pluralize
 from feedletter_site.api_urls import router
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import make_token, revoke_tokens, why_not
@@ -72,11 +72,11 @@ def about(token: ApiToken) -> SafeString:
 
 def what_revoking_does(keys: list[int]) -> list[str]:
     count = ApiToken.objects.filter(pk__in=keys, revoked_at=None).count()
-    return [f"{counted(count, 'token')} will open nothing any more. It cannot be taken back."]
+    return [f"{pluralize(count, 'token')} will open nothing any more. It cannot be taken back."]
 
 
 def revoke(request: HttpRequest, keys: list[int]) -> str:
-    return f"{counted(revoke_tokens(tokens=keys, now=utcnow()), 'token')} revoked."
+    return f"{pluralize(revoke_tokens(tokens=keys, now=utcnow()), 'token')} revoked."
 
 
 @admin.register(ApiToken)

@@ -19,7 +19,7 @@ class Arrival(models.Model):
         STOPPED = "stopped", "stopped"
         UNUSABLE = "unusable", "cannot be used"
 
-    # Of feedletter_site.arrivals.
+    # Of feedletter_site.migrate_from.
     source = models.CharField("from", max_length=20)
     file_name = models.CharField("file", max_length=200)
     size = models.PositiveBigIntegerField(default=0)
@@ -75,7 +75,7 @@ class ArrivalPiece(models.Model):
 
 
 class ArrivalLine(models.Model):
-    """A line of the report, in the words of feedletter_site.arrivals.report."""
+    """A line of the report, in the words of feedletter_site.migrate_from.report."""
 
     arrival = models.ForeignKey(Arrival, on_delete=models.CASCADE, related_name="lines", db_index=False)
     what = models.CharField(max_length=20)

@@ -5,8 +5,8 @@ from django.utils import timezone
 
 
 class Origin(models.Model):
-    """`source` and `kind` are words of feedletter_site.arrivals; `row` is the key of ours, which may be gone
-    by now: what people removed here does not come again."""
+    """`source` and `kind` are words of feedletter_site.migrate_from; `row` is the key of ours, which may be
+    gone by now: what people removed here does not come again."""
 
     source = models.CharField(max_length=20)
     kind = models.CharField(max_length=20)

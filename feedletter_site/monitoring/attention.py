@@ -1,5 +1,6 @@
 """What needs a person: a sentence for each trouble that will not mend itself, and where to mend it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -11,17 +12,13 @@ from django.utils.text import capfirst
 
 from common.admin.html import list_url, object_url
 from common.clock import utcnow
-from common.text import counted, shortened
+from common.text import pluralize, shortened
 from delivery.accounts.default_account import keeps_letters, sends_nothing
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.lanes.breakers import trouble_in_words, troubles
-from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall, WrittenLetter
+from delivery.models import Bounce, Broadcast, Delivery, Issue, Lane, LaneDomain, Webhook, WebhookCall
 from delivery.models.delivery import NOT_FINISHED
 from delivery.webhooks.calls import TEST
-from feedletter_site.demo.bridges import timeline_urls
-from feedletter_site.demo.discord.places import DISCORD
-from feedletter_site.demo.environment import is_demo
-from feedletter_site.demo.mastodon import MASTODON
 from feeds.models import Feed, Item
 from subscriptions.models import Assignable, Subscribable
 
@@ -47,6 +44,10 @@ class Alert:
     also: tuple[str, str] | None = None
 
 
+# For apps above this one.
+more_alerts: list[Callable[[], list[Alert]]] = []
+
+
 def may_see(user: Any, model: type[Model]) -> bool:
     """As on the admin's own pages of it: whoever may change something may see it."""
     meta = model._meta
@@ -61,7 +62,8 @@ def alerts(user: Any) -> list[Alert]:
     stopped = [*troubled_services(), *paused_domains()] if may_see(user, Lane) else []
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
     held = held_floods() if may_see(user, Feed) else []
-    return [*stalled(), *paused, *held, *objects_in_trouble(user), *stopped, *mail(), *demo()]
+    also = [alert for more in more_alerts for alert in more()]
+    return [*stalled(), *paused, *held, *objects_in_trouble(user), *stopped, *mail(), *also]
 
 
 def paused_newsletters() -> list[Alert]:
@@ -94,7 +96,7 @@ def paused_issues() -> list[Alert]:
     left = Delivery.objects.filter(issue=OuterRef("pk"), state__in=NOT_FINISHED)
     rows = (
         rows.filter(Exists(left) | Q(paused_reason__startswith=BY_ITSELF))
-        .defer("html", "text", "holes")
+        .defer("html", "text", "placeholders")
         .order_by("-paused_at", "-pk")
     )
     shown = list(rows[: ALERTS_SHOWN + 1])
@@ -118,7 +120,7 @@ def held_letters(which: Q) -> str:
     count = waiting[: COUNTED_TO + 1].count()
     if count > COUNTED_TO:
         return f"more than {COUNTED_TO:,} letters wait"
-    return f"{counted(count, 'letter')} {'waits' if count == 1 else 'wait'}"
+    return f"{pluralize(count, 'letter')} {'waits' if count == 1 else 'wait'}"
 
 
 def held_floods() -> list[Alert]:
@@ -127,9 +129,8 @@ def held_floods() -> list[Alert]:
     if not feeds:
         return []
     posts = Item.objects.held().order_by().values("pk")[: COUNTED_TO + 1].count()
-    words = (
-        f"{counted(posts, 'post')} of {counted(feeds, 'feed')} {'is' if posts == 1 else 'are'} held for you."
-    )
+    be = "is" if posts == 1 else "are"
+    words = f"{pluralize(posts, 'post')} of {pluralize(feeds, 'feed')} {be} held for you."
     return [Alert(words, "Look", list_url(Feed, health="held"))]
 
 
@@ -155,7 +156,7 @@ def objects_in_trouble(user: Any) -> list[Alert]:
     deaf = Q(disabled_at__isnull=False) | Q(active=True, failing_since__lte=utcnow() - WEBHOOK_FAILS_AFTER)
     lately = WebhookCall.objects.filter(created_at__gte=utcnow() - FAILED_LATELY)
     untold = lately.filter(state="failed").exclude(kind=TEST)
-    written = WrittenLetter.objects.filter(issue=None, send_at__isnull=False)
+    written = Broadcast.objects.filter(issue=None, send_at__isnull=False)
     found: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
         (Feed.objects.filter(status="active", failures__gt=0), "feed cannot be read", {"health": "failing"}),
         (Feed.objects.filter(status="stopped", failures__gt=0), "feed is gone", {"health": "stopped"}),
@@ -175,7 +176,7 @@ def objects_in_trouble(user: Any) -> list[Alert]:
         noun, _, verb = words.partition(" ")
         if count > 1 and verb.startswith("is "):
             verb = f"are{verb[2:]}"
-        said = f"{counted(count, noun, 'deliveries' if noun == 'delivery' else '')} {verb}."
+        said = f"{pluralize(count, noun, 'deliveries' if noun == 'delivery' else '')} {verb}."
         seen.append(Alert(said, "Look", list_url(rows.model, **filters)))
     return seen
 
@@ -204,7 +205,7 @@ def paused_domains() -> list[Alert]:
         for row in rows[:ALERTS_SHOWN]
     ]
     if (more := rows.count() - ALERTS_SHOWN) > 0:
-        shown.append(Alert(f"So are those to {counted(more, 'more domain')}.", "Look", list_url(Lane)))
+        shown.append(Alert(f"So are those to {pluralize(more, 'more domain')}.", "Look", list_url(Lane)))
     return shown
 
 
@@ -216,15 +217,3 @@ def mail() -> list[Alert]:
     if sends_nothing():
         return [Alert("No letter can go out.", "Set up mail", where)]
     return []
-
-
-def demo() -> list[Alert]:
-    """Where the demo's bridges post, and where one reads."""
-    if not is_demo():
-        return []
-    urls = timeline_urls()
-    words = "This is the demo: its bridges post to a Mastodon and a Discord of its own."
-    return [
-        Alert(words, "See Mastodon", urls[MASTODON], ("See Discord", urls[DISCORD])),
-        Alert("In the demo you follow the sample blog, too.", "Read it", reverse("reader:all")),
-    ]

@@ -15,7 +15,7 @@ from delivery.models import Delivery, Issue
 from delivery.models.delivery import NOT_FINISHED
 from delivery.rules.progress import waiting_words
 from feedletter_site.first_steps import MAY_SET_UP
-from feedletter_site.monitoring import morning
+from feedletter_site.monitoring import issue_overview
 from feedletter_site.monitoring.attention import alerts, may_see
 from feedletter_site.monitoring.feed_health import feed_health
 from feedletter_site.monitoring.figures import Figures, overview_figures
@@ -40,23 +40,23 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     figures = overview_figures(now)
     context.update(is_begun=True, alerts=alerts(user), tiles=tiles(user, figures))
     if may_see(user, Assignable):
-        context.update(coming=morning.going_out_next(now))
+        context.update(coming=issue_overview.going_out_next(now))
     if may_see(user, Issue):
         waiting = list(drafts().select_related("subscribable")[:ROWS_SHOWN])
         context.update(
             drafts=[(row, goes_out(row)) for row in waiting],
             more_drafts=drafts().count() - ROWS_SHOWN if len(waiting) == ROWS_SHOWN else 0,
-            last=morning.last_issues(figures),
+            last=issue_overview.last_issues(figures),
         )
     if may_see(user, Delivery):
-        context.update(letters=morning.letters_plot(figures))
+        context.update(letters=issue_overview.letters_plot(figures))
     if may_see(user, Feed):
         context.update(feed_health=feed_health(now))
     if may_see(user, Subscription):
         growth = drawn_of(figures.growth, figures.today, figures.subscribers)
-        context.update(curve=morning.subscribers_plot(figures), growth=growth)
+        context.update(curve=issue_overview.subscribers_plot(figures), growth=growth)
     if may_see(user, Subscription) and may_see(user, Delivery):
-        context.update(changes=morning.changes(figures, now))
+        context.update(changes=issue_overview.changes(figures, now))
     return context
 
 

@@ -78,7 +78,7 @@ def kept(kind: str, keys: Iterable[int]) -> dict[int, Any]:
 def newest_issues() -> list[Issue]:
     """The last that went out, without their letters."""
     out = Issue.objects.filter(published_at__isnull=False).select_related("subscribable")
-    return list(out.defer("html", "text", "holes").order_by("-published_at", "-pk")[:ISSUES])
+    return list(out.defer("html", "text", "placeholders").order_by("-published_at", "-pk")[:ISSUES])
 
 
 def issue_counts(issues: list[Issue], known: Mapping[int, Mapping[str, int]]) -> dict[int, Counter[str]]:

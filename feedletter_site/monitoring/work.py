@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_datetime
 
 from chat.work import to_answer
 from delivery.work import to_call, to_complete, to_send
-from feedletter_site.arrivals.worker import to_take_in
+from feedletter_site.migrate_from.worker import to_take_in
 from feeds.work import to_poll, to_read
 from reader.work import to_ask, to_check, to_compose, to_follow, to_place
 from subscriptions.work import to_assign, to_take_over
@@ -26,7 +26,7 @@ QUESTIONS: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "delivery.send": to_send,
     "delivery.webhooks": to_call,
     "chat.answer": to_answer,
-    "feedletter_site.arrivals": to_take_in,
+    "feedletter_site.migrate_from": to_take_in,
     "reader.place": to_place,
     "reader.lists": to_follow,
     "reader.filters": to_ask,

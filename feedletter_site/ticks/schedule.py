@@ -35,7 +35,7 @@ STAGES = {
     "reader.compose": (1, 2, "Post what those who read here wrote for their own sites."),
     "reader.prune": (3600, 3600, "Forget posts in channels that are older than READER_KEEP_READ_DAYS."),
     "feedletter_site.figures": (300, 300, "Count what the overview shows of large tables."),
-    "feedletter_site.arrivals": (1, 2, "Take over what came from other programs."),
+    "feedletter_site.migrate_from": (1, 2, "Take over what came from other programs."),
     "delivery.bounces": (60, 60, "Read the mail that came back (BOUNCE_URL)."),
 }
 

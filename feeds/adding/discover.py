@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from common.db.batches import batched
 from common.net.client import MAX_BYTES, SafeClient, client
 from common.net.redirects import keeps_secrets
-from common.text import counted
+from common.text import pluralize
 from common.transactions import forbid_open_transaction
 from feeds.adding.add import new_feed
 from feeds.adding.candidates import Candidate, Found, candidates_of
@@ -149,7 +149,7 @@ def discover(
     if not found and first.page is None:
         problem = first.error
     elif not found and named:
-        feeds = counted(len(named), "feed")
+        feeds = pluralize(len(named), "feed")
         problem = (
             f"This page names {feeds}, but none could be read. Try again later, or paste another address."
         )

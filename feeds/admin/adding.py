@@ -17,7 +17,7 @@ from common.admin.html import ago, when
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
 from common.net.redirects import keeps_secrets
-from common.text import counted
+from common.text import pluralize
 from feeds.adding.add import add_feed
 from feeds.adding.discover import Discovery, discover
 from feeds.adding.preview import NoPreview, Preview, preview, preview_of
@@ -170,14 +170,14 @@ class Journey:
                 "one": one,
                 "id": f"candidate-{number}",
                 "latest": [(post.title, when(post.published, "")) for post in one.latest],
-                "posts": counted(one.posts, "post"),
+                "posts": pluralize(one.posts, "post"),
                 "feed_url": one.feed_id,
                 "chosen": number == 0,
             }
             for number, one in enumerate(found.candidates)
         ]
         comments = sum(one.is_comments for one in found.candidates)
-        words = f"{counted(len(found.candidates), 'feed')} found."
+        words = f"{pluralize(len(found.candidates), 'feed')} found."
         if comments and comments < len(found.candidates):
             words += f" {'One' if comments == 1 else comments} of them brings comments, not posts."
         if found.unread:

@@ -15,7 +15,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidge
 
 from common.clock import utcnow
 from common.ports.panels import Action
-from common.text import counted
+from common.text import pluralize
 from feeds.adding.edit import alter_feed, alter_feeds, start_over
 from feeds.admin.tagging import AddTags, RemoveTags, add_tags, remove_tags
 from feeds.admin.words import tell
@@ -32,7 +32,7 @@ def read_now(request: HttpRequest, keys: list[int]) -> str:
     for key in keys[:READ_AT_ONCE]:
         tell(request, poll_feed(feed_id=key, now=utcnow()))
     if later := request_poll(feed_ids=keys[READ_AT_ONCE:], now=utcnow()):
-        messages.info(request, f"{counted(later, 'more feed')} will be read within moments.")
+        messages.info(request, f"{pluralize(later, 'more feed')} will be read within moments.")
     return ""
 
 
@@ -44,20 +44,20 @@ def start_again(request: HttpRequest, keys: list[int]) -> str:
     for key in failing[:READ_AT_ONCE]:
         tell(request, poll_feed(feed_id=key, now=utcnow()))
     if later := start_over(feeds=failing[READ_AT_ONCE:], now=utcnow()):
-        messages.info(request, f"{counted(later, 'more failing feed')} will be read within moments.")
+        messages.info(request, f"{pluralize(later, 'more failing feed')} will be read within moments.")
     return ""
 
 
 def pause(request: HttpRequest, keys: list[int]) -> str:
     paused = _set_status(keys, Feed.Status.PAUSED)
-    said = f"{counted(len(paused), 'feed')} paused: until resumed, nothing of them is read or settles."
+    said = f"{pluralize(len(paused), 'feed')} paused: until resumed, nothing of them is read or settles."
     return undoable(request, said, "resume", paused)
 
 
 def resume(request: HttpRequest, keys: list[int]) -> str:
     resumed = _set_status(keys, Feed.Status.ACTIVE)
     request_poll(feed_ids=resumed, now=utcnow())
-    return undoable(request, f"{counted(len(resumed), 'feed')} resumed.", "pause", resumed)
+    return undoable(request, f"{pluralize(len(resumed), 'feed')} resumed.", "pause", resumed)
 
 
 def _set_status(keys: list[int], status: str) -> list[int]:
@@ -109,7 +109,7 @@ class PaceForm(forms.Form):
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.intro = f"How should {counted(len(keys), 'feed')} be read?"
+        self.intro = f"How should {pluralize(len(keys), 'feed')} be read?"
 
     def clean(self) -> dict[str, Any]:
         data = {name: value for name, value in (super().clean() or {}).items() if value not in (None, "")}
@@ -119,7 +119,7 @@ class PaceForm(forms.Form):
 
 
 def change_pace(request: HttpRequest, keys: list[int], **changes: Any) -> str:
-    return f"{counted(alter_feeds(feeds=keys, **changes), 'feed')} changed."
+    return f"{pluralize(alter_feeds(feeds=keys, **changes), 'feed')} changed."
 
 
 def _never(feed: Feed) -> bool:

@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 
 from common.admin.html import html_table, link_to, list_link, when
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from feeds.items.held import exclude_held, release
 from feeds.models import Feed, Item
 from feeds.rules.finality import MORE_THAN, RESTORED, SENT_ELSEWHERE
@@ -37,7 +37,7 @@ def held(feed: Feed) -> SafeString | str:
     if not count:
         return ""
     are = "is" if count == 1 else "are"
-    said = f"{counted(count, 'post')} {are} held since {when(feed.held_since)}."
+    said = f"{pluralize(count, 'post')} {are} held since {when(feed.held_since)}."
     shown = items.defer("entry").order_by("-published_at", "-pk")[:HELD_SHOWN]
     rows = ((link_to(item), when(item.published_at)) for item in shown)
     whys = {RESTORED: WHY_RESTORED, SENT_ELSEWHERE: WHY_ELSEWHERE_IS_HELD}
@@ -70,25 +70,27 @@ def what_sending_none_does(keys: list[int]) -> list[str]:
 
 def released(count: int, of: int = 0) -> str:
     """The sentence after letting go."""
-    said = f"{counted(count, 'post')} will be sent, each once it has settled."
+    said = f"{pluralize(count, 'post')} will be sent, each once it has settled."
     return said + _not_held(of - count)
 
 
 def dropped(count: int, of: int = 0) -> str:
     """The sentence after excluding."""
-    said = f"{counted(count, 'post')} will not be sent."
+    said = f"{pluralize(count, 'post')} will not be sent."
     return said + _not_held(of - count)
 
 
 def _not_held(others: int) -> str:
     if others <= 0:
         return ""
-    return f" {counted(others, 'other')} {'was' if others == 1 else 'were'} not held: nothing changed there."
+    return (
+        f" {pluralize(others, 'other')} {'was' if others == 1 else 'were'} not held: nothing changed there."
+    )
 
 
 def what_not_sending_does(count: int) -> list[str]:
     """What the page says before it is done."""
     return [
-        f"{counted(count, 'held post')} will not be sent to anybody.",
+        f"{pluralize(count, 'held post')} will not be sent to anybody.",
         "As long as a post stands in its feed, you can still send it: open it and choose “Send after all”.",
     ]

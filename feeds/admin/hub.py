@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from common.admin.html import ago, facts, paragraph, when
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from feeds.hubs.maintain import ask_again
 from feeds.hubs.subscriptions import is_reachable, offered
 from feeds.models import Feed, HubSubscription
@@ -42,7 +42,7 @@ def hub(feed: Feed) -> SafeString | str:
         rows.append(("Agreed until", f"{when(row.expires_at)}. It is renewed before."))
     rows.append(("Last push", when(row.last_push_at, "None so far.")))
     if row.refused:
-        rows.append(("Ignored", f"{counted(row.refused, 'push', 'pushes')} with a wrong or no signature"))
+        rows.append(("Ignored", f"{pluralize(row.refused, 'push', 'pushes')} with a wrong or no signature"))
     return facts(rows)
 
 
@@ -65,7 +65,7 @@ def describe_pushes(row: HubSubscription, now: datetime) -> str:
         said = f": “{row.last_error.rstrip('.')}”." if row.last_error else "."
         return f"The hub refuses to push this feed{said} {again}"
     if row.state == HubSubscription.State.PENDING and not row.last_error:
-        return f"The hub was asked {counted(row.failures, 'time')} and has not called back yet. {again}"
+        return f"The hub was asked {pluralize(row.failures, 'time')} and has not called back yet. {again}"
     return f"Not yet. {again}"
 
 
@@ -81,4 +81,4 @@ def ask_hub(request: HttpRequest, keys: list[int]) -> str:
     asked = ask_again(feeds=keys, now=utcnow())
     if not asked:
         return "There is no hub to ask: these feeds name none, or are not watched."
-    return f"{counted(asked, 'hub')} will be asked within a minute."
+    return f"{pluralize(asked, 'hub')} will be asked within a minute."

@@ -26,7 +26,7 @@ from common.admin.html import list_url
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
 from common.secrets import decrypt, encrypt
-from common.text import counted, shortened
+from common.text import pluralize, shortened
 from feeds.adding.opml import (
     FEEDS_A_STEP,
     OpmlPlan,
@@ -116,9 +116,9 @@ class OpmlPages:
         report = count_import(plan)
         first = first_new(plan, EXAMPLES_SHOWN)
         # Without a button there is nothing to do.
-        button = f"Give tags to {counted(report.tagged, 'feed')}" if report.tagged else ""
+        button = f"Give tags to {pluralize(report.tagged, 'feed')}" if report.tagged else ""
         if report.added:
-            button = f"Add {counted(report.added, 'feed')}"
+            button = f"Add {pluralize(report.added, 'feed')}"
         return _page(
             self,
             request,
@@ -158,7 +158,7 @@ class OpmlPages:
             total=total,
             words=f"{done:,} of {total:,}",
             is_over=done == total,
-            every=counted(int(Feed._meta.get_field("recheck_every_minutes").default), "minute"),
+            every=pluralize(int(Feed._meta.get_field("recheck_every_minutes").default), "minute"),
             **_refused(plan),
         )
 

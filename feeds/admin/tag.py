@@ -15,7 +15,7 @@ from common.admin.html import html_table, link_to, list_link
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.ports.panels import Action, Panel
-from common.text import counted
+from common.text import pluralize
 from feeds.models import Feed, Tag
 from feeds.tags import delete_tags, rename_tag
 
@@ -54,17 +54,19 @@ def its_feeds(tag: Tag) -> SafeString:
     )
     if not count:
         return shown
-    every = list_link(Feed, f"See {counted(count, 'feed')} in the list", tag=tag.pk)
+    every = list_link(Feed, f"See {pluralize(count, 'feed')} in the list", tag=tag.pk)
     return format_html("{}<p>{}</p>", shown, every)
 
 
 def what_deleting_does(keys: list[int]) -> list[str]:
     tags = Tag.objects.filter(pk__in=keys).annotate(count=Count("feeds"))
-    return [f"“{tag}” is deleted; {counted(tag.count, 'feed')} that had it stay without it." for tag in tags]
+    return [
+        f"“{tag}” is deleted; {pluralize(tag.count, 'feed')} that had it stay without it." for tag in tags
+    ]
 
 
 def delete(request: HttpRequest, keys: list[int]) -> str:
-    return f"{counted(delete_tags(tags=keys), 'tag')} deleted."
+    return f"{pluralize(delete_tags(tags=keys), 'tag')} deleted."
 
 
 @admin.register(Tag)

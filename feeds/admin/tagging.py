@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.utils.html import escape
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextInputWidget
 
-from common.text import counted
+from common.text import pluralize
 from feeds.models import Tag
 from feeds.tags import tag_feeds, tags_in, untag_feeds
 
@@ -51,7 +51,7 @@ class AddTags(forms.Form):
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.intro = f"{counted(len(keys), 'feed')} will have these tags besides those they have."
+        self.intro = f"{pluralize(len(keys), 'feed')} will have these tags besides those they have."
         if there := in_order(Tag.objects.values_list("name", flat=True)[:SUGGESTED]):
             text = f"Separate them by commas. There are so far: {', '.join(there)}."
             self.fields["names"].help_text = escape(text)  # which is shown as html
@@ -66,7 +66,7 @@ class RemoveTags(forms.Form):
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.intro = f"Which tags should {counted(len(keys), 'feed')} lose?"
+        self.intro = f"Which tags should {pluralize(len(keys), 'feed')} lose?"
         names = Tag.objects.filter(feeds__in=keys).distinct().values_list("name", flat=True)
         field: Any = self.fields["names"]
         field.choices = [(name, name) for name in in_order(names)]
@@ -76,13 +76,13 @@ class RemoveTags(forms.Form):
 
 def add_tags(request: HttpRequest, keys: list[int], *, names: list[str]) -> str:
     done = tag_feeds(feeds=keys, names=names)
-    said = f"{counted(done, 'feed')} got {_listed(names)}."
+    said = f"{pluralize(done, 'feed')} got {_listed(names)}."
     return said if done == len(keys) else f"{said} {len(keys) - done:,} had it already."
 
 
 def remove_tags(request: HttpRequest, keys: list[int], *, names: list[str]) -> str:
     done = untag_feeds(feeds=keys, names=names)
-    return f"{counted(done, 'feed')} lost {_listed(names)}."
+    return f"{pluralize(done, 'feed')} lost {_listed(names)}."
 
 
 def _listed(names: list[str]) -> str:

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from common.admin.html import ago, html_table, when
 from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
-from common.text import counted, shortened
+from common.text import pluralize, shortened
 from feeds.items.history import POLLS_PLOTTED, PollStretch, brought_nothing, folded, posts_per_week, readings
 from feeds.models import Feed, Poll
 from feeds.rules.why import in_short
@@ -35,10 +35,10 @@ def at_a_glance(feed: Feed) -> SafeString:
 
 
 def publishing(weeks: Sequence[tuple[date, int]]) -> SafeString:
-    bars = [Bar(count, f"Week of {_day(week)}: {counted(count, 'post')}") for week, count in weeks]
+    bars = [Bar(count, f"Week of {_day(week)}: {pluralize(count, 'post')}") for week, count in weeks]
     counts = [count for _, count in weeks]
     busiest = max(counts)
-    words = f"{counted(sum(counts), 'post')} in {len(weeks)} weeks"
+    words = f"{pluralize(sum(counts), 'post')} in {len(weeks)} weeks"
     if busiest:
         words += f", at most {busiest:,} in one; {counts[-1] or 'none'} so far this week"
     return _plot("Posts a week", bars, f"{words}.", _day(weeks[0][0]), "this week")
@@ -61,7 +61,7 @@ def latency_words(polls: Sequence[Poll]) -> str:
     failed = sum(poll.outcome == Poll.Outcome.FAILED for poll in polls)
     took = [poll.duration_ms for poll in polls if poll.outcome != Poll.Outcome.FAILED]
     trouble = f"{failed:,} failed" if failed else "none failed"
-    number = counted(len(polls), "reading")
+    number = pluralize(len(polls), "reading")
     if not took:
         return f"{number}, and all failed." if len(polls) > 1 else "One reading, and it failed."
     return f"{number}, {trouble}; {_ms(round(median(took)))} usually, {_ms(max(took))} at most."
@@ -90,8 +90,10 @@ def timeline(feed: Feed) -> SafeString:
     # Unfolded on demand, without a script.
     words = KEPT
     if hidden:
-        words = f"{counted(sum(len(each.polls) for each in hidden), 'reading')} before that not shown. {KEPT}"
-    number = counted(sum(len(each.polls) for each in stretches[LINES:]), "older reading")
+        words = (
+            f"{pluralize(sum(len(each.polls) for each in hidden), 'reading')} before that not shown. {KEPT}"
+        )
+    number = pluralize(sum(len(each.polls) for each in stretches[LINES:]), "older reading")
     unfolded = format_html(
         '<details class="fl-older"><summary>{}</summary>{}<p class="fl-quiet">{}</p></details>',
         number,
@@ -133,7 +135,7 @@ def stretch_words(stretch: PollStretch) -> str:
     words = poll_words(stretch.newest)
     number = len(stretch.polls)
     if number > 1:
-        return f"{counted(number, 'reading')}, {'all ' if words == 'failed' else ''}{words}"
+        return f"{pluralize(number, 'reading')}, {'all ' if words == 'failed' else ''}{words}"
     return words[0].upper() + words[1:]
 
 
@@ -142,7 +144,7 @@ def poll_words(poll: Poll) -> str:
     if poll.outcome == Poll.Outcome.FAILED:
         return "failed"
     counts = (
-        (counted(poll.new, "new post"), poll.new),
+        (pluralize(poll.new, "new post"), poll.new),
         (f"{poll.changed:,} changed", poll.changed),
         (f"{poll.vanished:,} withdrawn", poll.vanished),
         (f"{poll.held:,} held for you", poll.held),

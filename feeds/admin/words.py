@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import HttpRequest
 
 from common.admin.html import ago
-from common.text import counted
+from common.text import pluralize
 from feeds.models import Feed
 from feeds.polling.record import PollResult
 from feeds.rules.why import because
@@ -53,7 +53,7 @@ def tell(request: HttpRequest, result: PollResult | None) -> None:
 def brought(result: PollResult) -> str:
     """ "3 new posts, 1 changed"; what there was none of is left out."""
     counts = (
-        (counted(result.new, "new post"), result.new),
+        (pluralize(result.new, "new post"), result.new),
         (f"{result.changed:,} changed", result.changed),
         (f"{result.vanished:,} withdrawn", result.vanished),
         (f"{result.held:,} held for you", result.held),

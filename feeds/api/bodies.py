@@ -6,7 +6,7 @@ from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 
 from common.api.bodies import Fields, Parameters
-from common.api.fields import Choice, Flag, Pattern, Text, Whole
+from common.api.fields import Choice, Flag, Pattern, StrictInteger, Text
 from common.api.pagination import ListParameters, search
 from feeds.adding.add import MAX_FEED_TITLE
 from feeds.addresses import MAX_FEED_URL, NO_ADDRESS
@@ -19,8 +19,8 @@ MOST_POSTS = 5000
 ADDRESS = r"^[Hh][Tt][Tt][Pp][Ss]?://[^\u0000]+$"
 
 
-def minutes_whole(told: str) -> Whole:
-    return Whole(max_value=A_MONTH, required=False, help_text=told)
+def minutes_whole(told: str) -> StrictInteger:
+    return StrictInteger(max_value=A_MONTH, required=False, help_text=told)
 
 
 class FeedParameters(ListParameters):
@@ -30,7 +30,7 @@ class FeedParameters(ListParameters):
 
 
 class ItemParameters(ListParameters):
-    feed = Whole(required=False, help_text="The feed’s id.")
+    feed = StrictInteger(required=False, help_text="The feed’s id.")
     state = Choice(choices=Item.State.values, required=False)
     held = Flag(required=False, help_text="Those that wait for an admin’s word, or those that do not.")
     search = search("Part of the title or the link.")
@@ -90,7 +90,7 @@ class AddFeed(ChangeFeed):
         required=False,
         help_text="Which of the posts that are there already are sent.",
     )
-    start_count = Whole(
+    start_count = StrictInteger(
         max_value=MOST_POSTS, default=0, required=False, help_text="With “last”: how many, newest first."
     )
 

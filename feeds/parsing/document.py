@@ -4,7 +4,7 @@ from typing import Any
 
 from feeds.parsing import format, json_feed, xml_feed
 from feeds.parsing.entry import ParsedFeed
-from feeds.parsing.expense import allowance
+from feeds.parsing.expense import cpu_limit
 
 MAX_ENTRIES = 500
 
@@ -20,7 +20,7 @@ def parse(body: bytes, *, content_type: str, url: str, limit: int = MAX_ENTRIES)
         format.Form.PAGE: _read_page,
         format.Form.XML: xml_feed.read_xml_feed,
     }
-    with allowance():
+    with cpu_limit():
         return readers[format.form_of(body)](body, content_type=content_type, url=url, limit=limit)
 
 

@@ -179,7 +179,7 @@ class Name:
 class ParsedFeed:
     """A document: all guids in order (usually newest first), the newest entries in full.
 
-    `names` are in the same order and identify posts that share guids (`feeds.parsing.namesakes`).
+    `names` are in the same order and identify posts that share guids (`feeds.parsing.duplicate_guids`).
     """
 
     title: str = ""

@@ -17,7 +17,7 @@ TOO_DEAR = (
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class CpuLimit:
     seconds: float
     clock: Callable[[], float]
     began: float
@@ -28,14 +28,14 @@ class Allowance:
             raise ParseError(TOO_DEAR.format(self.seconds))
 
 
-_current: ContextVar[Allowance | None] = ContextVar("allowance", default=None)
+_current: ContextVar[CpuLimit | None] = ContextVar("cpu_limit", default=None)
 
 
 @contextmanager
-def allowance(seconds: float | None = None, clock: Callable[[], float] | None = None) -> Iterator[None]:
+def cpu_limit(seconds: float | None = None, clock: Callable[[], float] | None = None) -> Iterator[None]:
     """Limit the block to this much CPU time of this thread."""
     clock = clock or time.thread_time
-    token = _current.set(Allowance(PROCESSOR_SECONDS if seconds is None else seconds, clock, clock()))
+    token = _current.set(CpuLimit(PROCESSOR_SECONDS if seconds is None else seconds, clock, clock()))
     try:
         yield
     finally:

@@ -13,10 +13,10 @@ from common.html.clean import bounded, plain
 from common.html.titles import plain_title
 from common.text import one_line, shortened, without_controls
 from feeds.parsing.dates import MAX_DATE, is_guess, is_zone_unknown, moment_of, slack_of
+from feeds.parsing.duplicate_guids import SYNTHETIC, digest_of
 from feeds.parsing.entry import Entry, Person, Social
 from feeds.parsing.hints import Hint, announced
 from feeds.parsing.media import absolute, image_of, is_image, renditions_of
-from feeds.parsing.namesakes import SYNTHETIC, digest_of
 from feeds.parsing.people import MAX_LISTED as MAX_LISTED
 from feeds.parsing.people import MAX_LISTED_NAME as MAX_LISTED_NAME
 from feeds.parsing.people import author_names, listed

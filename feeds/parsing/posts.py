@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Generic, TypeVar
 
 from feeds.parsing import expense
+from feeds.parsing.duplicate_guids import name_of
 from feeds.parsing.entry import Entry, Name, ParseError
-from feeds.parsing.namesakes import name_of
 
 T = TypeVar("T")
 

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 
 from feeds.models import FeedDocument
 from feeds.parsing.document import MAX_ENTRIES, parse
+from feeds.parsing.duplicate_guids import told_apart
 from feeds.parsing.entry import ParsedFeed, ParseError
-from feeds.parsing.namesakes import told_apart
 
 # The key, beside what the channel says of itself, under which the holders of its shared guids are kept
-# (see feeds.parsing.namesakes).
+# (see feeds.parsing.duplicate_guids).
 HOLDERS = "holders"
 
 

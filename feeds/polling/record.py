@@ -22,9 +22,9 @@ from feeds.models import Feed, Item, Poll
 from feeds.polling.audience import tell_audience
 from feeds.polling.corrections import is_unsettled
 from feeds.polling.describe import keep_answer
+from feeds.polling.host_probes import is_scout, wake
 from feeds.polling.hub_liveness import live_among, noticed_by_poll
 from feeds.polling.read import FetchResult, Kept, Reading, ReadingFailed, reading_of, unforeseen
-from feeds.polling.scouts import is_scout, wake
 from feeds.polling.store import PollCounts, prepare, settle_last, store
 from feeds.rules.address_moves import count_move, is_believed, permanent_target
 from feeds.rules.outage import GONE_ASKED_EVERY, PROBED_EVERY, is_away, is_gone, is_probed, wants_all

@@ -13,8 +13,8 @@ from feeds.parsing import expense
 from feeds.parsing.entry import Entry, ParseError
 from feeds.polling.corrections import keep_news, news_of
 from feeds.polling.describe import describe, keep_answer, keep_document, keep_order
+from feeds.polling.duplicate_guids import leave_before, similarities, tell_apart
 from feeds.polling.known_items import Recorded, chunks, known, previous_order, recorded, shorts, suspected
-from feeds.polling.namesakes import leave_before, similarities, tell_apart
 from feeds.polling.read import Reading, ReadingFailed
 from feeds.rules.boilerplate import Boilerplate
 from feeds.rules.facts import Adding, PollPlan
@@ -64,7 +64,7 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
     if reading.unchanged:
         return None
     try:
-        with expense.allowance():
+        with expense.cpu_limit():
             rows = look_up(feed, reading)
             plan = plan_of(feed, reading, rows, moment, lock=False)
             # Those who read the feed here have the excluded ones, too.

@@ -18,7 +18,7 @@ from common.admin.shown_once import shown_once
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.ports.site_mail import site_mail
-from common.text import counted
+from common.text import pluralize
 from reader.models import Invitation
 from reader.people.invitations import MOST_DAYS, USUAL_DAYS, invite, revoke_invitations, why_over
 
@@ -70,11 +70,11 @@ def about_invitation(invitation: Invitation) -> SafeString:
 
 def what_revoking_does(keys: list[int]) -> list[str]:
     count = Invitation.objects.filter(pk__in=keys, used_at=None, revoked_at=None).count()
-    return [f"{counted(count, 'invitation')} will let nobody in any more. Whom they let in already stays."]
+    return [f"{pluralize(count, 'invitation')} will let nobody in any more. Whom they let in already stays."]
 
 
 def take_invitations_back(request: HttpRequest, keys: list[int]) -> str:
-    return f"{counted(revoke_invitations(invitations=keys, now=utcnow()), 'invitation')} taken back."
+    return f"{pluralize(revoke_invitations(invitations=keys, now=utcnow()), 'invitation')} taken back."
 
 
 @admin.register(Invitation)

@@ -14,7 +14,7 @@ from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
-from common.text import counted
+from common.text import pluralize
 from reader.models import Channel, Follow, Invitation, Reader, Token
 from reader.people.readers import leave, may_read, set_max_feeds
 
@@ -39,8 +39,8 @@ def about_reader(reader: Reader) -> SafeString:
             ("Here since", when(reader.made_at)),
             ("Let in by", link_to(invitation, f"the invitation for {invitation}") if invitation else "–"),
             ("Last seen", when(reader.last_seen_at, "Not yet.")),
-            ("Follows", counted(follows, "feed")),
-            ("In", counted(reader.channels.filter(is_notifications=False).count(), "channel")),
+            ("Follows", pluralize(follows, "feed")),
+            ("In", pluralize(reader.channels.filter(is_notifications=False).count(), "channel")),
             ("Programs with a key", reader.tokens.filter(revoked_at=None).count()),
             ("Standing", standing_of(reader)),
         ]
@@ -49,8 +49,8 @@ def about_reader(reader: Reader) -> SafeString:
 
 def what_erasing_does(keys: list[int]) -> list[str]:
     return [
-        f"{reader}: channels, marks and stars go, and {counted(follows, 'feed')} no longer followed by them."
-        " It cannot be taken back. Feeds and posts that others follow stay."
+        f"{reader}: channels, marks and stars go, and {pluralize(follows, 'feed')} no longer followed by"
+        " them. It cannot be taken back. Feeds and posts that others follow stay."
         for reader in Reader.objects.filter(pk__in=keys)
         for follows in [Follow.objects.filter(channel__reader=reader).values("feed").distinct().count()]
     ]
@@ -60,9 +60,8 @@ def erase_readers(request: HttpRequest, keys: list[int]) -> str:
     readers = list(Reader.objects.filter(pk__in=keys, leaving_at=None).select_related("user"))
     for reader in readers:
         leave(reader=reader, now=utcnow())
-    return (
-        f"{counted(len(readers), 'reader')} let out at once. What was theirs is erased within the next hours."
-    )
+    said = pluralize(len(readers), "reader")
+    return f"{said} let out at once. What was theirs is erased within the next hours."
 
 
 @admin.register(Reader)

@@ -11,7 +11,7 @@ from django.db.models import Min
 from common.refused import Refused
 from common.text import one_line
 from reader.channels.followers import count_followers
-from reader.models import Channel, Follow, Place, Reader, Unread
+from reader.models import Channel, Follow, Reader, TimelineEntry, Unread
 
 NOTIFICATIONS, HOME = "notifications", "home"
 # Stands for all channels where a client names one.
@@ -126,11 +126,11 @@ def drop_channel(*, channel: Channel, now: datetime) -> None:
 
 def empty_channel(channel: Channel) -> None:
     """Deletes a channel's places."""
-    places = Place.objects.filter(channel=channel).order_by("pk").values_list("pk", flat=True)
+    places = TimelineEntry.objects.filter(channel=channel).order_by("pk").values_list("pk", flat=True)
     while pks := list(places[:DELETED_TOGETHER]):
         with transaction.atomic():
             Unread.objects.filter(place__gte=pks[0], place__lte=pks[-1], channel=channel).delete()
-            Place.objects.filter(pk__gte=pks[0], pk__lte=pks[-1], channel=channel).delete()
+            TimelineEntry.objects.filter(pk__gte=pks[0], pk__lte=pks[-1], channel=channel).delete()
 
 
 def _checked_name(reader: Reader, name: str, but: Channel | None = None) -> str:

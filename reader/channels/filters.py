@@ -10,7 +10,7 @@ from common.passes import TimeBudget
 from common.refused import Refused
 from reader.entries.filters import ASKED_ABOUT, ask_filters_of, verdict
 from reader.entries.place import place_in_turn
-from reader.models import Channel, Place
+from reader.models import Channel, TimelineEntry
 from reader.rules.filters import Filters, FilterVerdict, checked_filters
 from reader.rules.order import LARGEST_KEY
 
@@ -21,7 +21,7 @@ TRIED_ON = 30
 class Previewed:
     """One of the newest posts of a channel, and what filters would do to it."""
 
-    place: Place
+    place: TimelineEntry
     verdict: FilterVerdict
 
 
@@ -55,6 +55,8 @@ def change_filters(
 
 def preview_filters(channel: Channel, filters: Filters) -> list[Previewed]:
     """The newest posts of a channel, also those that are filtered now, and what these filters would say."""
-    places = Place.objects.filter(channel=channel, hidden__in=ASKED_ABOUT).select_related("entry", "feed")
+    places = TimelineEntry.objects.filter(channel=channel, hidden__in=ASKED_ABOUT).select_related(
+        "entry", "feed"
+    )
     rows = places.select_related("channel").defer("entry__text").order_by("-at", "-pk")[:TRIED_ON]
     return [Previewed(row, verdict(filters, row.entry)) for row in rows]

@@ -16,8 +16,8 @@ from feeds.adding.discover import Discovery, discover
 from feeds.parsing.entry import Person
 from feeds.polling.read import clean_entry
 from reader.entries.search_index import entries_with
-from reader.models import Place
-from reader.models.place import PlaceQuerySet
+from reader.models import TimelineEntry
+from reader.models.timeline_entry import TimelineEntryQuerySet
 from reader.rules.jf2 import post_jf2
 from reader.rules.order import Paging
 from reader.rules.search import Query, parse_query
@@ -75,7 +75,7 @@ def search_posts(timeline: Timeline, text: str, *, limit: int) -> Page:
         return Page((), frozenset(), Paging())
     rows = timeline.seen().order_by("-at", "-pk")
     newest = frozenset(rows.values_list("pk", flat=True)[:LOOKED_THROUGH])
-    found = _matching(Place.objects.filter(pk__any_of=newest), query, limit)
+    found = _matching(TimelineEntry.objects.filter(pk__any_of=newest), query, limit)
     if len(found) < limit and len(newest) == LOOKED_THROUGH:
         entries = frozenset(entries_with(query))
         found = _matching(timeline.seen().filter(entry__pk__any_of=entries), query, limit) if entries else []
@@ -83,7 +83,7 @@ def search_posts(timeline: Timeline, text: str, *, limit: int) -> Page:
     return Page(shown, unread, Paging())
 
 
-def _matching(places: PlaceQuerySet, query: Query, limit: int) -> list[int]:
+def _matching(places: TimelineEntryQuerySet, query: Query, limit: int) -> list[int]:
     # Workers of the release before store texts without blanks around them.
     blank = Value(" ", TextField())
     lines = places.annotate(line=Concat(blank, "entry__text", blank))

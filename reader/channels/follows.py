@@ -29,9 +29,9 @@ from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, p
 from reader.entries.take import backfilled, columns, newest_of
 from reader.entries.visibility import hide
 from reader.media.icons import want_icon
-from reader.models import Channel, Entry, Follow, Place, Reader, Unread
+from reader.models import Channel, Entry, Follow, Reader, TimelineEntry, Unread
 from reader.models.channel import LONGEST_FOLLOW_NAME
-from reader.models.place import PlaceQuerySet
+from reader.models.timeline_entry import TimelineEntryQuerySet
 from reader.rules.retention import BACKFILLED
 
 # A feed may be read anew between our look at its document and our locking it.
@@ -153,7 +153,7 @@ def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool 
         raise Refused("Nothing is followed in the notifications. Choose another channel.", "channel")
     if with_posts and to != follow.channel:
         place_in_turn()
-        _move_places(Place.objects.filter(channel=follow.channel, feed=follow.feed_id), to)
+        _move_places(TimelineEntry.objects.filter(channel=follow.channel, feed=follow.feed_id), to)
     there = Follow.objects.filter(channel=to, feed=follow.feed_id).first()
     if there is not None and there.pk != follow.pk:
         follow.delete()
@@ -185,9 +185,9 @@ def change_address(*, reader: Reader, feed: Feed, url: str, clock: Callable[[], 
         follow_feed(channel=follow.channel, feed=new, name=follow.name, clock=clock)
         with transaction.atomic():
             place_in_turn()
-            pks = Place.objects.filter(channel=follow.channel, feed=feed).order_by("pk")
+            pks = TimelineEntry.objects.filter(channel=follow.channel, feed=feed).order_by("pk")
             for some in chunks(list(pks.select_for_update().values_list("pk", flat=True))):
-                Place.objects.filter(pk__in=some).update(feed=new)
+                TimelineEntry.objects.filter(pk__in=some).update(feed=new)
             unfollow(channel=follow.channel, feed=feed, now=clock())
     return new
 
@@ -218,28 +218,30 @@ def dissolve_channel(*, channel: Channel, into: Channel, now: datetime) -> None:
         for follow in channel.follows.select_related("feed").order_by("pk"):
             move_follow(follow=follow, to=into, now=now, with_posts=True)
         place_in_turn()
-        _move_places(Place.objects.filter(channel=channel), into)
+        _move_places(TimelineEntry.objects.filter(channel=channel), into)
     drop_channel(channel=channel, now=now)
 
 
-def _move_places(places: PlaceQuerySet, to: Channel) -> None:
+def _move_places(places: TimelineEntryQuerySet, to: Channel) -> None:
     """Where the other channel has, or had, the same post, that one stays as it is, and this one goes."""
-    there = Exists(Place.objects.filter(channel=to, entry=OuterRef("entry")))
+    there = Exists(TimelineEntry.objects.filter(channel=to, entry=OuterRef("entry")))
     unwanted = mutes_in(to)
     # Muted ones stay behind: only their own channel shows them again.
-    moved = places.filter(~there).exclude(hidden=Place.Hidden.MUTED).order_by("pk").select_for_update()
+    moved = (
+        places.filter(~there).exclude(hidden=TimelineEntry.Hidden.MUTED).order_by("pk").select_for_update()
+    )
     for pks in chunks(list(moved.values_list("pk", flat=True))):
-        rows = Place.objects.filter(pk__in=pks)
+        rows = TimelineEntry.objects.filter(pk__in=pks)
         rows.update(channel=to)
         Unread.objects.filter(place__in=pks).update(channel=to)
         for key, is_block in unwanted.items():
-            reason = Place.Hidden.REMOVED if is_block else Place.Hidden.MUTED
+            reason = TimelineEntry.Hidden.REMOVED if is_block else TimelineEntry.Hidden.MUTED
             hide(rows.filter(entry__author_key=key), reason)
-        show_what_passes(rows.filter(hidden=Place.Hidden.FILTERED))
+        show_what_passes(rows.filter(hidden=TimelineEntry.Hidden.FILTERED))
     ask_again([to.pk])
     for pks in chunks(list(places.filter(there).order_by("pk").values_list("pk", flat=True))):
         Unread.objects.filter(place__in=pks).delete()
-        Place.objects.filter(pk__in=pks).delete()
+        TimelineEntry.objects.filter(pk__in=pks).delete()
 
 
 def _refuse_more_in(channel: Channel) -> None:
@@ -300,19 +302,21 @@ def _backfill(channel: Channel, feed: Feed, reading: Reading, now: datetime) -> 
         elif entry.jf2 is None:
             # Forgotten meanwhile, and new to this channel.
             Entry.objects.filter(pk=entry.pk).update(**columns(feed, reading, entry_id, entry.seen_at))
-    there = set(Place.objects.filter(channel=channel, entry__feed=feed).values_list("entry_id", flat=True))
+    there = set(
+        TimelineEntry.objects.filter(channel=channel, entry__feed=feed).values_list("entry_id", flat=True)
+    )
     is_block = mutes_in(channel)
     for id_ in sorted(ids, key=lambda id_: (places[id_][0], ids.index(id_))):
         entry, (at, is_unread) = entries[id_], places[id_]
         if entry.pk in there or entry.withdrawn_at is not None or is_block.get(entry.author_key):
             continue
-        hidden = Place.Hidden.SEEN
+        hidden = TimelineEntry.Hidden.SEEN
         if entry.author_key in is_block:
-            hidden = Place.Hidden.MUTED
+            hidden = TimelineEntry.Hidden.MUTED
         elif channels_with_a_copy(entry, [channel.pk]):
-            hidden = Place.Hidden.DUPLICATE
+            hidden = TimelineEntry.Hidden.DUPLICATE
         elif channel.filters:
             # They take time, and are asked afterwards.
-            hidden = Place.Hidden.FILTERED
+            hidden = TimelineEntry.Hidden.FILTERED
         insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at=now)])
     ask_again([channel.pk])

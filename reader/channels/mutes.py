@@ -11,8 +11,8 @@ from common.refused import Refused
 from feeds.addresses import MAX_FEED_URL, is_address
 from reader.entries.filters import show_what_passes
 from reader.entries.visibility import hide
-from reader.models import Channel, Entry, Mute, Place, Reader
-from reader.models.place import PlaceQuerySet
+from reader.models import Channel, Entry, Mute, Reader, TimelineEntry
+from reader.models.timeline_entry import TimelineEntryQuerySet
 from reader.rules.authors import author_key
 
 MAX_MUTES = 1_000
@@ -31,7 +31,10 @@ def mute(*, reader: Reader, channel: Channel | None, url: str, now: datetime, is
     Mute.objects.get_or_create(
         reader=reader, channel=channel, is_block=is_block, key=key, defaults={"url": url, "added_at": now}
     )
-    hide(_places(reader, channel, key), Place.Hidden.REMOVED if is_block else Place.Hidden.MUTED)
+    hide(
+        _places(reader, channel, key),
+        TimelineEntry.Hidden.REMOVED if is_block else TimelineEntry.Hidden.MUTED,
+    )
 
 
 @transaction.atomic
@@ -41,13 +44,13 @@ def unmute(*, reader: Reader, channel: Channel | None, url: str, is_block: bool 
     Mute.objects.filter(reader=reader, channel=channel, is_block=is_block, key=key).delete()
     if is_block:
         return
-    hidden = _places(reader, channel, key).filter(hidden=Place.Hidden.MUTED)
+    hidden = _places(reader, channel, key).filter(hidden=TimelineEntry.Hidden.MUTED)
     left = Mute.objects.filter(reader=reader, key=key, is_block=False)
     if left.filter(channel=None).exists():
         return
     hidden = hidden.exclude(channel__in=left.values("channel"))
     taken_back = hidden.filter(entry__withdrawn_at__isnull=False)
-    taken_back.update(hidden=Place.Hidden.WITHDRAWN)
+    taken_back.update(hidden=TimelineEntry.Hidden.WITHDRAWN)
     show_what_passes(hidden)
 
 
@@ -58,7 +61,7 @@ def muted(*, reader: Reader, channel: Channel | None, is_block: bool = False) ->
 
 def authors_of(reader: Reader, keys: Iterable[str]) -> dict[str, Mapping[str, Any]]:
     """Return the authors as their newest posts in the reader's channels show them (jf2), by their keys."""
-    places = Place.objects.filter(reader=reader, entry__author_key__in=set(keys))
+    places = TimelineEntry.objects.filter(reader=reader, entry__author_key__in=set(keys))
     newest = places.values("entry__author_key").annotate(newest=Max("entry")).values_list("newest", flat=True)
     entries = Entry.objects.in_bulk(list(newest))
     return {one.author_key: (one.jf2 or {}).get("author") or {} for one in entries.values()}
@@ -79,6 +82,6 @@ def _key(url: str) -> str:
     return author_key(url.strip())
 
 
-def _places(reader: Reader, channel: Channel | None, key: str) -> PlaceQuerySet:
-    places = Place.objects.filter(reader=reader, entry__author_key=key)
+def _places(reader: Reader, channel: Channel | None, key: str) -> TimelineEntryQuerySet:
+    places = TimelineEntry.objects.filter(reader=reader, entry__author_key=key)
     return places.filter(channel=channel) if channel else places

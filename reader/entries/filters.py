@@ -12,14 +12,14 @@ from django.db.models import QuerySet
 
 from common.passes import TimeBudget
 from reader.entries.visibility import hide, show
-from reader.models import Channel, Entry, Place
-from reader.models.place import PlaceQuerySet
+from reader.models import Channel, Entry, TimelineEntry
+from reader.models.timeline_entry import TimelineEntryQuerySet
 from reader.rules.filters import Filters, FilterVerdict, judged, looked_at
 from reader.rules.order import LARGEST_KEY
 
 ASKED_TOGETHER = 200
 LONGEST_TROUBLE = 1_000
-ASKED_ABOUT = (Place.Hidden.SEEN, Place.Hidden.FILTERED)
+ASKED_ABOUT = (TimelineEntry.Hidden.SEEN, TimelineEntry.Hidden.FILTERED)
 # What `Channel.filters` hold.
 Stored = dict[str, Any] | None
 
@@ -55,7 +55,7 @@ def ask_again(channels: Iterable[int]) -> None:
     Channel.objects.filter(pk__in=list(channels), filters__isnull=False).update(ask_below=LARGEST_KEY)
 
 
-def show_what_passes(places: PlaceQuerySet) -> int:
+def show_what_passes(places: TimelineEntryQuerySet) -> int:
     """Shows hidden places again, but where there are filters only those that they do not hide: a bit later.
 
     `places` are those of one reason for being hidden, by which they are found. In the caller's transaction.
@@ -66,7 +66,7 @@ def show_what_passes(places: PlaceQuerySet) -> int:
     if channels:
         # (Channels are locked before places, as `_apply` does.)
         ask_again(channels)
-        waiting.update(hidden=Place.Hidden.FILTERED)
+        waiting.update(hidden=TimelineEntry.Hidden.FILTERED)
     return show(places)
 
 
@@ -95,7 +95,7 @@ def ask_filters_of(channel: Channel, *, left: TimeBudget) -> int:
         if now is None or now.ask_below is None:
             break
         # By entries, because their index in a channel gives them in order.
-        rows = Place.objects.filter(channel=now, entry__lt=now.ask_below, hidden__in=ASKED_ABOUT)
+        rows = TimelineEntry.objects.filter(channel=now, entry__lt=now.ask_below, hidden__in=ASKED_ABOUT)
         places = list(rows.order_by("-entry").select_related("entry").defer("entry__text")[:ASKED_TOGETHER])
         filters = Filters.read(now.filters)
         hidden: list[int] = []
@@ -117,7 +117,7 @@ def _apply(channel: Channel, hidden: list[int], passing: list[int], below: int |
     row = unchanged.first()
     if row is None or row.filters != channel.filters:
         return 0
-    hide(Place.objects.filter(pk__in=hidden), Place.Hidden.FILTERED)
-    show(Place.objects.filter(pk__in=passing, hidden=Place.Hidden.FILTERED))
+    hide(TimelineEntry.objects.filter(pk__in=hidden), TimelineEntry.Hidden.FILTERED)
+    show(TimelineEntry.objects.filter(pk__in=passing, hidden=TimelineEntry.Hidden.FILTERED))
     Channel.objects.filter(pk=channel.pk).update(ask_below=below)
     return len(hidden) + len(passing)

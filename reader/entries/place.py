@@ -17,7 +17,7 @@ from common.db.batches import batched
 from common.passes import TimeBudget
 from reader.entries.filters import Stored, asked_of_all, show_what_passes
 from reader.entries.visibility import hide, note_change
-from reader.models import Channel, Entry, Follow, Mute, Place, Star, Unread
+from reader.models import Channel, Entry, Follow, Mute, Star, TimelineEntry, Unread
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class PlaceIn:
 
     channel: int
     reader: int
-    hidden: Place.Hidden
+    hidden: TimelineEntry.Hidden
     is_unread: bool
     at: datetime
     came_at: datetime | None = None
@@ -83,8 +83,8 @@ def _place(entry_id: int, asked: dict[int, tuple[Stored, bool]], clock: Callable
     if entry.withdrawn_at is not None:
         # Whoever starred it keeps it.
         keepers = Star.objects.filter(entry=entry).values("reader")
-        places = Place.objects.filter(entry=entry).exclude(reader__in=keepers)
-        if hide(places, Place.Hidden.WITHDRAWN):
+        places = TimelineEntry.objects.filter(entry=entry).exclude(reader__in=keepers)
+        if hide(places, TimelineEntry.Hidden.WITHDRAWN):
             note_change(places)
     elif entry.placed_at is None:
         if _filters_now(entry) != {channel: filters for channel, (filters, _) in asked.items()}:
@@ -92,8 +92,8 @@ def _place(entry_id: int, asked: dict[int, tuple[Stored, bool]], clock: Callable
         _insert_for_all(entry, now, {channel for channel, (_, is_hidden) in asked.items() if is_hidden})
         entry.placed_at = now
     else:
-        if show_what_passes(Place.objects.filter(entry=entry, hidden=Place.Hidden.WITHDRAWN)):
-            note_change(Place.objects.filter(entry=entry))
+        if show_what_passes(TimelineEntry.objects.filter(entry=entry, hidden=TimelineEntry.Hidden.WITHDRAWN)):
+            note_change(TimelineEntry.objects.filter(entry=entry))
     Entry.objects.filter(pk=entry.pk).update(placed_at=entry.placed_at, due_at=None)
     return True
 
@@ -108,8 +108,8 @@ def place_in_turn() -> None:
 def insert_places(entry: Entry, places: Iterable[PlaceIn]) -> None:
     """New places of an entry, whose row is locked: nobody else makes any for it meanwhile."""
     for some in batched(list(places), CHANNELS_TOGETHER):
-        rows = Place.objects.bulk_create(
-            Place(
+        rows = TimelineEntry.objects.bulk_create(
+            TimelineEntry(
                 channel_id=one.channel,
                 reader_id=one.reader,
                 entry=entry,
@@ -117,14 +117,14 @@ def insert_places(entry: Entry, places: Iterable[PlaceIn]) -> None:
                 at=one.at,
                 came_at=one.came_at or one.at,
                 hidden=one.hidden,
-                was_unread=one.is_unread and one.hidden != Place.Hidden.SEEN,
+                was_unread=one.is_unread and one.hidden != TimelineEntry.Hidden.SEEN,
             )
             for one in some
         )
         Unread.objects.bulk_create(
             Unread(place=row, channel_id=row.channel_id, reader_id=row.reader_id, at=row.at)
             for row, one in zip(rows, some, strict=True)
-            if one.is_unread and one.hidden == Place.Hidden.SEEN
+            if one.is_unread and one.hidden == TimelineEntry.Hidden.SEEN
         )
 
 
@@ -153,11 +153,11 @@ def _insert_for_all(entry: Entry, now: datetime, filtered: Container[int]) -> No
             blocks = [unwanted.get((reader, None)), unwanted.get((reader, channel))]
             if channel in there or True in blocks:
                 continue
-            hidden = Place.Hidden.FILTERED if channel in filtered else Place.Hidden.SEEN
+            hidden = TimelineEntry.Hidden.FILTERED if channel in filtered else TimelineEntry.Hidden.SEEN
             if channel in copies:
-                hidden = Place.Hidden.DUPLICATE
+                hidden = TimelineEntry.Hidden.DUPLICATE
             if False in blocks:
-                hidden = Place.Hidden.MUTED
+                hidden = TimelineEntry.Hidden.MUTED
             is_unread = not entry.starts_read
             found.append(PlaceIn(channel, reader, hidden, is_unread, at=entry.sort_at or now, came_at=now))
         insert_places(entry, found)
@@ -167,5 +167,5 @@ def channels_with_a_copy(entry: Entry, channels: Iterable[int]) -> set[int]:
     """Those of the channels that have, or had, the same post by another feed."""
     if not entry.link_hash:
         return set()
-    copies = Place.objects.filter(channel__in=list(channels), entry__link_hash=entry.link_hash)
+    copies = TimelineEntry.objects.filter(channel__in=list(channels), entry__link_hash=entry.link_hash)
     return set(copies.exclude(entry=entry).values_list("channel", flat=True))

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from common.passes import TimeBudget
 from feeds.models import Feed
-from reader.models import Channel, Composition, Entry, Follow, Mention, Place, Star, Unread
+from reader.models import Channel, Composition, Entry, Follow, Mention, Star, TimelineEntry, Unread
 from reader.rules.retention import ages
 
 PRUNED_TOGETHER = 1_000
@@ -19,8 +19,13 @@ REFUSED_FOR = timedelta(days=30)
 # Of what people wrote for their own sites, which have it.
 POSTED_FOR = timedelta(days=365)
 # What was removed by hand stays: nothing brings it back.
-SHOWABLE = (Place.Hidden.SEEN, Place.Hidden.MUTED, Place.Hidden.WITHDRAWN, Place.Hidden.FILTERED)
-FORGETTABLE = (*SHOWABLE, Place.Hidden.DUPLICATE)
+SHOWABLE = (
+    TimelineEntry.Hidden.SEEN,
+    TimelineEntry.Hidden.MUTED,
+    TimelineEntry.Hidden.WITHDRAWN,
+    TimelineEntry.Hidden.FILTERED,
+)
+FORGETTABLE = (*SHOWABLE, TimelineEntry.Hidden.DUPLICATE)
 
 
 def prune_entries(*, now: datetime, budget: timedelta | None = None) -> int:
@@ -33,10 +38,10 @@ def prune_entries(*, now: datetime, budget: timedelta | None = None) -> int:
     for pks in _old_places(now):
         with transaction.atomic():
             Unread.objects.filter(place__in=pks).delete()
-            forgotten += Place.objects.filter(pk__in=pks).delete()[0]
+            forgotten += TimelineEntry.objects.filter(pk__in=pks).delete()[0]
         if left.is_spent:
             return forgotten
-    shown = Place.objects.filter(entry=OuterRef("pk"), hidden__in=SHOWABLE)
+    shown = TimelineEntry.objects.filter(entry=OuterRef("pk"), hidden__in=SHOWABLE)
     whole = Entry.objects.filter(
         ~Exists(shown),
         ~Exists(Star.objects.filter(entry=OuterRef("pk"))),
@@ -78,7 +83,7 @@ def _old_places(now: datetime) -> Iterator[list[int]]:
         limits = ages(now, keep_days=channel.keep_days, **days)
         # Posts of a feed that is followed newly stand at their dates: these are not when they came.
         fresh = Follow.objects.filter(channel=channel, added_at__gte=limits.read)
-        places = Place.objects.filter(channel=channel, hidden__in=FORGETTABLE).exclude(
+        places = TimelineEntry.objects.filter(channel=channel, hidden__in=FORGETTABLE).exclude(
             feed__in=fresh.values_list("feed_id", flat=True)
         )
         is_old = Q(at__lt=limits.read, unread=None, was_unread=False) | Q(at__lt=limits.unread)

@@ -3,36 +3,36 @@
 from django.db.models import Exists, F, OuterRef, QuerySet
 
 from feeds.polling.known_items import chunks
-from reader.models import Place, Reader, Unread
-from reader.models.place import PlaceQuerySet
+from reader.models import Reader, TimelineEntry, Unread
+from reader.models.timeline_entry import TimelineEntryQuerySet
 
 
-def hide(places: PlaceQuerySet, reason: Place.Hidden) -> int:
+def hide(places: TimelineEntryQuerySet, reason: TimelineEntry.Hidden) -> int:
     """Hides those that are seen, in the caller's transaction. Returns how many.
 
     What a filter hides is hidden for this reason from now on, which is a stronger one.
     """
     hidden = 0
-    if reason != Place.Hidden.FILTERED:
-        places.filter(hidden=Place.Hidden.FILTERED).update(hidden=reason)
+    if reason != TimelineEntry.Hidden.FILTERED:
+        places.filter(hidden=TimelineEntry.Hidden.FILTERED).update(hidden=reason)
     for pks in chunks(_locked(places.seen())):
         is_unread = Exists(Unread.objects.filter(place=OuterRef("pk")))
-        hidden += Place.objects.seen().filter(pk__in=pks).update(hidden=reason, was_unread=is_unread)
+        hidden += TimelineEntry.objects.seen().filter(pk__in=pks).update(hidden=reason, was_unread=is_unread)
         delete_unread(Unread.objects.filter(place__in=pks))
     return hidden
 
 
-def show(places: PlaceQuerySet) -> int:
+def show(places: TimelineEntryQuerySet) -> int:
     """Shows hidden places again, in the caller's transaction. Returns how many."""
     shown = 0
-    for pks in chunks(_locked(places.exclude(hidden=Place.Hidden.SEEN))):
-        rows = Place.objects.filter(pk__in=pks)
+    for pks in chunks(_locked(places.exclude(hidden=TimelineEntry.Hidden.SEEN))):
+        rows = TimelineEntry.objects.filter(pk__in=pks)
         insert_unread(rows.filter(was_unread=True))
-        shown += rows.update(hidden=Place.Hidden.SEEN, was_unread=False)
+        shown += rows.update(hidden=TimelineEntry.Hidden.SEEN, was_unread=False)
     return shown
 
 
-def note_change(places: PlaceQuerySet) -> None:
+def note_change(places: TimelineEntryQuerySet) -> None:
     """Have streams announce that these places were hidden or shown. Locks their readers, in order."""
     readers = sorted(set(places.values_list("reader", flat=True)))
     for some in chunks(readers):
@@ -41,7 +41,7 @@ def note_change(places: PlaceQuerySet) -> None:
         Reader.objects.filter(pk__in=locked).update(timeline_version=F("timeline_version") + 1)
 
 
-def insert_unread(places: "QuerySet[Place]") -> int:
+def insert_unread(places: "QuerySet[TimelineEntry]") -> int:
     """Makes places unread that are not. Their rows are locked. Returns how many."""
     rows = [
         Unread(place_id=pk, channel_id=channel, reader_id=reader, at=at)
@@ -56,5 +56,5 @@ def delete_unread(rows: "QuerySet[Unread]") -> int:
     return rows.delete()[0]
 
 
-def _locked(places: PlaceQuerySet) -> list[int]:
+def _locked(places: TimelineEntryQuerySet) -> list[int]:
     return list(places.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))

@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 
 from common.cli.arguments import find
 from reader.channels.channels import NoSuchChannel, channel_named, channel_of
-from reader.models import AppPassword, Channel, Follow, Invitation, Place, Reader, Token
+from reader.models import AppPassword, Channel, Follow, Invitation, Reader, TimelineEntry, Token
 
 
 def found_reader(name: str) -> Reader:
@@ -101,7 +101,7 @@ def follow_row(follow: Follow) -> dict[str, Any]:
     }
 
 
-def entry_row(place: Place, *, is_read: bool) -> dict[str, Any]:
+def entry_row(place: TimelineEntry, *, is_read: bool) -> dict[str, Any]:
     post = place.entry.jf2 or {}
     return {
         "id": place.pk,

@@ -25,7 +25,7 @@ from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, p
 from reader.entries.take import said_by
 from reader.entries.visibility import hide
 from reader.mentions.look import Look, look_at
-from reader.models import Channel, Entry, Mention, Place
+from reader.models import Channel, Entry, Mention, TimelineEntry
 from reader.rules.authors import author_key
 from reader.rules.mentions import next_look
 
@@ -111,9 +111,9 @@ def _shown(mention: Mention, post: Post, kind: str, now: datetime) -> dict[str, 
     blocked = any(is_block.get(key) for key in (columns["author_key"], author_key(site.url)))
     if entry is None:
         return {"problem": BLOCKED} if blocked else {"entry": _inserted(channel, columns, is_block, now)}
-    places = Place.objects.filter(entry=entry)
+    places = TimelineEntry.objects.filter(entry=entry)
     if blocked or columns["author_key"] in is_block:
-        hide(places, Place.Hidden.REMOVED if blocked else Place.Hidden.MUTED)
+        hide(places, TimelineEntry.Hidden.REMOVED if blocked else TimelineEntry.Hidden.MUTED)
     if entry.jf2 is not None and not blocked:
         # What was forgotten stays so.
         Entry.objects.filter(pk=entry.pk).exclude(hash=columns["hash"]).update(**columns)
@@ -124,11 +124,11 @@ def _shown(mention: Mention, post: Post, kind: str, now: datetime) -> dict[str, 
 
 def _inserted(channel: Channel, columns: dict[str, Any], is_block: dict[str, bool], now: datetime) -> Entry:
     entry: Entry = Entry.objects.create(seen_at=now, placed_at=now, **columns)
-    hidden = Place.Hidden.SEEN
+    hidden = TimelineEntry.Hidden.SEEN
     if entry.author_key in is_block:
-        hidden = Place.Hidden.MUTED
+        hidden = TimelineEntry.Hidden.MUTED
     elif channels_with_a_copy(entry, [channel.pk]):
         # It speaks of two of the reader's pages.
-        hidden = Place.Hidden.DUPLICATE
+        hidden = TimelineEntry.Hidden.DUPLICATE
     insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread=True, at=now)])
     return entry

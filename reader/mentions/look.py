@@ -54,7 +54,7 @@ def look_at(source: str, target: str) -> Look:
         is_later = answer.status >= 500 or answer.status in LATER
         return Look(problem=f"The source answers with an error (HTTP {answer.status}).", is_later=is_later)
     try:
-        with expense.allowance():
+        with expense.cpu_limit():
             return _read(answer, source, target)
     except ParseError as error:
         return Look(problem=str(error))

@@ -26,7 +26,7 @@ from reader.media.icons import feed_icon
 from reader.media.posts import jf2_by_proxy, picture_by_proxy
 from reader.microsub.errors import insufficient_scope, invalid, not_found
 from reader.microsub.items import Json, channel_json, feed_source, page_json
-from reader.models import Channel, Follow, Place, Reader, Token, Unread
+from reader.models import Channel, Follow, Reader, TimelineEntry, Token, Unread
 from reader.rules import scopes
 from reader.rules.jf2 import without_nothing
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch, limit_of
@@ -310,7 +310,7 @@ def _source_of(timeline: Timeline, text: str) -> Feed:
     in_channel = {"channel": timeline.channel} if timeline.channel else {"channel__reader": timeline.reader}
     if pk is not None and (
         Follow.objects.filter(**in_channel, feed=pk).exists()
-        or Place.objects.seen().filter(**timeline.owner, feed=pk).exists()
+        or TimelineEntry.objects.seen().filter(**timeline.owner, feed=pk).exists()
     ):
         return Feed.objects.get(pk=pk)
     raise not_found("There is no such source in this channel.")
@@ -329,7 +329,7 @@ def _found_feed(one: FoundFeed, **more: str) -> Json:
 def _sources(reader: Reader) -> dict[int, list[Json]]:
     """The feeds of each channel: how many posts are unread, how many there are, when the last came."""
     rows = Follow.objects.of(reader).select_related("feed").order_by("pk")
-    places = Place.objects.seen().filter(reader=reader).order_by().values("channel", "feed")
+    places = TimelineEntry.objects.seen().filter(reader=reader).order_by().values("channel", "feed")
     told = {(row["channel"], row["feed"]): row for row in places.annotate(total=Count("pk"), last=Max("at"))}
     unread = Unread.objects.filter(reader=reader).order_by().values("channel", feed=F("place__feed"))
     counts = {(row["channel"], row["feed"]): row["n"] for row in unread.annotate(n=Count("pk"))}

@@ -7,7 +7,7 @@ from django.conf import settings
 from feeds.models import Feed
 from reader.media.icons import feed_icon
 from reader.media.posts import jf2_by_proxy
-from reader.models import Channel, Follow, Place, Token
+from reader.models import Channel, Follow, TimelineEntry, Token
 from reader.rules.jf2 import without_nothing
 from reader.rules.order import Paging
 from reader.timelines.pages import Page, Timeline
@@ -32,7 +32,7 @@ def page_json(page: Page, timeline: Timeline, token: Token) -> Json:
     return {"items": items, "paging": paging(page.paging)}
 
 
-def item(place: Place, *, is_read: bool, token: Token, in_all: bool, name: str = "") -> Json:
+def item(place: TimelineEntry, *, is_read: bool, token: Token, in_all: bool, name: str = "") -> Json:
     """A post where it stands; `name` is what its reader calls the feed."""
     post = jf2_by_proxy(place.entry.jf2 or {}, site=settings.SITE_URL)
     found: Json = {"type": "entry", **post, "_id": str(place.pk), "_is_read": is_read}

@@ -6,8 +6,8 @@ from reader.models.follow_list import FollowLine, FollowList
 from reader.models.invitation import Invitation
 from reader.models.mark import Marking, Star
 from reader.models.mention import Mention
-from reader.models.place import Place, Unread
 from reader.models.reader import Code, Reader, Token
+from reader.models.timeline_entry import TimelineEntry, Unread
 
 __all__ = [
     "AppPassword",
@@ -24,9 +24,9 @@ __all__ = [
     "Mention",
     "Mute",
     "Photo",
-    "Place",
     "Reader",
     "Star",
+    "TimelineEntry",
     "Token",
     "Unread",
 ]

@@ -29,7 +29,7 @@ from reader.channels.follows import (
     unfollow,
 )
 from reader.media.icons import feed_icon
-from reader.models import Follow, Place, Reader
+from reader.models import Follow, Reader, TimelineEntry
 from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.pages.access import for_readers, surroundings
 from reader.pages.timelines import shown_timeline
@@ -132,7 +132,7 @@ def _feed_page(
     details: str = "",
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
-    places = Place.objects.filter(reader=reader, feed=min(pk, LARGEST_KEY))
+    places = TimelineEntry.objects.filter(reader=reader, feed=min(pk, LARGEST_KEY))
     follows = _follows_of(reader, pk)
     newest = places.seen().select_related("channel", "feed").order_by("-pk").first() if not follows else None
     channels = [follow.channel for follow in follows] or ([newest.channel] if newest else [])
@@ -157,8 +157,8 @@ def _feed_page(
         "follows": follows,
         "follows_any": True,
         "choices": [line for line in around["channels"] if not line.is_notifications],
-        "muted": places.filter(hidden=Place.Hidden.MUTED).count(),
-        "hidden": places.filter(hidden=Place.Hidden.FILTERED).count(),
+        "muted": places.filter(hidden=TimelineEntry.Hidden.MUTED).count(),
+        "hidden": places.filter(hidden=TimelineEntry.Hidden.FILTERED).count(),
         "is_reading": "reading" in request.GET,
         "problem": problem,
         "details": details,

@@ -19,7 +19,7 @@ from feeds.parsing.pictures import beside
 from reader.media.icons import feed_icon
 from reader.media.posts import IMG, html_by_proxy, picture_by_proxy, pictures_by_proxy
 from reader.micropub.compositions import reactions_to
-from reader.models import Composition, Entry, Follow, Place, Reader
+from reader.models import Composition, Entry, Follow, Reader, TimelineEntry
 from reader.rules import micropub
 from reader.rules.filters import LONGEST_TERM
 from reader.timelines.stars import starred_among
@@ -136,7 +136,7 @@ class ShownPost:
 
 
 def shown_places(
-    reader: Reader, places: Iterable[Place], unread: Collection[int], *, heading: int = 3
+    reader: Reader, places: Iterable[TimelineEntry], unread: Collection[int], *, heading: int = 3
 ) -> list[ShownPost]:
     """The posts of a page of a timeline."""
     rows = list(places)
@@ -160,7 +160,7 @@ def shown_places(
 def shown_post(
     entry: Entry,
     *,
-    place: Place | None = None,
+    place: TimelineEntry | None = None,
     feed_name: str = "",
     is_unread: bool = False,
     is_starred: bool = False,

@@ -18,7 +18,7 @@ from common.text import one_line
 from reader.channels.channels import channel_of
 from reader.channels.find import LONGEST_QUERY, search_posts
 from reader.micropub.compositions import reactions_to
-from reader.models import Channel, Follow, Marking, Place, Reader, Unread
+from reader.models import Channel, Follow, Marking, Reader, TimelineEntry, Unread
 from reader.pages.access import (
     back_to,
     counts_of,
@@ -99,7 +99,7 @@ def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
 def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
     """One post, in full."""
     entry = stars.entry_of(reader, _key(pk))
-    places = Place.objects.seen().filter(reader=reader, entry=entry)
+    places = TimelineEntry.objects.seen().filter(reader=reader, entry=entry)
     place = places.select_related("channel", "feed__icon", "entry").order_by("-at", "-pk").first()
     newer, older = neighbours(place) if place else (None, None)
     if place is None:
@@ -230,7 +230,7 @@ def change_star(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 
 def _filtered(channel: Channel) -> int:
     """How many posts of a channel its filters hide."""
-    return Place.objects.filter(channel=channel, hidden=Place.Hidden.FILTERED).count()
+    return TimelineEntry.objects.filter(channel=channel, hidden=TimelineEntry.Hidden.FILTERED).count()
 
 
 def _place(given: Mapping[str, str], name: str) -> int:

@@ -11,7 +11,7 @@ from django.db.models.fields.json import KeyTextTransform
 
 from common.ports.personal_data import HeldRows, rows_as_json
 from reader.channels.opml import export_follows
-from reader.models import Follow, Place, Reader, Star
+from reader.models import Follow, Reader, Star, TimelineEntry
 
 # A QuerySet of mappings.
 Query = Any
@@ -49,7 +49,7 @@ def star_rows(reader: Reader) -> Query:
 
 
 def post_rows(reader: Reader) -> Query:
-    rows = Place.objects.seen().filter(reader=reader).order_by("-at", "-pk")
+    rows = TimelineEntry.objects.seen().filter(reader=reader).order_by("-at", "-pk")
     return rows.values("at", channel_uid=F("channel__uid"), unread_since=F("unread__at"), **_post())
 
 

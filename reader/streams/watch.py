@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Max
 
-from reader.models import Channel, Follow, Place, Reader
+from reader.models import Channel, Follow, Reader, TimelineEntry
 from reader.rules.order import MAX_LIMIT, BadCursor, Key
 from reader.timelines.pages import arrivals, newest_arrival, unread_counts, with_entries
 
@@ -26,7 +26,7 @@ class Event:
 
     name: str
     id: str
-    place: Place | None = None
+    place: TimelineEntry | None = None
     is_unread: bool = False
     channels: tuple[tuple[Channel, int], ...] = ()
 

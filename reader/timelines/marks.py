@@ -12,8 +12,8 @@ from common.refused import Refused
 from feeds.polling.known_items import chunks
 from reader.entries.place import PlaceIn, insert_places, place_in_turn
 from reader.entries.visibility import delete_unread, hide, insert_unread, show
-from reader.models import Channel, Entry, Place, Reader, Unread
-from reader.models.place import PlaceQuerySet
+from reader.models import Channel, Entry, Reader, TimelineEntry, Unread
+from reader.models.timeline_entry import TimelineEntryQuerySet
 from reader.rules.order import Key
 from reader.timelines.pages import Timeline, from_here_down
 
@@ -24,7 +24,7 @@ class NoSuchPost(Refused):
 
 def places_of(reader: Reader, entries: Collection[int]) -> list[int]:
     """The keys of the places in which the reader sees these posts."""
-    rows = Place.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
+    rows = TimelineEntry.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
     return list(rows.values_list("pk", flat=True))
 
 
@@ -40,7 +40,7 @@ def mark_all_read(timeline: Timeline) -> int:
 
 def mark_read_from(timeline: Timeline, place: int) -> int:
     """This post and all below it in the timeline; what has come since stays unread. Raises NoSuchPost."""
-    row = Place.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
+    row = TimelineEntry.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
     if row is None:
         raise NoSuchPost("There is no such post in this channel.", "last_read_entry")
     below = from_here_down(Key(row, place), "place_id")
@@ -53,14 +53,14 @@ def mark_unread(timeline: Timeline, places: Collection[int]) -> int:
     done = 0
     for pks in chunks(sorted(places)):
         rows = _seen(timeline, pks).order_by("pk").select_for_update(of=("self",))
-        done += insert_unread(Place.objects.filter(pk__in=[place.pk for place in rows]))
+        done += insert_unread(TimelineEntry.objects.filter(pk__in=[place.pk for place in rows]))
     return done
 
 
 @transaction.atomic
 def remove(timeline: Timeline, places: Collection[int]) -> int:
     """Takes posts out of their channels for ever. Returns how many."""
-    return sum(hide(_seen(timeline, pks), Place.Hidden.REMOVED) for pks in chunks(sorted(places)))
+    return sum(hide(_seen(timeline, pks), TimelineEntry.Hidden.REMOVED) for pks in chunks(sorted(places)))
 
 
 @transaction.atomic
@@ -78,25 +78,25 @@ def move(timeline: Timeline, places: Collection[int], *, to: Channel, now: datet
         .select_for_update()
         .defer("jf2", "text")
     }
-    there = {place.entry_id: place for place in Place.objects.filter(channel=to, entry__in=entries)}
+    there = {place.entry_id: place for place in TimelineEntry.objects.filter(channel=to, entry__in=entries)}
     unread = set(Unread.objects.filter(place__in=[row.pk for row in rows]).values_list("place_id", flat=True))
     moved = 0
     for row in rows:
-        if not hide(_seen(timeline, [row.pk]), Place.Hidden.REMOVED):
+        if not hide(_seen(timeline, [row.pk]), TimelineEntry.Hidden.REMOVED):
             continue
         moved += 1
         known = there.get(row.entry_id)
         if known is None:
             insert_places(
                 entries[row.entry_id],
-                [PlaceIn(to.pk, to.reader_id, Place.Hidden.SEEN, row.pk in unread, now)],
+                [PlaceIn(to.pk, to.reader_id, TimelineEntry.Hidden.SEEN, row.pk in unread, now)],
             )
-        elif known.hidden != Place.Hidden.SEEN:
-            Place.objects.filter(pk=known.pk).update(at=now, came_at=now, was_unread=row.pk in unread)
-            show(Place.objects.filter(pk=known.pk))
+        elif known.hidden != TimelineEntry.Hidden.SEEN:
+            TimelineEntry.objects.filter(pk=known.pk).update(at=now, came_at=now, was_unread=row.pk in unread)
+            show(TimelineEntry.objects.filter(pk=known.pk))
         there[row.entry_id] = row
     return moved
 
 
-def _seen(timeline: Timeline, places: Collection[int]) -> PlaceQuerySet:
-    return Place.objects.seen().filter(**timeline.owner, pk__in=places)
+def _seen(timeline: Timeline, places: Collection[int]) -> TimelineEntryQuerySet:
+    return TimelineEntry.objects.seen().filter(**timeline.owner, pk__in=places)

@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from feeds.models import Feed
-from reader.models import Channel, Place, Reader, Unread
-from reader.models.place import PlaceQuerySet
+from reader.models import Channel, Reader, TimelineEntry, Unread
+from reader.models.timeline_entry import TimelineEntryQuerySet
 from reader.rules.order import EPOCH, Key, Paging, Stretch, paging_of
 
 # A feed has forty columns: all of them for each post took a sixth of the time of a page.
@@ -32,9 +32,9 @@ class Timeline:
         """The condition on places, and on unread rows, by which each index of theirs begins."""
         return {"channel": self.channel} if self.channel else {"reader": self.reader}
 
-    def seen(self) -> PlaceQuerySet:
+    def seen(self) -> TimelineEntryQuerySet:
         """The places that it shows."""
-        rows = Place.objects.seen().filter(**self.owner)
+        rows = TimelineEntry.objects.seen().filter(**self.owner)
         return rows if self.feed is None else rows.filter(feed=self.feed)
 
     def unread(self) -> "QuerySet[Unread]":
@@ -47,7 +47,7 @@ class Timeline:
 class Page:
     """Places in their order, with their entries; the keys of those that are unread."""
 
-    places: tuple[Place, ...]
+    places: tuple[TimelineEntry, ...]
     unread: frozenset[int]
     paging: Paging
 
@@ -68,9 +68,13 @@ def page_of(
     return Page(places, unread, paging_of(asked, keys))
 
 
-def with_entries(pks: Sequence[int]) -> tuple[tuple[Place, ...], frozenset[int]]:
+def with_entries(pks: Sequence[int]) -> tuple[tuple[TimelineEntry, ...], frozenset[int]]:
     """The places in this order, with what is shown of them, and which are unread."""
-    rows = Place.objects.filter(pk__in=pks).select_related("entry", "feed__icon", "channel").defer(*NOT_SHOWN)
+    rows = (
+        TimelineEntry.objects.filter(pk__in=pks)
+        .select_related("entry", "feed__icon", "channel")
+        .defer(*NOT_SHOWN)
+    )
     is_unread = Exists(Unread.objects.filter(place=OuterRef("pk")))
     found = {place.pk: place for place in rows.annotate(is_unread=is_unread)}
     places = tuple(found[pk] for pk in pks if pk in found)
@@ -86,14 +90,14 @@ def newest_key(timeline: Timeline) -> Key:
 
 def newest_arrival(reader: Reader) -> Key:
     """Return the key, by `came_at`, of the post that came last into any of the reader's channels."""
-    rows = Place.objects.seen().filter(reader=reader).order_by("-came_at", "-pk")
+    rows = TimelineEntry.objects.seen().filter(reader=reader).order_by("-came_at", "-pk")
     newest = rows.values_list("came_at", "pk").first()
     return Key(*newest) if newest else Key(EPOCH, 0)
 
 
 def arrivals(reader: Reader, since: Key, *, limit: int) -> list[tuple[Key, bool]]:
     """Return the posts that came since, oldest first, and whether each was placed on top of its channel."""
-    rows = Place.objects.seen().filter(newer_than(since, at="came_at"), reader=reader)
+    rows = TimelineEntry.objects.seen().filter(newer_than(since, at="came_at"), reader=reader)
     found = rows.order_by("came_at", "pk").values_list("came_at", "pk", "at")[:limit]
     return [(Key(came_at, pk), at >= came_at) for came_at, pk, at in found]
 
@@ -125,9 +129,9 @@ def unread_counts(channels: Sequence[int]) -> dict[int, int]:
     return dict(rows.values_list("channel", "n"))
 
 
-def neighbours(place: Place) -> tuple[Place | None, Place | None]:
+def neighbours(place: TimelineEntry) -> tuple[TimelineEntry | None, TimelineEntry | None]:
     """Return the next newer and the next older post in the channel of a post."""
-    rows = Place.objects.seen().filter(channel=place.channel_id).exclude(pk=place.pk)
+    rows = TimelineEntry.objects.seen().filter(channel=place.channel_id).exclude(pk=place.pk)
     key = Key(place.at, place.pk)
     newer = rows.filter(newer_than(key)).order_by("at", "pk").first()
     return newer, rows.filter(from_here_down(key)).order_by("-at", "-pk").first()

@@ -14,8 +14,8 @@ from django.db.models import BigIntegerField, Count, Exists, ExpressionWrapper, 
 
 from common.db.batches import batched
 from reader.entries.visibility import delete_unread
-from reader.models import Channel, Entry, Follow, Place, Reader, Star, Unread
-from reader.models.place import PlaceQuerySet
+from reader.models import Channel, Entry, Follow, Reader, Star, TimelineEntry, Unread
+from reader.models.timeline_entry import TimelineEntryQuerySet
 from reader.rules.order import Key
 from reader.timelines.pages import from_here_down, from_here_up
 from reader.timelines.stars import starred_among
@@ -138,7 +138,11 @@ def standings(reader: Reader, entries: Sequence[int]) -> Iterator[Standing]:
     Texts are read a hundred at a time, for whoever stops when it is enough.
     """
     places: dict[int, list[Any]] = {}
-    rows = Place.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries)).order_by("pk")
+    rows = (
+        TimelineEntry.objects.seen()
+        .filter(reader=reader, entry__pk__any_of=frozenset(entries))
+        .order_by("pk")
+    )
     shown = rows.annotate(is_unread=Exists(Unread.objects.filter(place=OuterRef("pk"))))
     for row in shown.values_list("entry", "channel", "came_at", "is_unread", named=True):
         places.setdefault(row.entry, []).append(row)
@@ -169,7 +173,7 @@ def _walk(selection: Selection) -> _Walk:
         return walk._replace(
             rows=walk.rows.filter(~_again(walk, _places(reader).filter(unread__isnull=False)))
         )
-    places = Place.objects.seen()
+    places = TimelineEntry.objects.seen()
     channel = next((one for one in wanted if isinstance(one, Channel)), None)
     if channel is not None:
         return _Walk(places.filter(channel=channel), "at", "pk", "entry_id", "feed", "came_at", (channel,))
@@ -186,20 +190,20 @@ def _unread(reader: Reader) -> _Walk:
     return _Walk(rows, *names, (ReadState.UNREAD,))
 
 
-def _places(reader: Reader) -> PlaceQuerySet:
+def _places(reader: Reader) -> TimelineEntryQuerySet:
     """Where a reader sees a post, to be asked by its entry.
 
     The conditions are such that no other index serves them. A reader has many places and an entry has few,
     but before the database has counted them it may begin with the reader's, for each post of a page.
     """
-    return Place.objects.alias(whose=_computed("reader")).filter(whose=reader.pk, hidden__lt=1)
+    return TimelineEntry.objects.alias(whose=_computed("reader")).filter(whose=reader.pk, hidden__lt=1)
 
 
 def _computed(column: str) -> "ExpressionWrapper[Any]":
     return ExpressionWrapper(F(column) + 0, output_field=BigIntegerField())
 
 
-def _again(walk: _Walk, places: PlaceQuerySet) -> Exists:
+def _again(walk: _Walk, places: TimelineEntryQuerySet) -> Exists:
     """Whether the same post stands in one of these places that is newer."""
     moment, key = OuterRef(walk.moment), OuterRef(walk.key)
     newer = Q(**{f"{walk.moment}__gt": moment}) | Q(**{walk.moment: moment, "pk__gt": key})
@@ -236,6 +240,6 @@ def _has(trait: Trait, reader: Reader, walk: _Walk) -> Q:
         case ReadState.NOTHING:
             return Q(pk__in=())
         case Channel():
-            return Q(Exists(Place.objects.seen().filter(channel=trait, entry=entry)))
+            return Q(Exists(TimelineEntry.objects.seen().filter(channel=trait, entry=entry)))
         case _:
             return Q(**{walk.feed: trait})

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from common.refused import Refused
-from reader.models import Entry, Place, Reader, Star
+from reader.models import Entry, Reader, Star, TimelineEntry
 from reader.rules.order import Key, Paging, Stretch, paging_of
 from reader.timelines.pages import from_here_down
 
@@ -26,7 +26,7 @@ class StarredPage:
 
 def entry_of(reader: Reader, pk: int) -> Entry:
     """A post that the reader sees somewhere, or has starred. Raises NoSuchEntry."""
-    place = Place.objects.seen().filter(entry=OuterRef("pk"), reader=reader)
+    place = TimelineEntry.objects.seen().filter(entry=OuterRef("pk"), reader=reader)
     star = Star.objects.filter(entry=OuterRef("pk"), reader=reader)
     entries = Entry.objects.filter(Q(Exists(place)) | Q(Exists(star)), pk=pk, jf2__isnull=False)
     entry = entries.select_related("feed__icon").defer("text").first()
@@ -37,7 +37,7 @@ def entry_of(reader: Reader, pk: int) -> Entry:
 
 def star(*, reader: Reader, entries: Collection[int], now: datetime) -> None:
     """Stars these entries (their keys); those that the reader does not see are passed over."""
-    places = Place.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
+    places = TimelineEntry.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
     seen = sorted(set(places.values_list("entry_id", flat=True)))
     rows = (Star(reader=reader, entry_id=pk, at=now) for pk in seen)
     Star.objects.bulk_create(rows, batch_size=1_000, ignore_conflicts=True)

@@ -12,7 +12,7 @@ from django.db.models import Q
 from common.refused import Refused
 from feeds.polling.known_items import chunks
 from reader.entries.visibility import delete_unread
-from reader.models import Marking, Place, Reader, Unread
+from reader.models import Marking, Reader, TimelineEntry, Unread
 from reader.rules.order import Key
 from reader.timelines.marks import NoSuchPost, mark_unread
 from reader.timelines.pages import Timeline, from_here_down, from_here_up
@@ -75,7 +75,7 @@ def undo(*, reader: Reader, name: str) -> int:
 
 
 def _key(timeline: Timeline, place: int) -> Key:
-    at = Place.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
+    at = TimelineEntry.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
     if at is None:
         raise NoSuchPost("There is no such post in this channel.", "place")
     return Key(at, place)

@@ -1,12 +1,12 @@
 """Newsletters, collections and subscribers in the admin."""
 
 from subscriptions.admin.collection import AssignableAdmin
-from subscriptions.admin.destination import DestinationAdmin, SuppressionAdmin
 from subscriptions.admin.list_import import ListImportAdmin
 from subscriptions.admin.newsletter import SubscribableAdmin
 from subscriptions.admin.site import SiteSettingsAdmin
-from subscriptions.admin.subscriber import SubscriptionAdmin
-from subscriptions.admin.subscriber_tags import SubscriberTagAdmin
+from subscriptions.admin.subscriber import DestinationAdmin, SuppressionAdmin
+from subscriptions.admin.subscription import SubscriptionAdmin
+from subscriptions.admin.subscription_tags import SubscriberTagAdmin
 
 __all__ = [
     "AssignableAdmin",

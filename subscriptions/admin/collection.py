@@ -15,7 +15,7 @@ from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
-from common.text import counted
+from common.text import pluralize
 from subscriptions.admin_words import collection_name, waits_for
 from subscriptions.models import Assignable, Assignment
 
@@ -40,7 +40,7 @@ def when_it_goes_out(assignable: Assignable) -> SafeString:
 def try_now(request: HttpRequest, keys: list[int]) -> str:
     failed = Assignable.objects.filter(pk__in=keys, seal_token=None, failures__gt=0)
     count = failed.update(next_try_at=utcnow())
-    return f"{counted(count, 'collection')} that failed will be tried again within moments."
+    return f"{pluralize(count, 'collection')} that failed will be tried again within moments."
 
 
 @admin.register(Assignable)
@@ -60,8 +60,8 @@ class AssignableAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Assignable]":
         every: QuerySet[Assignable] = super().get_queryset(request)
-        counted = every.annotate(held=count_of(Assignment.objects.kept(), "assignable"))
-        return counted.select_related("subscribable").prefetch_related("subscribable__feeds")
+        pluralize = every.annotate(held=count_of(Assignment.objects.kept(), "assignable"))
+        return pluralize.select_related("subscribable").prefetch_related("subscribable__feeds")
 
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, assignable: Assignable) -> str:

@@ -6,7 +6,7 @@ from django.http import HttpRequest
 from common.clock import utcnow
 from common.ports import channels
 from common.ports.panels import Action, CannotAct
-from common.text import counted
+from common.text import pluralize
 from subscriptions.models import Destination
 from subscriptions.privacy.erase import count_held, erase, is_suppressed
 
@@ -17,8 +17,8 @@ def what_erasing_does(keys: list[int]) -> list[str]:
     said = []
     for one in _people(keys)[:AT_ONCE]:
         held = count_held(one)
-        mails = counted(held.get("mails", 0), "mail")
-        lost = f"{counted(held['subscriptions'], 'subscription')} and what is known of {mails}"
+        mails = pluralize(held.get("mails", 0), "mail")
+        lost = f"{pluralize(held['subscriptions'], 'subscription')} and what is known of {mails}"
         stays = " It stays on the list “Do not write”." if is_suppressed(one) else ""
         said.append(f"{one}: {lost} are erased.{stays}")
     if not said:
@@ -36,7 +36,7 @@ def erase_people(request: HttpRequest, keys: list[int]) -> str:
         raise CannotAct(f"Please choose at most {AT_ONCE} at once.")
     for one in people:
         erase(destination=one, now=utcnow())
-    return f"All that was held about {counted(len(people), 'address', 'addresses')} is erased."
+    return f"All that was held about {pluralize(len(people), 'address', 'addresses')} is erased."
 
 
 def _people(keys: list[int]) -> "QuerySet[Destination]":

@@ -17,7 +17,7 @@ from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
-from common.text import counted
+from common.text import pluralize
 from subscriptions.admin import list_import_panels as panels
 from subscriptions.admin.list_columns import ColumnsForm, explain_columns
 from subscriptions.lists.reading import refused_head, refused_row
@@ -52,7 +52,7 @@ def what_stopping_does(keys: list[int]) -> list[str]:
     said = []
     for row in ListImport.objects.filter(pk__in=keys):
         if row.state == State.IMPORTING:
-            done = counted(row.added + row.updated, "line")
+            done = pluralize(row.added + row.updated, "line")
             said.append(f"The rest of “{row.file_name}” is not taken over. What {done} did so far stays.")
         else:
             said.append(f"“{row.file_name}” is forgotten. Nothing of it was taken over.")
@@ -134,8 +134,8 @@ class ListImportAdmin(ReadOnlyAdmin):
 
     @display(description="outcome")
     def outcome(self, row: ListImport) -> str:
-        counted = panels.counts(row) if row.lines else ()
-        return ", ".join(f"{name.lower()}: {number}" for name, number in counted)
+        pluralize = panels.counts(row) if row.lines else ()
+        return ", ".join(f"{name.lower()}: {number}" for name, number in pluralize)
 
 
 def _report(row: ListImport) -> Iterator[list[str]]:

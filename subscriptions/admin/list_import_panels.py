@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from common.admin.html import ago, facts, html_table, link_to, paragraph, when
 from common.admin.work_progress import words_about_worker, work_progress
 from common.clock import utcnow
-from common.text import counted, shortened
+from common.text import pluralize, shortened
 from subscriptions.lists.importer import concerns
 from subscriptions.lists.reading import not_used
 from subscriptions.lists.uploads import OLD_ENCODING, State, survey_kept, terms_of
@@ -33,7 +33,7 @@ def how_far(row: ListImport) -> SafeString:
         is_going=is_going,
         percent=percent,
         heading=row.get_state_display(),
-        lines="" if row.state == State.ASKING else counted(row.lines, "line"),
+        lines="" if row.state == State.ASKING else pluralize(row.lines, "line"),
         words="\n".join(
             filter(None, (outcome_of(row), words_about_unread(row), sentence_about_state(row, utcnow())))
         ),
@@ -56,13 +56,13 @@ def words_about_unread(row: ListImport) -> str:
     if row.state not in (State.CHECKED, State.DONE):
         return ""
     names = [
-        f"“{shortened(name, 40)}”" + (f" (concerns {counted(rows, 'line')})" if rows else "")
+        f"“{shortened(name, 40)}”" + (f" (concerns {pluralize(rows, 'line')})" if rows else "")
         for name, rows in not_used(row.names, understood(row))
         if name
     ]
     said = [f"Not used: {', '.join(names)}."] if names else []
     if old := (row.findings or {}).get("in_old_encoding"):
-        said.append(f"{counted(old, 'line')} were not UTF-8, and were read as {OLD_ENCODING}.")
+        said.append(f"{pluralize(old, 'line')} were not UTF-8, and were read as {OLD_ENCODING}.")
     return " ".join(said)
 
 
@@ -181,7 +181,7 @@ def sample(row: ListImport) -> SafeString | str:
     ]
     more = row.lines - len(shown)
     drawn = html_table(("address", "name", "status in the list", "what happens"), shown)
-    return format_html("{}{}", drawn, paragraph(f"and {counted(more, 'more line')}") if more > 0 else "")
+    return format_html("{}{}", drawn, paragraph(f"and {pluralize(more, 'more line')}") if more > 0 else "")
 
 
 def refused_lines(row: ListImport) -> SafeString | str:

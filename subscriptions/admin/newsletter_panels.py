@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from common.admin.html import add_url, facts, html_table, link_to, list_link, listed
 from common.clock import utcnow
 from common.ports import channels
-from common.text import counted
+from common.text import pluralize
 from subscriptions.admin.command import define_command
 from subscriptions.admin.list_pages import export_url, import_url
 from subscriptions.admin_words import rhythm_for_admins, waits_for
@@ -80,7 +80,7 @@ def open_collections(subscribable: Subscribable) -> SafeString:
     shown = []
     for row in rows:
         row.subscribable = subscribable  # saves a query for each row
-        shown.append((link_to(row, counted(row.held, "post")), waits_for(row)))
+        shown.append((link_to(row, pluralize(row.held, "post")), waits_for(row)))
     return html_table(
         ("being collected", "when it goes out"),
         shown,
@@ -96,8 +96,8 @@ def losses(subscribable: Subscribable) -> str:
     """What deleting it takes along."""
     active = subscribable.subscriptions.exclude(status="unsubscribed").count()
     held = subscribable.assignables.aggregate(posts=KEPT)["posts"]
-    collected = f" {counted(held, 'post')} being collected will not go out." if held else ""
+    collected = f" {pluralize(held, 'post')} being collected will not go out." if held else ""
     return (
-        f"“{subscribable}” is deleted with its {counted(active, 'subscriber')}, its page, its archive and "
+        f"“{subscribable}” is deleted with its {pluralize(active, 'subscriber')}, its page, its archive and "
         f"what is on its way to readers.{collected} This cannot be taken back."
     )

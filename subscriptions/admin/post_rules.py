@@ -10,9 +10,9 @@ from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
 
 from common.admin.html import html_table, link_to, paragraph, web_link, when
-from common.text import counted
+from common.text import pluralize
 from subscriptions.collections.post_rules import MOST_RULES, change_rules, refuse_slow_rule, try_rules
-from subscriptions.models import LeftOut, PostRule, Stuck, Subscribable
+from subscriptions.models import FailedAssignment, LeftOut, PostRule, Subscribable
 
 LEFT_OUT_SHOWN = 10
 # Short words for a row of fields; above them the rule stands as a sentence.
@@ -110,7 +110,7 @@ def what_rules_do(subscribable: Subscribable) -> SafeString | str:
     )
     tried = try_rules(subscribable)
     kept = sum(each.is_kept for each in tried)
-    said = f"Of the newest {counted(len(tried), 'post')} in its feeds it would take {kept:,}."
+    said = f"Of the newest {pluralize(len(tried), 'post')} in its feeds it would take {kept:,}."
     rows = []
     for each in tried:
         if each.is_kept:
@@ -137,7 +137,7 @@ def left_out_lately(subscribable: Subscribable) -> SafeString | str:
 
 def what_is_stuck(subscribable: Subscribable) -> SafeString | str:
     """Settled posts of its feeds that cannot be taken in; nothing where there are none."""
-    rows = Stuck.objects.filter(item__feed__in=subscribable.feeds.all())
+    rows = FailedAssignment.objects.filter(item__feed__in=subscribable.feeds.all())
     shown = [
         (link_to(row.item), row.last_error, when(row.next_try_at, zone=subscribable.zone))
         for row in rows.select_related("item").defer("item__entry")[:LEFT_OUT_SHOWN]

@@ -1,227 +1,217 @@
-"""The pages of subscriptions: who gets which newsletter."""
+"""The pages of subscribers, and of the addresses that must not be written to."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from django.contrib import admin, messages
-from django.contrib.admin import ChoicesFieldListFilter
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django import forms
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet, Subquery
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 from unfold.decorators import display
+from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import facts, html_table, link_to, moment_of, when
+from common.admin.html import add_url, facts, html_table, link_to, listed, moment_of, when
+from common.admin.lists import LargeList
 from common.admin.model_admin import ServiceAdmin
-from common.admin.page_words import EmptyList
-from common.admin.questions import asks
-from common.clock import utcnow
-from common.ports.panels import Panel
-from common.text import shortened
-from subscriptions.admin.list_pages import ListPages
-from subscriptions.admin.status_words import STATUS_COLOURS, shown_status, suppressed_cores
-from subscriptions.admin.subscriber_actions import ACTIONS
-from subscriptions.admin.subscriber_changes import changes_of
-from subscriptions.admin.subscriber_filters import (
-    AddedFilter,
-    DisabledFilter,
-    LanguageFilter,
-    NewsletterFilter,
-    PausedFilter,
-    SuppressedFilter,
-    search,
+from common.admin.page_words import EmptyList, PageWords
+from common.ports import channels
+from common.ports.panels import Action, Panel
+from common.text import pluralize
+from subscriptions.admin.erasing import ERASE
+from subscriptions.admin.person_filters import (
+    ChannelFilter,
+    PersonDisabledFilter,
+    PersonNewsletterFilter,
+    channel_name,
+    people_found,
 )
-from subscriptions.admin.subscriber_form import SubscriberForm, subscriber_form
-from subscriptions.admin.subscriber_tags import (
-    TagOfSubscriptionFilter,
-    destinations_of,
-    tag_actions,
-    tag_names,
-)
-from subscriptions.forms.admin import shown_for
-from subscriptions.models import Subscribable, Subscription, Suppression
-from subscriptions.subscribers.admin_changes import subscribe
-from subscriptions.subscribers.details import save_details
+from subscriptions.admin.status_words import shown_status, suppressed_cores
+from subscriptions.admin.subscription_tags import SubscriberTagFilter, tag_actions, tag_names
+from subscriptions.models import Destination, Subscription, Suppression
+from subscriptions.subscribers.suppression import lift
 from subscriptions.subscribers.tags import fetch_tags
 
-HELP = {"language": "Of what is mailed to them besides letters, for example en."}
-SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300
 
-
-def standing(subscription: Subscription) -> SafeString:
-    is_suppressed = bool(suppressed_cores([subscription.destination]))
-    rows: list[tuple[str, Any]] = [
-        ("Newsletter", link_to(subscription.subscribable)),
-        ("Address", link_to(subscription.destination)),
-        ("Status", shown_status(subscription, is_suppressed=is_suppressed)),
-        ("Added", when(subscription.added_at)),
-        ("Confirmed", when(subscription.confirmed_at, "Not.")),
+def about_address(destination: Destination) -> SafeString:
+    rows = [
+        ("Channel", channel_name(destination.kind)),
+        ("Address", destination.core),
+        ("Added", when(destination.added_at)),
     ]
-    if names := tag_names(subscription.destination):
+    if names := tag_names(destination):
         rows.append(("Tags", names))
-    if subscription.left_at:
-        why = subscription.get_left_why_display() if subscription.left_why else ""
-        rows.append(("Left", f"{when(subscription.left_at)}{': ' if why else ''}{why}"))
-    if subscription.paused_until and subscription.paused_until > utcnow():
-        rows.append(("Paused until", when(subscription.paused_until)))
-    rows += changes_of(subscription)
-    to = subscription.destination
-    if to.disabled_at:
-        rows.append(("Nothing is sent", to.disabled_reason or "The address is disabled."))
-    if suppressed := Suppression.objects.filter(kind=to.kind, core=to.core).first():
+    if suppressed := Suppression.objects.filter(kind=destination.kind, core=destination.core).first():
         why = f": {suppressed.reason}" if suppressed.reason else ""
-        said = f"since {when(suppressed.created_at)}{why}"
-        rows.append(("Do not write", link_to(suppressed, said)))
+        rows.append(("Do not write", f"since {when(suppressed.created_at)}{why}"))
+    if destination.disabled_at:
+        rows.append(("Disabled", when(destination.disabled_at)))
+        rows.append(("Why", destination.disabled_reason or "Not said."))
     return facts(rows)
 
 
-def others(subscription: Subscription) -> SafeString | str:
-    """What the same address gets besides. No panel if that is nothing."""
-    rows = subscription.destination.subscriptions.exclude(pk=subscription.pk)
-    shown = [
-        (
-            link_to(row, row.subscribable),
-            row.get_status_display(),
-            when(row.left_at or row.confirmed_at or row.added_at),
-        )
-        for row in rows.select_related("subscribable").order_by("pk")[:SUBSCRIPTIONS_SHOWN]
-    ]
-    return html_table(("newsletter", "status", "since"), shown) if shown else ""
-
-
-def how_they_agreed(subscription: Subscription) -> SafeString:
-    """The proofs of consent, oldest first: when, how, which words, and from where if that is kept."""
+def wanted(destination: Destination) -> SafeString:
+    rows = destination.subscriptions.select_related("subscribable").order_by("pk")
+    is_suppressed = bool(suppressed_cores([destination]))
     return html_table(
-        ("what", "when", "how", "the words they saw", "from"),
+        ("newsletter", "status", "since"),
         (
             (
-                row.get_act_display(),
-                when(row.at),
-                row.how,
-                shortened(row.words, LONGEST_CONSENT_SHOWN),
-                row.ip or "",
+                link_to(row, row.subscribable),
+                shown_status(row, is_suppressed=is_suppressed),
+                when(row.left_at or row.confirmed_at or row.added_at),
             )
-            for row in subscription.consents.order_by("at", "pk")[:SUBSCRIPTIONS_SHOWN]
+            for row in rows
         ),
-        "There is no proof: they were there before proofs were kept.",
+        "They get no newsletter. Add them to one with + on the list of subscribers.",
     )
 
 
-@admin.register(Subscription)
-class SubscriptionAdmin(ListPages, ServiceAdmin):
-    """No row is deleted: that of a subscriber who left keeps an import from taking them back."""
+def enable_addresses(request: HttpRequest, keys: list[int]) -> str:
+    disabled = Destination.objects.filter(pk__in=keys, disabled_at__isnull=False, erased_at=None)
+    count = disabled.update(disabled_at=None, disabled_reason="")
+    return f"{pluralize(count, 'address', 'addresses')} may be written to again."
 
-    list_display = ("address", "display_name", "newsletter", "shown_status", "tags", "added", "confirmed")
-    # With tags a row is longer than most.
-    list_per_page = 25
-    list_filter = (
-        NewsletterFilter,
-        ("status", asks("Do they get it?", ChoicesFieldListFilter)),
-        TagOfSubscriptionFilter,
-        SuppressedFilter,
-        DisabledFilter,
-        PausedFilter,
-        LanguageFilter,
-        AddedFilter,
-    )
-    # Without a field Django shows no search box; `get_search_results` says which are searched.
-    search_fields = ("destination__core",)
-    search_help_text = "An address from its beginning, a domain such as @example.org, or parts of a name."
-    list_select_related = ("destination", "subscribable")
-    # The primary key has an index, so that a million rows need not be sorted for a page.
+
+NEWSLETTERS_NAMED = 5
+GETS = ("confirmed", "unconfirmed")
+
+
+@admin.register(Destination)
+class DestinationAdmin(LargeList):
+    """One row for each person, whatever newsletters they get."""
+
+    list_display = ("address", "newsletters", "tags", "came_back", "added")
+    list_filter = (SubscriberTagFilter, PersonNewsletterFilter, PersonDisabledFilter, ChannelFilter)
+    # `get_search_results` says what is searched.
+    search_fields = ("core",)
+    search_help_text = "An address from its beginning, whole, or a domain such as @example.org."
     ordering = ("-pk",)
-    shown_after_adding = True
     empty = EmptyList(
-        "No subscriptions so far",
-        "A subscription says who gets which newsletter. Readers make them on a newsletter’s page or with the"
-        " form on your site; you can add one, or import a list.",
+        "No subscribers so far",
+        "Readers subscribe on a newsletter’s page or with the form on your site, and confirm by mail. You can"
+        " add somebody who has agreed already, or import a list.",
         "Add a subscriber",
         "admin:subscriptions_subscription_add",
         "subscriptions.add_subscription",
     )
-    own_panels = (
-        Panel("How it stands", standing, order=10),
-        Panel("How they agreed", how_they_agreed, order=15),
-        Panel("What else they get", others, order=30),
-    )
-    own_actions = (*ACTIONS, *tag_actions(destinations_of))
-    added = moment_of("added_at", "added")
-    confirmed = moment_of("confirmed_at", "confirmed")
 
-    @property
-    def conditional_fields(self) -> dict[str, str]:
-        """A channel's fields are shown for the newsletters that use it."""
-        keys: dict[str, list[int]] = {}
-        for pk, channel in Subscribable.objects.values_list("pk", "channel"):
-            keys.setdefault(channel, []).append(pk)
-        conditions = {channel: f"{pks}.includes(Number(subscribable))" for channel, pks in keys.items()}
-        return shown_for("destination_fields", conditions)
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("subscriptions.add_subscription")
+
+    def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Nobody is a subscriber without a newsletter: the form asks for both."""
+        return HttpResponseRedirect(add_url(Subscription))
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Destination]":
+        rows: QuerySet[Destination] = super().get_queryset(request)
+        wanted = Subscription.objects.filter(status__in=GETS, ended_at=None).select_related("subscribable")
+        same = Suppression.objects.filter(kind=OuterRef("kind"), core=OuterRef("core"))
+        why = Subquery(same.values("reason")[:1])
+        return (
+            rows.filter(erased_at=None)
+            .annotate(suppressed=Exists(same), suppressed_why=why)
+            .prefetch_related(
+                fetch_tags(""), Prefetch("subscriptions", wanted.order_by("pk"), to_attr="wanted")
+            )
+        )
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        # An erased one has a page, too, that links may lead to.
+        found = Destination.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
+        return found
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
     ) -> tuple["QuerySet[Any]", bool]:
-        return search(queryset, search_term), False
+        return people_found(queryset, search_term), False
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        chosen = {} if obj is not None else {"form": subscriber_form()}
-        labels = {"subscribable": "Newsletter"}
-        return super().get_form(
-            request, obj, change=change, labels=labels, help_texts=HELP, **{**chosen, **kwargs}
-        )
+    @display(description="address")
+    def address(self, person: Destination) -> str:
+        return person.label
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        if obj is not None:
-            return (("Settings", {"fields": ("display_name", "language")}),)
-        names = tuple(shown_for("destination_fields", {}))
-        return ((None, {"fields": ("subscribable", *names, "is_confirmed")}),)
-
-    def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
-        if change:
-            save_details(subscription=obj, name=obj.display_name, language=obj.language)
-            return
-        made = add(form)
-        obj.pk, obj.destination = made.pk, made.destination
-        waiting = made.status == Subscription.Status.UNCONFIRMED
-        said = " and is asked by mail to confirm" if waiting else ""
-        messages.success(request, f"{made.destination} was added{said}.")
-
-    def noun(self, object_id: str | None) -> str:
-        return super().noun(object_id) if object_id else "Add a subscriber"
-
-    @display(description="address", ordering="destination")
-    def address(self, subscription: Subscription) -> str:
-        return str(subscription.destination)
-
-    @display(description="newsletter", ordering="subscribable")
-    def newsletter(self, subscription: Subscription) -> str:
-        return str(subscription.subscribable)
-
-    def get_queryset(self, request: HttpRequest) -> "QuerySet[Subscription]":
-        rows: QuerySet[Subscription] = super().get_queryset(request)
-        return rows.prefetch_related(fetch_tags("destination"))
+    @display(description="newsletters")
+    def newsletters(self, person: Any) -> SafeString:
+        shown = person.wanted[:NEWSLETTERS_NAMED]
+        # A suppressed address is never asked to confirm.
+        waits = "" if person.suppressed or person.disabled_at else " (not confirmed yet)"
+        names: list[Any] = [
+            link_to(row, f"{row.subscribable}{waits if row.status != 'confirmed' else ''}") for row in shown
+        ]
+        if more := len(person.wanted) - len(shown):
+            names.append(f"{more} more")
+        return listed(names or ["–"])
 
     @display(description="tags")
-    def tags(self, subscription: Subscription) -> str:
-        return tag_names(subscription.destination)
+    def tags(self, person: Destination) -> str:
+        return tag_names(person)
 
-    @display(description="status", label=STATUS_COLOURS)
-    def shown_status(self, subscription: Any) -> str:
-        return shown_status(subscription, is_suppressed=subscription.is_suppressed)
+    @display(description="what came back")
+    def came_back(self, person: Any) -> str:
+        """Why nothing is sent there any more, if that is so."""
+        if person.disabled_at:
+            return person.disabled_reason or "Disabled."
+        return (person.suppressed_why or "On the list “Do not write”.") if person.suppressed else ""
 
-    def look_up(self, rows: Sequence[Any]) -> None:
-        super().look_up(rows)
-        suppressed = suppressed_cores([row.destination for row in rows])
-        for row in rows:
-            row.is_suppressed = (row.destination.kind, row.destination.core) in suppressed
+    own_panels = (Panel("About them", about_address, order=10), Panel("What they get", wanted, order=20))
+    own_actions = (
+        Action(
+            "enable", "Enable again", enable_addresses, fits=lambda row: row.disabled_at and not row.erased_at
+        ),
+        *tag_actions(lambda keys: keys),
+        ERASE,
+    )
+    added = moment_of("added_at", "added")
 
 
-def add(form: SubscriberForm) -> Subscription:
-    """Subscribes the form's address to its newsletter. Raises ValidationError for the form's field."""
-    data = form.cleaned_data
-    subscribable = data["subscribable"]
-    with form.refusals_at_fields():
-        return subscribe(
-            subscribable=subscribable,
-            data=form.destination(),
-            now=utcnow(),
-            confirmed=data["is_confirmed"],
-        )
+class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Stores the address as the channel normalises it, or it would match nobody."""
+
+    kind = forms.ChoiceField(label="Channel", widget=UnfoldAdminSelectWidget(), initial="email")
+
+    class Meta:
+        model = Suppression
+        fields = ("kind", "core", "reason")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["kind"].choices = [(kind.key, kind.label) for kind in channels.all_kinds()]  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        kind = {one.key: one for one in channels.person_kinds()}.get(data.get("kind", ""))
+        if kind is not None and data.get("core"):
+            try:
+                data["core"] = channels.parse_typed(kind, data["core"]).core
+            except channels.InvalidDestination as error:
+                self.add_error("core", str(error))
+        return data
+
+
+def may_be_written_to(request: HttpRequest, keys: list[int]) -> str:
+    count = lift(suppressions=Suppression.objects.filter(pk__in=keys))
+    return f"{pluralize(count, 'address', 'addresses')} may be written to again."
+
+
+@admin.register(Suppression)
+class SuppressionAdmin(ServiceAdmin):
+    form = SuppressionForm
+    list_display = ("core", "channel", "reason", "since")
+    search_fields = ("core", "reason")
+    list_filter = (ChannelFilter,)
+    rows = ("address", "addresses")
+    empty = EmptyList(
+        "Nobody is on this list",
+        "An address comes here when a mail server says that it does not exist, when its reader complains, or"
+        " when you put it here. Nothing is sent to it then.",
+        "Add an address",
+        "admin:subscriptions_suppression_add",
+        "subscriptions.add_suppression",
+    )
+    # Nothing goes with one.
+    has_delete_permission = PageWords.has_delete_permission
+    own_actions = (Action("lift", "May be written to again", may_be_written_to, permission="drop"),)
+    since = moment_of("created_at", "since")
+
+    @display(description="channel", ordering="kind")
+    def channel(self, suppression: Suppression) -> str:
+        return channel_name(suppression.kind)

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 
 from common.api.bodies import Fields
-from common.api.fields import Choice, Day, Flag, Pattern, Text, Texts, Whole
+from common.api.fields import Choice, Day, Flag, Pattern, StrictInteger, Text, Texts
 from common.api.pagination import ListParameters, search
 from subscriptions.api.weekdays import WEEKDAY_NAMES
 from subscriptions.models import Subscribable, Subscription
@@ -36,8 +36,8 @@ def language(told: str) -> Pattern:
     return Pattern(LANGUAGE, said, max_length=35, allow_blank=True, required=False, help_text=told)
 
 
-def number(most: int, told: str, least: int = 1) -> Whole:
-    return Whole(min_value=least, max_value=most, required=False, allow_null=True, help_text=told)
+def number(most: int, told: str, least: int = 1) -> StrictInteger:
+    return StrictInteger(min_value=least, max_value=most, required=False, allow_null=True, help_text=told)
 
 
 def tags_field(told: str) -> serializers.ListField:
@@ -75,14 +75,14 @@ class SubscribableParameters(ListParameters):
     channel = Text(min_length=1, max_length=20, required=False, help_text="Such as email.")
     arrangement = Choice(choices=Subscribable.Arrangement.choices, required=False)
     visibility = Choice(choices=Subscribable.Visibility.choices, required=False)
-    feed = Whole(required=False, help_text="The id of one of its feeds.")
+    feed = StrictInteger(required=False, help_text="The id of one of its feeds.")
     stopped = Flag(required=False)
     search = search("Part of the name or title.")
 
 
 class SubscriptionParameters(ListParameters):
     subscribable = name("The newsletter’s name.", required=False)
-    destination = Whole(required=False, help_text="The address’s id.")
+    destination = StrictInteger(required=False, help_text="The address’s id.")
     status = Choice(choices=Subscription.Status.values, required=False)
     address = Text(
         min_length=1, max_length=LONGEST_ADDRESS, required=False, help_text="The whole e-mail address. Quick."
@@ -107,7 +107,11 @@ class ChangeSubscribable(Fields):
     title = words(200, "What readers see.")
     description = words(LONGEST_DESCRIPTION, "One or two sentences for readers.")
     feeds = serializers.ListField(
-        child=Whole(), min_length=1, max_length=MOST_FEEDS, required=False, help_text="The ids of its feeds."
+        child=StrictInteger(),
+        min_length=1,
+        max_length=MOST_FEEDS,
+        required=False,
+        help_text="The ids of its feeds.",
     )
     channel = Text(
         max_length=20, required=False, help_text="Such as email; `/api/v1/channels` lists all that there are."
@@ -125,12 +129,12 @@ class ChangeSubscribable(Fields):
         required=False,
         help_text="weekly: one or several days, in place of weekday. Several are kept as a cron line.",
     )
-    day_of_month = Whole(
+    day_of_month = StrictInteger(
         min_value=1, max_value=31, required=False, help_text="monthly: 29 to 31 mean the last day."
     )
     cron = words(200, "cron: minute hour day month weekday, such as “0 7 * * 1,4”.")
     time_zone = Text(max_length=64, required=False, help_text="Such as America/New_York.")
-    grace_minutes = Whole(max_value=MAX_GRACE, required=False)
+    grace_minutes = StrictInteger(max_value=MAX_GRACE, required=False)
     approval = Choice(choices=Subscribable.Approval.choices, required=False)
     approval_minutes = number(LONGEST_APPROVAL, "delay: it goes out after so many minutes.")
     post_order = Choice(choices=Subscribable.PostOrder.choices, required=False)
@@ -180,7 +184,7 @@ class DefineSubscribable(ChangeSubscribable):
 
     name = name("Part of its address and of commands, such as example-weekly.")
     feeds = serializers.ListField(
-        child=Whole(), min_length=1, max_length=MOST_FEEDS, help_text="The ids of its feeds."
+        child=StrictInteger(), min_length=1, max_length=MOST_FEEDS, help_text="The ids of its feeds."
     )
 
 

@@ -17,7 +17,7 @@ from feeds.models import Item
 from feeds.models.item import ItemQuerySet
 from subscriptions.collections.duplicates import skip_duplicates, words_for
 from subscriptions.collections.post_rules import left_out_words, note_left_out, verdicts
-from subscriptions.models import Assignable, Assignment, Stuck, Subscribable
+from subscriptions.models import Assignable, Assignment, FailedAssignment, Subscribable
 from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.rules.collections import OpenCollection, Slot, period_slot, within_type_id_for
 
@@ -42,7 +42,7 @@ def assign_final(
     """
     assigned = 0
     left = TimeBudget(budget)
-    stuck = dict(Stuck.objects.values_list("item_id", "next_try_at"))
+    stuck = dict(FailedAssignment.objects.values_list("item_id", "next_try_at"))
     for pk in list(takable(clock()).order_by("final_at", "pk").values_list("pk", flat=True)):
         if left.is_spent:
             break
@@ -57,7 +57,7 @@ def assign_final(
             continue
         assigned += is_assigned
         if pk in stuck:
-            Stuck.objects.filter(item=pk).delete()
+            FailedAssignment.objects.filter(item=pk).delete()
     return assigned
 
 
@@ -65,7 +65,7 @@ def assign_final(
 def _note_stuck(item_id: int, error: Exception, now: datetime) -> None:
     if not Item.objects.filter(pk=item_id).exists():
         return
-    row, _ = Stuck.objects.select_for_update().get_or_create(item_id=item_id)
+    row, _ = FailedAssignment.objects.select_for_update().get_or_create(item_id=item_id)
     row.failures += 1
     row.next_try_at = now + delay(row.failures, first=FIRST_BACKOFF, limit=LONGEST_BACKOFF)
     named = str(error) if isinstance(error, HookError) else f"{type(error).__name__}: {error}"

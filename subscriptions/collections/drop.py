@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from common.refused import Refused
-from common.text import counted
+from common.text import pluralize
 from feeds.models import Feed, Item
 from feeds.polling.store import DROPPED
 from feeds.rules.only_read import LETTERS_ENDED
@@ -34,17 +34,17 @@ def drop_feed(*, feed: Feed, force: bool, now: datetime) -> str:
     waiting = on_the_way(feed)
     if waiting and not force:
         are = "is" if waiting == 1 else "are"
-        said = f"{counted(waiting, 'post')} of {feed} {are} still to be sent."
+        said = f"{pluralize(waiting, 'post')} of {feed} {are} still to be sent."
         raise DropRefused(
             f"{said} Force it to let them go out first.",
             by_api=f"{said} With ?force=true they go out first.",
         )
     if waiting and feed.read_by:
         Feed.objects.filter(pk=feed.pk).update(for_letters=False, dropping=True)
-        return f"{feed} is no longer sent once its last {counted(waiting, 'post')} went out. {STILL_READ}"
+        return f"{feed} is no longer sent once its last {pluralize(waiting, 'post')} went out. {STILL_READ}"
     if waiting:
         Feed.objects.filter(pk=feed.pk).update(status=Feed.Status.STOPPED, dropping=True)
-        return f"{feed} is no longer read; it is deleted once its last {counted(waiting, 'post')} went out."
+        return f"{feed} is no longer read; it is deleted once its last {pluralize(waiting, 'post')} went out."
     return _drop_now(feed)
 
 
@@ -71,7 +71,7 @@ def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime)
     """Deletes a newsletter with its issues and its queued letters. With subscribers only when forced."""
     lock_for_membership(Subscribable.objects.filter(pk=subscribable.pk))
     count = subscribable.subscriptions.exclude(status="unsubscribed").count()
-    readers = counted(count, "subscriber")
+    readers = pluralize(count, "subscriber")
     if count and not force:
         raise DropRefused(
             f"{subscribable} has {readers}. Force it to delete it with them.",

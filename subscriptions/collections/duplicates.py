@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from feeds.models import Item
 from feeds.parsing.likeness import copy_hash
 from feeds.rules.reposts import REPOST
-from subscriptions.models import Carried, Subscribable
+from subscriptions.models import SeenLink, Subscribable
 
 
 def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Item]:
@@ -26,7 +26,7 @@ def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Ite
     if not several or not _is_alone(item):
         return {}
     keys = [key for key in (item.link_hash, copy_hash(item.link)) if key]
-    rows = Carried.objects.filter(subscribable__in=several, link_hash__in=keys)
+    rows = SeenLink.objects.filter(subscribable__in=several, link_hash__in=keys)
     rows = rows.select_related("item__feed").defer("item__entry").order_by("pk")
     there, had = set[tuple[int, str]](), dict[int, Item]()
     title = item.title.casefold().split()
@@ -41,9 +41,9 @@ def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Ite
             is_copy = bool(title) and title == row.item.title.casefold().split()
         if is_copy:
             had[row.subscribable_id] = row.item
-    Carried.objects.bulk_create(
+    SeenLink.objects.bulk_create(
         [
-            Carried(subscribable_id=pk, link_hash=key, item=had.get(pk, item))
+            SeenLink(subscribable_id=pk, link_hash=key, item=had.get(pk, item))
             for pk in several
             for key in keys
             if (pk, key) not in there

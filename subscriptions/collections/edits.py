@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 
-from common.text import counted, one_line, shortened, without_controls
+from common.text import one_line, pluralize, shortened, without_controls
 from feeds.models import Item
 from subscriptions.collections.assign import lock_for_membership
 from subscriptions.models import Assignable, Assignment, LeftOut, Subscribable
@@ -302,4 +302,4 @@ def next_collection(subscribable: Subscribable) -> Assignable | None:
 
 def held_words(kept: int, left_out: int) -> str:
     """“5 posts, 1 left out”."""
-    return counted(kept, "post") + (f", {left_out:,} left out" if left_out else "")
+    return pluralize(kept, "post") + (f", {left_out:,} left out" if left_out else "")

@@ -9,7 +9,7 @@ from django.db.models import Q
 from feeds.items.held import note_decided
 from feeds.models import Item
 from subscriptions.collections.assign import lock_for_membership
-from subscriptions.models import Assignable, Assignment, Carried, Subscribable
+from subscriptions.models import Assignable, Assignment, SeenLink, Subscribable
 
 EXCLUDED_BY_HAND = "by hand"
 
@@ -34,7 +34,7 @@ def exclude(*, item_id: int, reason: str) -> bool:
         collections = list(held.values_list("assignable_id", flat=True))
         # These newsletters no longer have the post by this item, so they take a copy by another feed.
         # Newsletters that sent it already keep the note.
-        Carried.objects.filter(item=item, subscribable__assignables__in=collections).delete()
+        SeenLink.objects.filter(item=item, subscribable__assignables__in=collections).delete()
         held.delete()
         # An emptied collection would be an empty issue.
         Assignable.objects.filter(pk__in=collections, assignments=None, seal_token=None).delete()

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from common.prefetch import prefetch
-from common.text import counted
+from common.text import pluralize
 from subscriptions.lists.csv_lines import Head, records, split_head
 from subscriptions.lists.plan import ImportPlan, existing_subscribers, owners_of_upstream_ids, plan_import
 from subscriptions.lists.reading import (
@@ -37,7 +37,7 @@ from subscriptions.rules.lists.judging import Judgement
 MOST_BYTES_IN_MEMORY = 1024 * 1024
 
 
-class Unclear(ValidationError):
+class AmbiguousColumns(ValidationError):
     """Nobody said what some columns mean, and without that some people might be mailed who must not be.
 
     `advice` has a meaning for each of `names`.
@@ -48,7 +48,7 @@ class Unclear(ValidationError):
         self.names, self.advice = tuple(advice), dict(advice)
 
 
-def unclear_columns(head: Head, columns: Heading) -> Unclear:
+def unclear_columns(head: Head, columns: Heading) -> AmbiguousColumns:
     """Return the question about columns that may name people who must not be mailed."""
     advice = {
         name: judgement.meaning
@@ -57,7 +57,7 @@ def unclear_columns(head: Head, columns: Heading) -> Unclear:
     }
     quoted = ", ".join(f"“{name[:40]}”" for name in columns.questions)
     concerned = [concerns(head.names[place], each) for place, each in columns.unread if each.rows]
-    return Unclear(
+    return AmbiguousColumns(
         f"Some columns may name people who must not be mailed: {quoted}. Say what each means:"
         f" {' or '.join(BLOCKS)} (for people who have something in it), {WANTS[0]} (where a no means that"
         f" they left), status, another meaning, or {IGNORED}. {' '.join(concerned)}".rstrip(),
@@ -68,12 +68,12 @@ def unclear_columns(head: Head, columns: Heading) -> Unclear:
 def concerns(name: str, judgement: Judgement) -> str:
     """Say how many lines a column concerns."""
     example = f" (“{judgement.example}”)" if judgement.example else ""
-    return f"“{name[:40]}” concerns {counted(judgement.rows, 'line')}{example}."
+    return f"“{name[:40]}” concerns {pluralize(judgement.rows, 'line')}{example}."
 
 
-def no_email_column(name: str) -> Unclear:
+def no_email_column(name: str) -> AmbiguousColumns:
     """Return the question about a column that has the addresses under an unknown heading."""
-    return Unclear(f"{HEADER} “{name[:40]}” has nothing but addresses.", {name: "email"})
+    return AmbiguousColumns(f"{HEADER} “{name[:40]}” has nothing but addresses.", {name: "email"})
 
 
 OnRefused = Callable[[ImportReport, Sequence[RefusedRow]], None] | None
@@ -91,7 +91,7 @@ def import_subscribers(
     """Takes over a CSV list, batch by batch, each in a transaction, once all of its lines were judged.
 
     Lines of an iterator are kept in a temporary file meanwhile. Raises ValidationError when it is no such
-    list, and Unclear.
+    list, and AmbiguousColumns.
     """
     report = ImportReport(on_refused=on_refused)
     # While the database stores one batch, the next is read.

@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 
 from common.clock import utcnow
 from common.db.bulk import insert_rows
-from common.db.filled_tables import tend
+from common.db.filled_tables import vacuum_analyze
 from common.db.leases import handed_on, held, held_by, lease, unleased
 from common.passes import TimeBudget
 from common.text import one_line, shortened
@@ -222,7 +222,7 @@ def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms,
             held_by(row).update(**handed_on(utcnow()))
             return
     _finish(row, State.DONE)
-    tend(Destination, Subscription, rows=row.added + row.updated)
+    vacuum_analyze(Destination, Subscription, rows=row.added + row.updated)
 
 
 def _record(row: ListImport, batch: Batch, done: ImportPlan, place: _Place) -> None:

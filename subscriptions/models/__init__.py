@@ -1,19 +1,19 @@
 from subscriptions.models.address_change import AddressChange
 from subscriptions.models.assignable import KEPT, Assignable, Assignment
-from subscriptions.models.carried import Carried
 from subscriptions.models.consent import Consent
 from subscriptions.models.destination import Destination, ErasedMark, Suppression
+from subscriptions.models.frequency_change import FrequencyChange
 from subscriptions.models.list_import import ListImport, ListPart, RefusedLine
 from subscriptions.models.notice import Notice
 from subscriptions.models.picture import Picture
-from subscriptions.models.rule import LeftOut, PostRule, Stuck
-from subscriptions.models.sign_in import SignIn, SignInWish
+from subscriptions.models.rule import FailedAssignment, LeftOut, PostRule
+from subscriptions.models.seen_link import SeenLink
+from subscriptions.models.sign_in import SignIn, SignInRequest
 from subscriptions.models.sign_up_code import SignUpCode
 from subscriptions.models.site import SiteSettings
 from subscriptions.models.subscribable import Subscribable
 from subscriptions.models.subscriber_tag import SubscriberTag, Tagging
 from subscriptions.models.subscription import OldNumber, Subscription
-from subscriptions.models.switch import Switch
 from subscriptions.models.tally import Tally
 
 __all__ = [
@@ -21,10 +21,11 @@ __all__ = [
     "AddressChange",
     "Assignable",
     "Assignment",
-    "Carried",
     "Consent",
     "Destination",
     "ErasedMark",
+    "FailedAssignment",
+    "FrequencyChange",
     "LeftOut",
     "ListImport",
     "ListPart",
@@ -33,16 +34,15 @@ __all__ = [
     "Picture",
     "PostRule",
     "RefusedLine",
+    "SeenLink",
     "SignIn",
-    "SignInWish",
+    "SignInRequest",
     "SignUpCode",
     "SiteSettings",
-    "Stuck",
     "Subscribable",
     "SubscriberTag",
     "Subscription",
     "Suppression",
-    "Switch",
     "Tagging",
     "Tally",
 ]

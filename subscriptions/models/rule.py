@@ -86,7 +86,7 @@ class LeftOut(models.Model):
         return f"{self.item} not in {self.subscribable}"
 
 
-class Stuck(models.Model):
+class FailedAssignment(models.Model):
     """A settled post that could not be assigned: why, and when it is tried again."""
 
     item = models.OneToOneField(Item, on_delete=models.CASCADE, related_name="stuck")

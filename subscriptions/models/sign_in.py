@@ -5,7 +5,7 @@ from django.db import models
 from subscriptions.models.destination import Destination
 
 
-class SignInWish(models.Model):
+class SignInRequest(models.Model):
     """Somebody asked for a link for this address, known or not. A worker looks, and deletes the wish."""
 
     core = models.CharField(max_length=512)

@@ -11,7 +11,7 @@ from django.db import transaction
 from common import signing
 from common.db.bulk import find_rows
 from common.ports.events import Event, EventKind, emit
-from common.ports.personal_data import holdings
+from common.ports.personal_data import personal_data
 from subscriptions.models import Destination, ErasedMark, SignUpCode, Subscription, Suppression
 
 ERASED = "Erased at their own wish."
@@ -27,7 +27,7 @@ def is_suppressed(destination: Destination) -> bool:
 
 def count_held(destination: Destination) -> dict[str, int]:
     """How many rows of each sort are held about an address."""
-    return {holding.key: holding.count(destination) for holding in holdings()}
+    return {holding.key: holding.count(destination) for holding in personal_data()}
 
 
 @transaction.atomic
@@ -61,7 +61,7 @@ def sweep_erased(*, now: datetime) -> int:
 
 def _erase(destinations: Sequence[Destination], now: datetime) -> dict[str, int]:
     # Rows that point to others go first; deliveries are locked before addresses, as everywhere.
-    return {holding.key: holding.erase(destinations, now) for holding in reversed(holdings())}
+    return {holding.key: holding.erase(destinations, now) for holding in reversed(personal_data())}
 
 
 def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> int:

@@ -8,14 +8,14 @@ from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import gettext_lazy as _
 
-from common.ports.personal_data import PersonalDataSource, add_holding, holdings, rows_as_json
+from common.ports.personal_data import PersonalDataSource, add_holding, personal_data, rows_as_json
 from subscriptions.models import (
     AddressChange,
     Consent,
     Destination,
     Notice,
     SignIn,
-    SignInWish,
+    SignInRequest,
     Subscription,
     Suppression,
     Tagging,
@@ -88,7 +88,7 @@ def _title(path: str) -> Coalesce:
 def _delete_sign_ins(destinations: Sequence[Destination], now: datetime) -> int:
     """The links, and the wishes for one that no worker has looked at yet."""
     cores = [destination.core for destination in destinations]
-    SignInWish.objects.filter(core__in=cores).delete()
+    SignInRequest.objects.filter(core__in=cores).delete()
     return SignIn.objects.filter(destination__in=destinations).delete()[0]
 
 
@@ -199,4 +199,4 @@ NOTICES = PersonalDataSource(
 
 def held_as_json(destination: Destination, *, now: datetime) -> Iterator[str]:
     """One JSON document in pieces, for whoever the address belongs to."""
-    return rows_as_json({"address": destination.label, "as_of": now}, holdings(), destination)
+    return rows_as_json({"address": destination.label, "as_of": now}, personal_data(), destination)

@@ -23,12 +23,12 @@ from subscriptions.models import (
     AddressChange,
     Consent,
     Destination,
+    FrequencyChange,
     Notice,
     SignIn,
     SubscriberTag,
     Subscription,
     Suppression,
-    Switch,
 )
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.sign_up import A_DAY, LONGEST_LANGUAGE
@@ -240,7 +240,9 @@ def _carry(change: AddressChange, now: datetime, origin: Origin) -> list[list[An
         Subscription.objects.filter(pk=there.pk).update(paused_until=paused)
         record_consents([consent(there, Consent.Act.SWITCHED, origin, at=now)])
         # So the links in the old address's letters lead on.
-        Switch.objects.create(old=one, new=there, rarer=one.subscribable, at=now, made_at=now, settled_at=now)
+        FrequencyChange.objects.create(
+            old=one, new=there, rarer=one.subscribable, at=now, made_at=now, settled_at=now
+        )
     return done
 
 
@@ -265,7 +267,7 @@ def _readdress(key: int, to: Destination, now: datetime) -> None:
 
 def _end(subscription: Subscription, now: datetime) -> None:
     key = subscription.pk
-    Switch.objects.filter(Q(old=key) | Q(new=key), settled_at=None).delete()
+    FrequencyChange.objects.filter(Q(old=key) | Q(new=key), settled_at=None).delete()
     rows = Subscription.objects.filter(pk=key)
     rows.update(status=LEFT, left_at=now, ended_at=None, undo_until=None, confirm_nonce="", asked_name="")
     emit(Event(EventKind.LEFT, (key,), now, ADDRESS_CHANGED))
@@ -326,7 +328,7 @@ def _give_back(key: int, status: str, now: datetime) -> bool:
     """Lets it be again what it was. False when its reader has left it since: then nothing comes back."""
     taken = Subscription.objects.filter(pk=key, status=CONFIRMED).first()
     if taken is not None:
-        Switch.objects.filter(new=taken, old__subscribable=F("new__subscribable")).delete()
+        FrequencyChange.objects.filter(new=taken, old__subscribable=F("new__subscribable")).delete()
         _end(taken, now)
         Subscription.objects.filter(pk=taken.pk).update(status=status)
     return taken is not None

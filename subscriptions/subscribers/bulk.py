@@ -10,7 +10,7 @@ from django.db.models import Case, Count, F, Q, QuerySet, When
 from common.db.batches import batched
 from common.db.bulk import insert_rows
 from common.ports.events import Event, EventKind, emit
-from subscriptions.models import Consent, Notice, Subscribable, Subscription, Switch
+from subscriptions.models import Consent, FrequencyChange, Notice, Subscribable, Subscription
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.leave import leave
 
@@ -63,7 +63,7 @@ def end_subscriptions(keys: frozenset[int], *, now: datetime, tell: bool = True)
     going = _locked(Subscription.objects.filter(pk__any_of=keys).exclude(status=left))
     among = frozenset(going)
     # Where the frequency was changed once, what that led to ends as well.
-    switches = Switch.objects.filter(Q(old__pk__any_of=among) | Q(new__pk__any_of=among))
+    switches = FrequencyChange.objects.filter(Q(old__pk__any_of=among) | Q(new__pk__any_of=among))
     switching = among & {key for pair in switches.values_list("old", "new") for key in pair}
     for subscription in Subscription.objects.filter(pk__any_of=switching).order_by("pk"):
         leave(subscription=subscription, now=now)
@@ -88,7 +88,7 @@ class Target:
 
 def movable(keys: Iterable[int]) -> "QuerySet[Subscription]":
     """Those of them who get something now. Whoever left, never confirmed, or is changing over, stays."""
-    changing = Switch.objects.filter(settled_at=None)
+    changing = FrequencyChange.objects.filter(settled_at=None)
     rows = Subscription.objects.confirmed().filter(pk__any_of=frozenset(keys))
     return rows.exclude(pk__in=changing.values("old")).exclude(pk__in=changing.values("new"))
 

@@ -13,7 +13,15 @@ from django.utils.translation import gettext
 from common.ports.events import Event, EventKind, emit
 from common.refused import Refused
 from subscriptions.collections.assign import lock_for_membership, numbered
-from subscriptions.models import KEPT, Assignable, Assignment, Consent, Subscribable, Subscription, Switch
+from subscriptions.models import (
+    KEPT,
+    Assignable,
+    Assignment,
+    Consent,
+    FrequencyChange,
+    Subscribable,
+    Subscription,
+)
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.switches import Bound, bound_of, is_nested, is_rarer, rarity
 from subscriptions.subscribers.consent import consent, record_consents
@@ -87,22 +95,22 @@ class CannotSwitch(Refused):
     """It cannot be changed so. The message is a sentence for the reader."""
 
 
-def switch_ending(subscription: Subscription) -> Switch | None:
+def switch_ending(subscription: Subscription) -> FrequencyChange | None:
     """The switch under way by which this one ends."""
     return _under_way().filter(old=subscription).first()
 
 
-def switch_beginning(subscription: Subscription) -> Switch | None:
+def switch_beginning(subscription: Subscription) -> FrequencyChange | None:
     """The switch under way by which this one begins."""
     return _under_way().filter(new=subscription, was_there=False).first()
 
 
-def is_over(switch: Switch, now: datetime) -> bool:
+def is_over(switch: FrequencyChange, now: datetime) -> bool:
     """Whether its moment has passed: from then on it cannot be undone."""
     return switch.at <= now if switch.at is not None else switch.rarer.counter > (switch.number or 0)
 
 
-def still_to_come(switch: Switch) -> int:
+def still_to_come(switch: FrequencyChange) -> int:
     """Every n: how many posts are missing until the switch takes effect."""
     rows = Assignable.objects.filter(subscribable=switch.rarer, within_type_id=numbered(switch.number or 0))
     held = rows.annotate(held=KEPT).values_list("capacity", "held").first()
@@ -117,7 +125,7 @@ def switch(
     now: datetime,
     at_once: bool = False,
     origin: Origin = MANAGED,
-) -> Switch:
+) -> FrequencyChange:
     """Has the reader get the other newsletter, from the end of what the rarer one collects now, or at once.
 
     The new subscription is confirmed at once. A switch that is still to come makes way for this one. Raises
@@ -131,7 +139,7 @@ def switch(
         _undo(earlier, now)
     decided = plan_switch(old=old.subscribable, new=Subscribable.objects.get(pk=to.pk), now=now)
     new, was_there = _subscription_to(old, to, now)
-    made = Switch.objects.create(
+    made = FrequencyChange.objects.create(
         old=old,
         new=new,
         rarer=decided.rarer,
@@ -172,7 +180,7 @@ def undo_switch(*, subscription: Subscription, now: datetime) -> bool:
 
 
 @transaction.atomic
-def apply_switches(*, switches: Sequence[Switch], now: datetime) -> int:
+def apply_switches(*, switches: Sequence[FrequencyChange], now: datetime) -> int:
     """Ends the old subscriptions, but for what is on its way. The new ones get everything. Returns how many.
 
     Where the new one has left meanwhile, the old one stays as it is, and the switch is forgotten.
@@ -180,7 +188,7 @@ def apply_switches(*, switches: Sequence[Switch], now: datetime) -> int:
     keys = {key for one in switches for key in (one.old_id, one.new_id)}
     both = Subscription.objects.filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
     list(both.values_list("pk"))
-    rows = Switch.objects.filter(pk__in=[one.pk for one in switches], settled_at=None)
+    rows = FrequencyChange.objects.filter(pk__in=[one.pk for one in switches], settled_at=None)
     done = list(rows.filter(new__status=CONFIRMED).values_list("pk", "old", "new"))
     olds = Subscription.objects.filter(pk__in=[old for _, old, _ in done])
     ended = tuple(olds.filter(status=CONFIRMED).values_list("pk", flat=True))
@@ -219,11 +227,11 @@ def _locked(subscription: Subscription) -> Subscription:
     return found
 
 
-def _undo(made: Switch, now: datetime) -> None:
+def _undo(made: FrequencyChange, now: datetime) -> None:
     if is_over(made, now):
         raise CannotSwitch(gettext("Your last change is just taking effect. Please try again later."))
     Subscription.objects.filter(pk=made.old_id).update(receives_until=None)
-    new, is_wanted = made.new, Switch.objects.filter(new=made.new).exclude(pk=made.pk).exists()
+    new, is_wanted = made.new, FrequencyChange.objects.filter(new=made.new).exclude(pk=made.pk).exists()
     made.delete()
     if made.was_there or is_wanted:
         return
@@ -253,6 +261,6 @@ def _subscription_to(old: Subscription, to: Subscribable, now: datetime) -> tupl
     return new, False
 
 
-def _under_way() -> "QuerySet[Switch]":
-    rows = Switch.objects.filter(settled_at=None)
+def _under_way() -> "QuerySet[FrequencyChange]":
+    rows = FrequencyChange.objects.filter(settled_at=None)
     return rows.select_related("old__subscribable", "new__subscribable", "new__destination", "rarer")

@@ -7,7 +7,7 @@ from django.db.models import Count, Q, QuerySet
 
 from common.ports.events import Event, EventKind, emit
 from subscriptions import links
-from subscriptions.models import Destination, Notice, Subscribable, Subscription, Suppression, Switch
+from subscriptions.models import Destination, FrequencyChange, Notice, Subscribable, Subscription, Suppression
 from subscriptions.subscribers.lineage import lineage_of
 from subscriptions.subscribers.sign_up import is_open
 
@@ -36,7 +36,7 @@ def leave(*, subscription: Subscription, now: datetime, by_reader: bool = False)
         keys = [one.pk for one in leaving]
         Notice.objects.filter(subscription__in=keys).delete()
         # Whoever was switching to a newsletter that they had before, and leave now, stays with the old one.
-        vain = Switch.objects.filter(new__in=keys, was_there=True, settled_at=None)
+        vain = FrequencyChange.objects.filter(new__in=keys, was_there=True, settled_at=None)
         Subscription.objects.filter(switches_away__in=vain).update(receives_until=None)
         vain.delete()
         emit(Event(EventKind.LEFT, tuple(keys), now))

@@ -3,7 +3,7 @@
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from subscriptions.models import Subscription, Switch
+from subscriptions.models import FrequencyChange, Subscription
 
 # Somebody may change to and fro for years.
 MOST_SWITCHES = 20
@@ -15,7 +15,7 @@ def lineage_of(subscription: Subscription) -> set[int]:
     What the reader had besides, before a switch, is no part of it.
     """
     keys = {subscription.pk}
-    switches = Switch.objects.filter(was_there=False).order_by()
+    switches = FrequencyChange.objects.filter(was_there=False).order_by()
     for _ in range(MOST_SWITCHES):
         under_way = switches.filter(Q(old__in=keys) | Q(new__in=keys), settled_at=None)
         pairs = under_way.values_list("old", "new").union(switches_that_ended(keys).values_list("old", "new"))
@@ -26,10 +26,10 @@ def lineage_of(subscription: Subscription) -> set[int]:
     return keys
 
 
-def switches_that_ended(keys: set[int]) -> "QuerySet[Switch]":
+def switches_that_ended(keys: set[int]) -> "QuerySet[FrequencyChange]":
     """The switches that ended these subscriptions, if they have not come back since."""
     ended = Coalesce("old__ended_at", "old__left_at")
-    gone = Switch.objects.annotate(ended=ended).filter(old__in=keys, settled_at=F("ended"))
+    gone = FrequencyChange.objects.annotate(ended=ended).filter(old__in=keys, settled_at=F("ended"))
     return gone.filter(Q(old__status="unsubscribed") | Q(old__ended_at__isnull=False)).order_by()
 
 
@@ -47,7 +47,9 @@ def predecessors(subscription: Subscription) -> set[int]:
     """The keys of the subscriptions that came before it. Its reader's older letters are of those."""
     keys = {subscription.pk}
     for _ in range(MOST_SWITCHES):
-        olds = set(Switch.objects.filter(new__in=keys, was_there=False).values_list("old", flat=True))
+        olds = set(
+            FrequencyChange.objects.filter(new__in=keys, was_there=False).values_list("old", flat=True)
+        )
         if olds <= keys:
             break
         keys |= olds

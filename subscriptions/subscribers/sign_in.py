@@ -13,7 +13,7 @@ from common.net.addresses import networks_of
 from common.ports import channels
 from common.signing import TokenError
 from subscriptions.branding.site import site_facts
-from subscriptions.models import Destination, Notice, SignIn, SignInWish, Suppression
+from subscriptions.models import Destination, Notice, SignIn, SignInRequest, Suppression
 from subscriptions.rules.limits import Limit
 from subscriptions.rules.sign_up import A_DAY, AT_MOST_A_DAY, AT_MOST_EVERY, LONGEST_LANGUAGE
 from subscriptions.subscribers.rate_limits import (
@@ -47,20 +47,20 @@ def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> N
     """
     core = channels.get(SIGN_IN_CHANNEL).parse_destination({"email": email}).core
     count_request(check_limits(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
-    SignInWish.objects.create(
+    SignInRequest.objects.create(
         core=core, network=next(iter(networks_of(ip))), language=language[:LONGEST_LANGUAGE], asked_at=now
     )
 
 
 def mail_links(*, now: datetime) -> int:
     """Looks at each wish: an address that is known gets a link by mail. Returns how many there were."""
-    if not SignInWish.objects.exists():
+    if not SignInRequest.objects.exists():
         return 0
     total = 0
     while True:
         with transaction.atomic():
             # One at a time: each locks counts, and two workers take them in any order.
-            wish = SignInWish.objects.select_for_update(skip_locked=True).order_by("pk").first()
+            wish = SignInRequest.objects.select_for_update(skip_locked=True).order_by("pk").first()
             if wish is None:
                 return total
             destination = None
@@ -81,7 +81,7 @@ def spoken_by(destination: Destination) -> str:
     return spoken.values_list("language", flat=True).first() or ""
 
 
-def _mail_link(destination: Destination, wish: SignInWish, *, now: datetime) -> None:
+def _mail_link(destination: Destination, wish: SignInRequest, *, now: datetime) -> None:
     """Mails a link, unless one went out in the last five minutes. Raises OverLimit after too many in a day.
 
     Only links that are mailed are counted, and apart from sign-ups: nobody can keep others out by asking in

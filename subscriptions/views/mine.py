@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from common.clock import utcnow
 from common.formats.dates import day_words
-from common.ports.personal_data import PersonalDataSource, holdings
+from common.ports.personal_data import PersonalDataSource, personal_data
 from subscriptions import links
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.privacy.erase import count_held, erase, is_suppressed
@@ -112,7 +112,7 @@ def leave_everything(request: HttpRequest, reader: Destination) -> HttpResponse:
 def data(request: HttpRequest, reader: Destination) -> HttpResponse:
     """All that is held about the address, in words."""
     parts = []
-    for source in holdings():
+    for source in personal_data():
         if rows := list(islice(source.rows(reader), ROWS_SHOWN + 1)):
             part = {
                 "title": source.title,

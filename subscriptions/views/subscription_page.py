@@ -6,7 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from subscriptions import links
-from subscriptions.models import Subscribable, Subscription, Switch
+from subscriptions.models import FrequencyChange, Subscribable, Subscription
 from subscriptions.rules.schedule import wall
 from subscriptions.rules.words import clock_words
 from subscriptions.subscribers.details import is_paused
@@ -79,7 +79,7 @@ def choices(newsletters: list[Subscribable]) -> list[Choice]:
     return [Choice(one, rhythm(one)) for one in newsletters]
 
 
-def shown_change(switch: Switch, now: datetime) -> ShownChange:
+def shown_change(switch: FrequencyChange, now: datetime) -> ShownChange:
     old, new, zone = switch.old.subscribable, switch.new.subscribable, switch.rarer.time_zone
     over = is_over(switch, now)
     return ShownChange(

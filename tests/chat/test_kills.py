@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from channels import channel
 from chat.guilds.account import ensure_account
 from delivery.accounts.credentials import facts_of
 from delivery.bridges.messages import recipient_at
-from delivery.channels import channel
 from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from channels.discord.bot_session import BotSession
+from channels.discord.channel import DiscordBotChannel
 from chat.interactions.work import answer_due
-from delivery.channels.discord.bot_session import BotSession
-from delivery.channels.discord.channel import DiscordBotChannel
 from delivery.models import Delivery
 from tests.chat.sites import serve_feed
 from tests.chat.test_journey import Rounds, posted

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.http.measures import graphemes, within
 from common.truncation import (
     DoesNotFit,
     FittingPart,
@@ -17,7 +18,6 @@ from common.truncation import (
     fit_parts,
     plain_line,
 )
-from delivery.channels.http.measures import graphemes, within
 
 FAMILY = "👩‍👩‍👧"
 LINK = "https://blog.example/a/very/long/path/that/would/not/fit/otherwise?with=query&and=more"

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from channels.base import Ambiguous, Outcome, Permanent, Sent, Session, Temporary
+from channels.letter import Letter, Recipient
 from common.net.client import SafeClient
-from delivery.channels.base import Ambiguous, Outcome, Permanent, Sent, Session, Temporary
-from delivery.letter import Letter, Recipient
 from feeds.parsing.entry import Entry, Media
 from tests.contracts.channel import NOW, RETRY_AFTER, Answer, ChannelContract
 from tests.servers.api_server import ApiServer, Reply
@@ -200,7 +200,7 @@ class BridgeContract(ChannelContract):
         assert not isinstance(outcome, Sent) or self.any_body_will_do
 
     def test_an_answer_of_an_octet_at_a_time_is_not_waited_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("delivery.channels.http.transport.MAX_SECONDS", 0.5)
+        monkeypatch.setattr("channels.http.transport.MAX_SECONDS", 0.5)
         self.service.says = Reply(body="x" * 600, drips=True)
         assert isinstance(self.send(), Ambiguous)
 

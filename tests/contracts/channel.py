@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from delivery.channels.base import (
+from channels.base import (
     Ambiguous,
     Channel,
     CrashPolicy,

@@ -5,9 +5,9 @@ from collections import defaultdict
 import pytest
 from django.core.management import load_command_class
 
+from channels.bridge import BridgeSpec
 from common.ports import channels
 from common.ports.channels import ChannelSpec, Field
-from delivery.channels.bridge import BridgeKind
 from subscriptions.management.options import option
 
 KINDS = channels.all_kinds()
@@ -49,7 +49,7 @@ def test_a_kind_says_in_a_sentence_what_happens_there(kind: ChannelSpec) -> None
 
 @pytest.mark.parametrize("kind", channels.bridge_kinds(), ids=lambda kind: kind.key)
 def test_a_secret_of_a_bridge_has_a_field_that_does_not_show_it(kind: ChannelSpec) -> None:
-    assert isinstance(kind, BridgeKind)
+    assert isinstance(kind, BridgeSpec)
     words = ("token", "password", "secret", "webhook_url")
     for field in (*kind.destination_fields, *kind.account_fields):
         assert field.secret or not field.name.endswith(words), field.name

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from channels.http.links import holds
 from common.html.balance import balance
 from common.html.clean import bounded, clean, plain
 from common.html.plain_text import to_text
 from delivery.bounces.parsing import Unreadable, read_report
-from delivery.channels.http.links import holds
 from delivery.rendering.posts import for_letter
 from feeds.parsing.discovery import decoded, read_page
 from feeds.parsing.document import parse

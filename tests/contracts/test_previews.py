@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from channels import channel
+from channels.base import Looks, Previews, Shape
+from channels.letter import Letter, Recipient
 from common.ports import channels
 from common.ports.channels import ChannelSpec
-from delivery.channels import channel
-from delivery.channels.base import Looks, Previews, Shape
-from delivery.letter import Letter, Recipient
 from feeds.parsing.entry import Media
 from tests.contracts.bridge import LINK, MARKUP, entry, letter
 from tests.examples import examples

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from delivery.channels import email
+from channels import email
 
 SHORT = 0.5
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from delivery.channels.base import Outcome
+from channels.base import Outcome
 from delivery.engine.claim import claim_due
 from delivery.engine.outcomes import record_outcomes
 from delivery.engine.send_task import ClaimedDelivery, SendTask

@@ -54,7 +54,7 @@ def test_an_issue_tells_its_state_and_counts(reader: Client, django_assert_max_n
     assert row["state"] == "sent"
     assert (row["counts"]["sent"], row["counts"]["failed"], row["counts"]["queued"]) == (2, 1, 0)
     assert row["url"].endswith(f"/s/{issue.subscribable.name}/archive/{issue.pk}/")
-    assert not {"html", "text", "token", "holes"} & set(row)
+    assert not {"html", "text", "token", "placeholders"} & set(row)
     for _ in range(9):
         queued(1, issue=IssueFactory())
     with django_assert_max_num_queries(7):

@@ -3,11 +3,11 @@
 import pytest
 
 from common.clock import utcnow
-from delivery.models import Delivery, WrittenLetter
+from delivery.models import Broadcast, Delivery
 from subscriptions.subscribers.tags import tag_people
 from tests.api import Api, problem
 from tests.delivery.ledger import HOUR
-from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory, WrittenLetterFactory
+from tests.factories import BridgeFactory, BroadcastFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -49,7 +49,7 @@ def test_a_letter_goes_to_a_segment_that_was_counted() -> None:
 
 
 def test_a_letter_is_scheduled_and_taken_off_again() -> None:
-    letter, api = WrittenLetterFactory(), Api("letters:write")
+    letter, api = BroadcastFactory(), Api("letters:write")
     at = (utcnow() + HOUR).isoformat()
     assert api.post(f"letters/{letter.pk}/send/", at=at).json()["state"] == "scheduled"
     assert api.ids("letters/", state="scheduled") == [letter.pk]
@@ -57,18 +57,18 @@ def test_a_letter_is_scheduled_and_taken_off_again() -> None:
     problem(api.patch(f"letters/{letter.pk}/", subject="Other"), 409)
     assert api.post(f"letters/{letter.pk}/unschedule/").json()["state"] == "draft"
     assert api.delete(f"letters/{letter.pk}/").status_code == 204
-    assert not WrittenLetter.objects.exists()
+    assert not Broadcast.objects.exists()
 
 
 def test_what_cannot_be_is_refused() -> None:
     api = Api("letters:write")
     problem(api.post("letters/", subscribable="nowhere"), 422)
     problem(api.post("letters/", subscribable=BridgeFactory().name), 422)
-    problem(api.post(f"letters/{WrittenLetterFactory(subject='').pk}/send/"), 422)
+    problem(api.post(f"letters/{BroadcastFactory(subject='').pk}/send/"), 422)
 
 
 def test_a_token_for_issues_writes_no_letters() -> None:
-    letter, api = WrittenLetterFactory(), Api("sending:write")
+    letter, api = BroadcastFactory(), Api("sending:write")
     assert api.get("letters/").status_code == 403
     assert api.post(f"letters/{letter.pk}/send/").status_code == 403
     reader = Api("letters:read")

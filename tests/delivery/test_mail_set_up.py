@@ -8,13 +8,13 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
+from channels.email.esp.services import SERVICES
+from channels.email.esp.settings import EspSettings
+from channels.email.smtp_settings import SmtpSettings
 from common.clock import utcnow
 from delivery.accounts.accounts import add_account, make_default, target_of
 from delivery.accounts.providers import PROVIDERS
 from delivery.accounts.refused_calls import note_refused_call
-from delivery.channels.email.esp.services import SERVICES
-from delivery.channels.email.esp.settings import EspSettings
-from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.models import Account
 from tests.servers.smtp_server import SmtpServer
 

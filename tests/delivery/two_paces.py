@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
-from delivery.channels.base import Sent
+from channels.base import Sent
 from delivery.issues.complete import complete_due
 from delivery.issues.frequency_switches import apply_frequency_changes
 from delivery.models import Delivery, Issue, IssueItem, Lane
 from feeds.models import Feed, Item
 from subscriptions.collections.assign import assign_final
-from subscriptions.models import Assignable, Subscribable, Subscription, Switch
+from subscriptions.models import Assignable, FrequencyChange, Subscribable, Subscription
 from subscriptions.subscribers.frequency import switch
 from tests.delivery.ledger import claimed, ended
 from tests.factories import FeedFactory, FinalItemFactory, SubscribableFactory, SubscriptionFactory
@@ -56,7 +56,7 @@ class World:
 
     def _dues(self) -> Iterable[datetime]:
         ends = list(Assignable.objects.exclude(period_end=None).values_list("period_end", flat=True))
-        switches = list(Switch.objects.filter(settled_at=None).values_list("at", flat=True))
+        switches = list(FrequencyChange.objects.filter(settled_at=None).values_list("at", flat=True))
         drafts = Issue.objects.filter(published_at=None).values_list("release_at", flat=True)
         dues = [due for due in (*ends, *switches, *drafts) if due is not None]
         return [*dues, *(due + GRACE for due in dues)]

@@ -10,12 +10,12 @@ from django.urls import reverse
 
 from delivery.bridges.connect import connect_bridge, typed_destination
 from delivery.models import RemotePost, ServiceAccount
-from feedletter_site.demo.blog import Blog
-from feedletter_site.demo.bridges import DemoBridge, demo_bridges, services_url
-from feedletter_site.demo.content.post import ZONE
-from feedletter_site.demo.discord.places import API
-from feedletter_site.demo.replay import VirtualClock, beginning, replay, steps
-from feedletter_site.demo.services import ServicesServer
+from demo.blog import Blog
+from demo.bridges import DemoBridge, demo_bridges, services_url
+from demo.content.post import ZONE
+from demo.discord.places import API
+from demo.replay import VirtualClock, beginning, replay, steps
+from demo.services import ServicesServer
 from feeds.adding.add import add_feed
 from feeds.models import Feed
 from subscriptions.models import Destination, Subscribable

@@ -11,13 +11,13 @@ from django.conf import settings
 from django.urls import reverse
 
 from delivery.customisation import set_theme
-from delivery.issues.written_letters import begin_letter
-from delivery.models import Delivery, WrittenLetter
-from feedletter_site.demo.blog import Blog
-from feedletter_site.demo.content.post import ZONE
-from feedletter_site.demo.newsletters import define_all
-from feedletter_site.demo.replay import VirtualClock, beginning, replay, steps
-from feedletter_site.demo.server import BlogServer
+from delivery.issues.broadcasts import begin_letter
+from delivery.models import Broadcast, Delivery
+from demo.blog import Blog
+from demo.content.post import ZONE
+from demo.newsletters import define_all
+from demo.replay import VirtualClock, beginning, replay, steps
+from demo.server import BlogServer
 from feedletter_site.monitoring.first_steps import ALL, put_aside
 from feeds.adding.add import add_feed
 from feeds.models import Feed
@@ -153,7 +153,7 @@ LETTER_BY_DAY = Shot(
 PICTURES: Shots = {
     "morning": replace(OVERVIEW, height=1000),
     "write-a-letter": Shot(
-        path=lambda: admin_page("delivery_writtenletter_change", WrittenLetter.objects.get().pk),
+        path=lambda: admin_page("delivery_broadcast_change", Broadcast.objects.get().pk),
         width=1280,
         signed_in=True,
     ),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from subscriptions import links
-from subscriptions.models import Subscription, Switch
+from subscriptions.models import FrequencyChange, Subscription
 from tests.factories import FeedFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = [
@@ -34,7 +34,7 @@ def test_less_often_and_back(page: Any, reader: Subscription) -> None:
     assert "Until then The Daily goes on" in text(page)
     page.get_by_role("button", name="Keep The Daily").click()
     assert "you keep The Daily" in text(page)
-    assert not Switch.objects.exists()
+    assert not FrequencyChange.objects.exists()
     page.get_by_role("button", name="Get this instead").click()
     page.get_by_role("button", name="Change now").click()
     assert "from now on you get The Weekly" in text(page)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from delivery.dkim.records import DkimRecord
+from channels.email.dkim.records import DkimRecord
+from tests.channels.dkim.verifying import verified
 from tests.databases import ROOT
-from tests.delivery.dkim.verifying import verified
 from tests.load.installation import Installation, postgres_installation, sqlite_installation
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer, Reply, Request
@@ -24,7 +24,7 @@ NEW = {"guid": "new", "title": "First light", "link": "https://blog.example.org/
 
 # Rows of every table of the first release, and of later ones that hold secrets, binary data and odd JSON.
 FILL = """
-from tests.upgrade.rows import load; load()
+from tests.e2e.rows import load; load()
 from datetime import timedelta
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, Permission, User

@@ -9,8 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
-from delivery.issues.written_issue import release_letters
-from delivery.models import Delivery, Issue, WrittenLetter
+from delivery.issues.broadcast_issue import release_letters
+from delivery.models import Broadcast, Delivery, Issue
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.tags import tag_people
 from tests.delivery.ledger import HOUR
@@ -66,7 +66,7 @@ def look(page: Any, name: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
-NEW = "/admin/delivery/writtenletter/add/"
+NEW = "/admin/delivery/broadcast/add/"
 
 
 def test_what_is_typed_before_the_page_is_whole_is_saved(opened: Callable[..., Any]) -> None:
@@ -77,7 +77,7 @@ def test_what_is_typed_before_the_page_is_whole_is_saved(opened: Callable[..., A
     page.fill(TEXT, "We are away until Monday.")
     assert [route.continue_() for route in late] == [None]
     page.get_by_text("Saved at").wait_for()
-    assert WrittenLetter.objects.get().markdown == "We are away until Monday."
+    assert Broadcast.objects.get().markdown == "We are away until Monday."
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_letter_is_written_tried_scheduled_taken_back_and_sent(
     page.frame_locator("#fl-day").get_by_text("away", exact=True).wait_for()
     page.get_by_text("Saved at").wait_for()
     page.locator("#fl-day").scroll_into_view_if_needed()
-    assert "away" in WrittenLetter.objects.get().markdown
+    assert "away" in Broadcast.objects.get().markdown
     look(page, "letter-2-desk")
     assert_accessible(page)
 
@@ -126,7 +126,7 @@ def test_a_letter_is_written_tried_scheduled_taken_back_and_sent(
     assert "back" in issue.text
     assert release_letters(clock=lambda: utcnow() + HOUR * 72) == 0
     assert issue.deliveries.count() == 3
-    page.goto(page.url.split("/admin/")[0] + "/admin/delivery/writtenletter/")
+    page.goto(page.url.split("/admin/")[0] + "/admin/delivery/broadcast/")
     look(page, "letter-6-list")
 
 
@@ -212,11 +212,11 @@ def test_a_letter_with_a_picture_goes_to_a_segment(opened: Callable[..., Any], s
 
 def test_two_windows_are_told_of_each_other(opened: Callable[..., Any]) -> None:
     one = begun(opened(NEW))
-    place = reverse("admin:delivery_writtenletter_change", args=[WrittenLetter.objects.get().pk])
+    place = reverse("admin:delivery_broadcast_change", args=[Broadcast.objects.get().pk])
     two = opened(place)
     one.fill(TEXT, "The first")
     one.get_by_text("Saved at").wait_for()
     two.fill(TEXT, "The second")
     two.get_by_text("in another window").wait_for()
-    assert WrittenLetter.objects.get().markdown == "The first"
+    assert Broadcast.objects.get().markdown == "The first"
     assert two.input_value(TEXT) == "The second"

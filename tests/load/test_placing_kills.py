@@ -21,7 +21,7 @@ from django.db import connections
 from common.clock import utcnow
 from feeds.models import Feed
 from reader.entries.place import place_due
-from reader.models import Channel, Entry, Follow, Place, Unread
+from reader.models import Channel, Entry, Follow, TimelineEntry, Unread
 from reader.people.readers import add_reader
 
 feed = Feed.objects.create(url="https://blog.example/feed", read_by={CHANNELS})
@@ -40,7 +40,7 @@ while killed < {KILLS}:
     if Entry.objects.due(utcnow()).count() < {POSTS} // 4:
         more()
         made += {POSTS}
-    placed = Place.objects.count()
+    placed = TimelineEntry.objects.count()
     connections.close_all()
     child = os.fork()
     if not child:
@@ -48,7 +48,7 @@ while killed < {KILLS}:
             place_due()
         finally:
             os._exit(0)
-    while Place.objects.count() == placed:
+    while TimelineEntry.objects.count() == placed:
         time.sleep(0.002)
     connections.close_all()
     time.sleep(chance.uniform(0, 0.05))
@@ -56,8 +56,8 @@ while killed < {KILLS}:
     killed += os.waitpid(child, 0)[1] == signal.SIGKILL
 place_due()
 whole = Entry.objects.filter(placed_at__isnull=False, due_at=None).count()
-pairs = Place.objects.values("channel", "entry").distinct().count()
-print(json.dumps({{"killed": killed, "made": made, "placed": whole, "places": Place.objects.count(),
+pairs = TimelineEntry.objects.values("channel", "entry").distinct().count()
+print(json.dumps({{"killed": killed, "made": made, "placed": whole, "places": TimelineEntry.objects.count(),
                   "unread": Unread.objects.count(), "pairs": pairs}}))
 """
 

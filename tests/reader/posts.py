@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from reader.entries.place import PlaceIn, insert_places
-from reader.models import Channel, Entry, Place
+from reader.models import Channel, Entry, TimelineEntry
 from reader.rules.authors import author_key
 from reader.rules.jf2 import searched_text
 from tests.factories import NOW
@@ -39,10 +39,10 @@ def put(
     at: datetime = NOW,
     is_unread: bool = True,
     came_at: datetime | None = None,
-) -> Place:
+) -> TimelineEntry:
     """A post where it stands; `came_at` is when it came, if not then."""
     entry = entry or an_entry()
-    hidden = Place.Hidden.SEEN
+    hidden = TimelineEntry.Hidden.SEEN
     insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at)])
     return entry.places.get(channel=channel)
 

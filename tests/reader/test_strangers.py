@@ -19,7 +19,18 @@ from reader.channels.follows import follow_feed
 from reader.channels.mutes import mute
 from reader.microsub.actions import ASKED, POSTED
 from reader.microsub.events import EVENTS
-from reader.models import Channel, Composition, Follow, Marking, Mute, Place, Reader, Star, Token, Unread
+from reader.models import (
+    Channel,
+    Composition,
+    Follow,
+    Marking,
+    Mute,
+    Reader,
+    Star,
+    TimelineEntry,
+    Token,
+    Unread,
+)
 from reader.people.tokens import make_token
 from reader.urls import urlpatterns
 from tests.factories import NOW, FeedFactory
@@ -29,7 +40,17 @@ from tests.reader.streams.open import close
 
 pytestmark = pytest.mark.django_db
 
-HELD: tuple[type[Model], ...] = (Channel, Follow, Mute, Place, Unread, Star, Marking, Token, Composition)
+HELD: tuple[type[Model], ...] = (
+    Channel,
+    Follow,
+    Mute,
+    TimelineEntry,
+    Unread,
+    Star,
+    Marking,
+    Token,
+    Composition,
+)
 SECRETS = ("Hers alone", "Of Ada", "Written by Ada", "muted.example")
 # Those whose authority is not a person's sign-in, each with the reason.
 ELSEWHERE = {

@@ -4,7 +4,7 @@ from typing import Any
 
 from PIL import Image
 
-from delivery.channels.announcement import PostImage
+from channels.announcement import PostImage
 from tests.pictures import octets_of
 from tests.servers.api_server import ApiServer, Reply, Request
 

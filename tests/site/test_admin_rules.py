@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from subscriptions.collections.post_rules import add_rule
-from subscriptions.models import LeftOut, PostRule, Stuck, Subscribable
+from subscriptions.models import FailedAssignment, LeftOut, PostRule, Subscribable
 from tests.factories import FinalItemFactory, SubscribableFactory, an_entry
 from tests.feeds.documents import a_feed_of
 
@@ -111,7 +111,7 @@ def test_the_page_tells_of_rules_in_trouble_of_what_waits_and_of_what_was_left_o
     add_rule(subscribable=weekly, action="drop", pattern="x")
     PostRule.objects.update(trouble="It takes too long.", trouble_at="2026-03-02T12:00Z")
     item = FinalItemFactory(feed=weekly.feeds.get(), title="The stuck one")
-    Stuck.objects.create(item=item, failures=1, last_error="The hook x.filter failed.")
+    FailedAssignment.objects.create(item=item, failures=1, last_error="The hook x.filter failed.")
     LeftOut.objects.create(subscribable=weekly, item=item, reason="its title contains “x”")
     overview = reverse("admin:subscriptions_subscribable_change", args=[weekly.pk])
     text = "".join(admin_client.get(where).content.decode() for where in (overview, url(weekly)))

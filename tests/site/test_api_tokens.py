@@ -297,12 +297,12 @@ BEHIND = {
         *("view_subscription", "add_subscription", "change_subscription"),
         *("view_destination", "change_destination", "delete_destination"),
     ],
-    "letters:read": ["view_writtenletter"],
+    "letters:read": ["view_broadcast"],
     "letters:write": [
-        "view_writtenletter",
-        "add_writtenletter",
-        "change_writtenletter",
-        "delete_writtenletter",
+        "view_broadcast",
+        "add_broadcast",
+        "change_broadcast",
+        "delete_broadcast",
     ],
     "site:read": ["view_sitesettings"],
     "site:write": ["view_sitesettings", "change_sitesettings"],
@@ -341,7 +341,7 @@ EVERY = [
     *(("get", f"{resource}/", f"view_{model}") for resource, model in (
         ("feeds", "feed"), ("items", "item"), ("subscribables", "subscribable"),
         ("subscriptions", "subscription"), ("destinations", "destination"),
-        ("issues", "issue"), ("deliveries", "delivery"), ("letters", "writtenletter"),
+        ("issues", "issue"), ("deliveries", "delivery"), ("letters", "broadcast"),
         ("site", "sitesettings"), ("channels", "subscribable"),
     )),
     *(
@@ -350,7 +350,7 @@ EVERY = [
         for usual in ["add" if path.count("/") == 1 else "change"]
         for word in [{"delete": "delete", "patch": "change"}.get(method, usual)]
         for model in [path.partition("/")[0].removesuffix("s").replace("deliverie", "delivery")
-                      .replace("letter", "writtenletter").replace("site", "sitesettings")
+                      .replace("letter", "broadcast").replace("site", "sitesettings")
                       .replace("channel", "subscribable")]
     ),
 ]  # fmt: skip

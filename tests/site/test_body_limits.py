@@ -111,12 +111,12 @@ def test_files_are_taken_by_few_pages_only() -> None:
 
     walk(get_resolver().url_patterns, "")
     pages = (
-        "delivery/writtenletter/{}/change",
+        "delivery/broadcast/{}/change",
         "subscriptions/sitesettings/{}/change",
         "subscriptions/subscribable/{}/change",
     )
     pictures = [f"/admin/{page.format('<path:object_id>')}/" for page in pages]
-    pictures.append("/admin/delivery/writtenletter/<int:pk>/picture/")
+    pictures.append("/admin/delivery/broadcast/<int:pk>/picture/")
     # (Of those who read here, whoever is signed in.)
     assert sorted(found) == sorted([*LISTS, *pictures, "/reader/compose/", "/reader/feeds/opml/"])
     assert django_settings.FILE_UPLOAD_HANDLERS == []

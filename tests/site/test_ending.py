@@ -23,13 +23,13 @@ def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_its_database_it_does_not_wait_for_what_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Away, "is_so", True)
+    monkeypatch.setattr(Away, "database_unreachable", True)
     with pytest.raises(Ended):
         ending._watch()
 
 
 def test_with_its_database_it_has_the_time_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Away, "is_so", False)
+    monkeypatch.setattr(Away, "database_unreachable", False)
     looks: list[float] = []
 
     def sleep(seconds: float) -> None:

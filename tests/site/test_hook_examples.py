@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from django.conf import settings as django_settings
 
+from channels.letter import Recipient
+from channels.mastodon.channel import MastodonChannel
 from common.ports.hooks import KINDS, load
-from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.issues.complete import complete_due
 from delivery.issues.own_code import recipient_params
-from delivery.letter import Recipient
 from delivery.letters.build import issue_letter
 from delivery.models import Issue
 from feeds.models import Item

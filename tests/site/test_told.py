@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from channels.base import Permanent, Temporary
 from common import counters
-from delivery.channels.base import Permanent, Temporary
 from delivery.engine.leases import reap_expired
 from delivery.issues.publish import publish
 from tests.delivery.ledger import a_lane, claimed, ended, queued

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from subscriptions import links
-from subscriptions.models import Subscription, Switch
+from subscriptions.models import FrequencyChange, Subscription
 from tests.factories import NOW, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db
@@ -33,10 +33,10 @@ def test_a_subscribers_page_tells_of_the_switch(admin_client: Client) -> None:
     new = SubscriptionFactory(
         destination=old.destination, subscribable=SubscribableFactory(title="The Weekly")
     )
-    made = Switch.objects.create(old=old, new=new, rarer=new.subscribable, at=NOW)
+    made = FrequencyChange.objects.create(old=old, new=new, rarer=new.subscribable, at=NOW)
     for subscription, said in ((old, "Changes to"), (new, "Changes from")):
         url = reverse("admin:subscriptions_subscription_change", args=[subscription.pk])
         assert said in admin_client.get(url).content.decode()
-    Switch.objects.filter(pk=made.pk).update(settled_at=NOW)
+    FrequencyChange.objects.filter(pk=made.pk).update(settled_at=NOW)
     url = reverse("admin:subscriptions_subscription_change", args=[old.pk])
     assert "Changed to" in admin_client.get(url).content.decode()

@@ -11,11 +11,11 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from channels.oauth import OAuth
 from common.ports import channels
 from common.ports.channels import read_fields
 from common.refused import Refused
 from delivery.bridges.handshake import applications, oauth_of
-from delivery.channels.oauth import OAuth
 from feeds.models import Feed
 from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.forms.admin import EARLY, ClockWidget, filled, form_field, name_of, refusal_by_field

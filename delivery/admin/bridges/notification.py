@@ -3,13 +3,12 @@
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from channels.letter import LetterError, Recipient
+from channels.webpush.spec import WebPushSpec
 from common.admin.html import paragraph
 from common.clock import utcnow
 from common.refused import Refused
 from delivery.bridges.messages import looks_of, newest_letters
-from delivery.channels.webpush.kind import WebPushKind
-from delivery.letter import Recipient
-from delivery.rendering.errors import LetterError
 from subscriptions.models import Subscribable
 from subscriptions.subscribers.devices import count_devices
 
@@ -27,7 +26,7 @@ def notification_of(subscribable: Subscribable) -> SafeString | str:
         [letter] = newest_letters(subscribable, now=utcnow())
     except (Refused, LetterError) as error:
         return format_html("{}{}", who, paragraph(str(error)))
-    looks = looks_of(letter, SAMPLE, kind=WebPushKind.key)
+    looks = looks_of(letter, SAMPLE, kind=WebPushSpec.key)
     if looks.refusal:
         return format_html('{}<p class="fl-alert">{}</p>', who, looks.refusal)
     title, *lines = looks.text.split("\n")

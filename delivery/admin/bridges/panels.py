@@ -7,19 +7,19 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from channels.bridge import WARNING
+from channels.letter import LetterError
 from common.admin.html import button, html_table, link_to, paragraph, web_link, when
 from common.ports import channels
 from common.refused import Refused
-from common.text import counted
+from common.text import pluralize
 from delivery.admin.bridges.add import add_bridge_url, set_up_url
 from delivery.admin.bridges.set_up import reconnect_url, refusal_words
 from delivery.bridges.connect import connections_of
 from delivery.bridges.messages import looks_of, recipient_at
-from delivery.channels.bridge import WARNING
 from delivery.issues.sent_changes import SentChanges, changes_of
 from delivery.letters.build import issue_letter
 from delivery.models import Delivery, Issue
-from delivery.rendering.errors import LetterError
 from feeds.models import Feed
 from subscriptions.models import Subscribable, Subscription
 
@@ -57,7 +57,7 @@ def _listed(rows: "QuerySet[Subscribable]", add_url: str) -> SafeString:
         ((link_to(row), channels.get(row.channel).label) for row in bridges[:BRIDGES_SHOWN]),
         ELSEWHERE,
     )
-    others = paragraph(f"And {counted(more, 'other')}.") if more > 0 else ""
+    others = paragraph(f"And {pluralize(more, 'other')}.") if more > 0 else ""
     return format_html("{}{}<p>{}</p>", table, others, _plain(add_url))
 
 

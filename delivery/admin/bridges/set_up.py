@@ -12,15 +12,17 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from channels.base import Looks
+from channels.letter import LetterError
 from common.admin.html import object_url, when
 from common.admin.refusals import add_refusal, report
 from common.clock import utcnow
 from common.ports import channels
 from common.refused import Refused
 from delivery.admin.bridges.add import ASK, set_up_url
-from delivery.admin.bridges.begun import keep_begun, look_up_begun, new_token, take_begun
 from delivery.admin.bridges.forms import DestinationForm, HowForm
-from delivery.admin.bridges.leave import form_again, lead_there
+from delivery.admin.bridges.oauth_redirect import form_again, lead_there
+from delivery.admin.bridges.oauth_state import keep_begun, look_up_begun, new_token, take_begun
 from delivery.bridges.connect import (
     Elsewhere,
     begin_posting,
@@ -30,10 +32,8 @@ from delivery.bridges.connect import (
 )
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import delete_test, may_delete, post_test, standing_tests
-from delivery.channels.base import Looks
 from delivery.lanes.lanes import refusing_lane
 from delivery.models import Delivery
-from delivery.rendering.errors import LetterError
 from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.newsletters.define import alter_subscribable
 

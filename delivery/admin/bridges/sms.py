@@ -7,19 +7,18 @@ from django.template.defaultfilters import urlize
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from channels import channel
+from channels.http.measures import SmsMeasure, sms_measure
+from channels.letter import LetterError, Recipient
+from channels.sms.channel import callback_of
 from common.admin.html import facts, link_to, paragraph
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.bridges.messages import newest_letters
-from delivery.channels import channel
-from delivery.channels.http.measures import SmsMeasure, sms_measure
-from delivery.channels.sms.channel import callback_of
 from delivery.lanes.lanes import lane_for
 from delivery.lanes.status import in_words, lane_status
-from delivery.letter import Recipient
 from delivery.letters.samples import NothingToShow
 from delivery.models import Lane, ServiceAccount
-from delivery.rendering.errors import LetterError
 from subscriptions.models import Subscribable
 
 SMS = "sms"
@@ -59,7 +58,7 @@ def _bubble(text: str, refusal: str) -> SafeString:
 
 def measure_words(measure: SmsMeasure) -> str:
     """“1 part of 160, 98 used”: what a message costs."""
-    parts = f"{counted(measure.parts, 'part')} of {measure.room}"
+    parts = f"{pluralize(measure.parts, 'part')} of {measure.room}"
     return f"{parts}, {measure.units} used"
 
 

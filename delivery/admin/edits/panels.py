@@ -9,9 +9,10 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from channels.letter import LetterError
 from common.admin.html import button, facts, link_to, object_url, paragraph, when
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.admin.edits.forms import EDIT_FORM, WordingForm
 from delivery.admin.edits.rows import edit_rows, edit_url
 from delivery.admin.issue_panels import posts as issue_posts
@@ -20,7 +21,6 @@ from delivery.issues.draft_edits import draft_of
 from delivery.issues.next_issue import as_it_stands
 from delivery.letters.build import newsletter_letter
 from delivery.models import Issue
-from delivery.rendering.errors import LetterError
 from feeds.models import Item
 from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.collections.edits import held_words, settling, wording_of
@@ -121,7 +121,7 @@ def next_letter(assignable: Assignable) -> PanelHtml:
         subject=rendered.subject,
         html=rendered.html,
         text=rendered.text,
-        holes=rendered.holes,
+        placeholders=rendered.placeholders,
         entries=(post.entry for post in stands.posts),
     )
     return letter_frame(letter)
@@ -181,7 +181,7 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelH
         if not lines:
             lines.append(format_html("<p>{}</p>", button(object_url(row), "See and change the next issue")))
     rows = rows or [("In it so far", "Nothing yet: the first post that settles begins it.")]
-    rows.append(("Goes to", f"{counted(reachable_count(newsletter), 'subscriber')}, as of now"))
+    rows.append(("Goes to", f"{pluralize(reachable_count(newsletter), 'subscriber')}, as of now"))
     context = {
         "meaning": next_issue_meaning(newsletter),
         "facts": facts(rows),
@@ -212,9 +212,9 @@ def next_issue_meaning(newsletter: Subscribable) -> str:
                 said += " To change a letter before it goes, have the newsletter wait for your click."
             return said
         case "every_n":
-            said = f"The next issue goes as soon as it has {counted(newsletter.n or 1, 'post')}."
+            said = f"The next issue goes as soon as it has {pluralize(newsletter.n or 1, 'post')}."
             if newsletter.max_wait_days:
-                said += f" After {counted(newsletter.max_wait_days, 'day')} it goes with fewer."
+                said += f" After {pluralize(newsletter.max_wait_days, 'day')} it goes with fewer."
             return f"{said} For each that is left out it waits for another."
         case "cron":
             rhythm = rhythm_for_admins(newsletter)

@@ -14,7 +14,7 @@ from common.admin.refusals import NO_ADDRESS, add_refusal, report
 from common.clock import utcnow
 from common.ports.panels import CannotAct
 from common.refused import Refused
-from common.text import counted
+from common.text import pluralize
 from delivery.admin.edits.forms import WordingForm
 from delivery.admin.edits.panels import MAY_EDIT_DRAFTS, MAY_EDIT_NEXT
 from delivery.admin.edits.rows import edit_url
@@ -67,7 +67,7 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
 def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
     """One edit of a draft."""
     _refuse(request, MAY_EDIT_DRAFTS)
-    issue = Issue.objects.defer("html", "text", "holes").filter(pk=pk).first()
+    issue = Issue.objects.defer("html", "text", "placeholders").filter(pk=pk).first()
     if issue is None:
         raise Http404
     do, now, item_id = request.POST.get("do", ""), utcnow(), _number(request)
@@ -175,7 +175,7 @@ def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:
     if request.method != "POST":
         raise Http404
     newsletter, _, key = request.POST.get("made", "").partition(" ")
-    issues = Issue.objects.defer("html", "text", "holes").select_related("subscribable")
+    issues = Issue.objects.defer("html", "text", "placeholders").select_related("subscribable")
     known = newsletter.isascii() and newsletter.isdecimal() and len(newsletter) < 19 and "\0" not in key
     issue = issues.filter(subscribable=int(newsletter), within_type_id=key).first() if known else None
     if issue is None:
@@ -197,7 +197,7 @@ def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:
 
 def _issue_or_newsletter(row: Assignable) -> str:
     issues = Issue.objects.filter(subscribable=row.subscribable_id, within_type_id=row.within_type_id)
-    return object_url(issues.defer("html", "text", "holes").first() or row.subscribable)
+    return object_url(issues.defer("html", "text", "placeholders").first() or row.subscribable)
 
 
 def _test(request: HttpRequest, row: Assignable) -> str:
@@ -212,8 +212,8 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
     """Says first to how many it goes; a second click does it."""
     newsletter = row.subscribable
     if "confirmed" not in request.POST:
-        posts = counted(row.assignments.kept().count(), "post")
-        readers = counted(readers_of(newsletter.pk).count(), "subscriber")
+        posts = pluralize(row.assignments.kept().count(), "post")
+        readers = pluralize(readers_of(newsletter.pk).count(), "subscriber")
         sentences = [f"“{newsletter}” goes to {readers} now, with {posts}. This cannot be taken back."]
         if row.period_end is not None:
             sentences.append("Posts that settle from now on go out at its usual time.")

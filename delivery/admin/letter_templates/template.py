@@ -17,7 +17,7 @@ from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
-from delivery.admin.letter_templates.desk import Desk
+from delivery.admin.letter_templates.editor import TemplateEditor
 from delivery.admin.letter_templates.panels import page_of
 from delivery.admin.look import look_view
 from delivery.customisation import current
@@ -109,7 +109,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         desk = self.desk(request, newsletter, f"{folder}/{template}")
         return JsonResponse(as_json(desk.shown(), desk.newsletter, desk.reader_problem))
 
-    def save(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+    def save(self, request: HttpRequest, desk: TemplateEditor) -> HttpResponse:
         try:
             row = save_template(
                 subscribable=desk.newsletter,
@@ -126,7 +126,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         messages.success(request, SAVED.format(row.version))
         return self.back(desk)
 
-    def again(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+    def again(self, request: HttpRequest, desk: TemplateEditor) -> HttpResponse:
         """An old version becomes the newest."""
         try:
             row = use_again(
@@ -140,12 +140,12 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
             messages.success(request, SAVED.format(row.version))
         return self.back(desk)
 
-    def back_to_default(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+    def back_to_default(self, request: HttpRequest, desk: TemplateEditor) -> HttpResponse:
         if use_default(subscribable=desk.newsletter, name=desk.known.name):
             messages.success(request, "The default is in use from now on. Your versions are kept.")
         return self.back(desk)
 
-    def send_test(self, request: HttpRequest, desk: Desk) -> HttpResponse:
+    def send_test(self, request: HttpRequest, desk: TemplateEditor) -> HttpResponse:
         """What is shown, to whoever asks for it."""
         address = getattr(request.user, "email", "")
         shown = desk.shown()
@@ -165,7 +165,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         return self.page(request, desk, edits=desk.is_draft, shown=shown)
 
     def page(
-        self, request: HttpRequest, desk: Desk, *, edits: bool, shown: Preview | None = None
+        self, request: HttpRequest, desk: TemplateEditor, *, edits: bool, shown: Preview | None = None
     ) -> HttpResponse:
         title = f"{desk.known.title}: {desk.newsletter}"
         context = {
@@ -181,10 +181,10 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         }
         return TemplateResponse(request, "admin/delivery/template.html", context)
 
-    def back(self, desk: Desk) -> HttpResponse:
+    def back(self, desk: TemplateEditor) -> HttpResponse:
         return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name, edit=True))
 
-    def desk(self, request: HttpRequest, newsletter: str, name: str) -> Desk:
+    def desk(self, request: HttpRequest, newsletter: str, name: str) -> TemplateEditor:
         """What the request is about. Raises Http404 where there is none, PermissionDenied for outsiders."""
         if not self.has_view_permission(request):
             raise PermissionDenied
@@ -195,7 +195,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
             raise Http404(str(error)) from error
         data = request.POST if request.method == "POST" else request.GET
         sees = any(request.user.has_perm(f"subscriptions.{word}_subscription") for word in ("view", "change"))
-        return Desk(found, known, data, current(found, known.name), sees_readers=sees)
+        return TemplateEditor(found, known, data, current(found, known.name), sees_readers=sees)
 
     def may_edit(self, request: HttpRequest) -> bool:
         return self._has(request, "change")

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from channels.placeholders import field_names
 from delivery.rendering import library
-from delivery.rendering.placeholders import field_names
 from subscriptions.models import Subscribable
 
 Row = tuple[str, str]

@@ -11,11 +11,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
+from channels.account import EMAIL
+from channels.email.esp.settings import EspSettings
+from channels.email.session import CannotLogIn
+from channels.email.smtp_settings import SmtpSettings
 from common.admin.html import facts, link_to, listed, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
 from common.ports.panels import Action, CannotAct, Panel
-from common.text import counted
+from common.text import pluralize
 from delivery.accounts.accounts import (
     add_account,
     alter_account,
@@ -29,11 +33,7 @@ from delivery.accounts.default_account import usual_sender
 from delivery.accounts.providers import PROVIDERS, Provider, provider_of
 from delivery.accounts.refused_calls import last_refused_call
 from delivery.admin.mail.account_forms import AccountForm, form_for, hints_of, initial_of, known_target
-from delivery.channels.email.esp.settings import EspSettings
-from delivery.channels.email.session import CannotLogIn
-from delivery.channels.email.smtp_settings import SmtpSettings
 from delivery.models import Account, Lane
-from delivery.models.account import EMAIL
 
 SET_UP_PAGE = "mail_set_up"
 
@@ -101,7 +101,7 @@ def delete_accounts(request: HttpRequest, keys: list[int]) -> str:
         raise CannotAct(" ".join(needed))
     for row in rows:
         drop_account(account=row)
-    return f"{counted(len(rows), 'mail account')} deleted."
+    return f"{pluralize(len(rows), 'mail account')} deleted."
 
 
 def asked_to_delete_accounts(keys: list[int]) -> list[str]:

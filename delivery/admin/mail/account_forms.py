@@ -13,14 +13,14 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from channels.email.account_url import parse_email_url, url_to
+from channels.email.address import parse_address
+from channels.email.esp.services import SERVICES
+from channels.email.esp.settings import EspSettings
+from channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from common.ports.channels import InvalidDestination
 from delivery.accounts.accounts import target_of
 from delivery.accounts.providers import PROVIDERS, Provider
-from delivery.channels.email.account_url import parse_email_url, url_to
-from delivery.channels.email.address import parse_address
-from delivery.channels.email.esp.services import SERVICES
-from delivery.channels.email.esp.settings import EspSettings
-from delivery.channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from delivery.models import Account
 
 SECURITIES = (

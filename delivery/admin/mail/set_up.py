@@ -10,6 +10,8 @@ from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from channels.email.account_url import parse_email_url
+from channels.email.esp.services import SERVICES
 from common.admin.html import add_url, object_url, when
 from common.admin.refusals import report
 from common.clock import utcnow
@@ -17,8 +19,6 @@ from delivery.accounts.accounts import make_default, newsletters_of, server_of, 
 from delivery.accounts.default_account import default_account, keeps_letters, usual_sender
 from delivery.accounts.providers import PROVIDERS
 from delivery.admin.mail.account import mail_set_up_url, refused_call_words
-from delivery.channels.email.account_url import parse_email_url
-from delivery.channels.email.esp.services import SERVICES
 from delivery.doctor.checks import is_private
 from delivery.letters.trial import try_account
 from delivery.models import Account

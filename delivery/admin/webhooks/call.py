@@ -17,7 +17,7 @@ from common.admin.page_words import EmptyList
 from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
-from common.text import counted
+from common.text import pluralize
 from delivery.admin.webhooks.words import WHAT, next_step, outcome, said
 from delivery.models import WebhookCall
 from delivery.webhooks.manage import retry_calls
@@ -54,7 +54,7 @@ def call_body(call: WebhookCall) -> SafeString:
 
 def retry_chosen_calls(request: HttpRequest, keys: list[int]) -> str:
     count = retry_calls(keys=keys, now=utcnow())
-    return f"{counted(count, 'call')} queued again, each under the id that it had."
+    return f"{pluralize(count, 'call')} queued again, each under the id that it had."
 
 
 @admin.register(WebhookCall)

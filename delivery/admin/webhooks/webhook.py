@@ -23,7 +23,7 @@ from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.events import EventKind
 from common.ports.panels import Action, Panel
-from common.text import counted, shortened
+from common.text import pluralize, shortened
 from delivery.admin.webhooks.words import WHAT, explained, outcome, said, webhook_state
 from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.manage import (
@@ -49,7 +49,7 @@ def describe_webhook(webhook: Webhook) -> SafeString:
     waiting = webhook.calls.filter(state=WebhookCall.State.QUEUED).count()
     rows: list[tuple[str, Any]] = [
         ("State", explained(webhook)),
-        ("Waiting", counted(waiting, "call")),
+        ("Waiting", pluralize(waiting, "call")),
         ("Added", when(webhook.created_at)),
     ]
     if webhook.rotated_at:
@@ -85,15 +85,15 @@ def test(request: HttpRequest, keys: list[int]) -> str:
 
 
 def pause_chosen_webhooks(request: HttpRequest, keys: list[int]) -> str:
-    return f"{counted(pause_webhooks(keys), 'webhook')} paused."
+    return f"{pluralize(pause_webhooks(keys), 'webhook')} paused."
 
 
 def resume_chosen_webhooks(request: HttpRequest, keys: list[int]) -> str:
-    return f"{counted(resume_webhooks(keys), 'webhook')} resumed: what waits goes out now."
+    return f"{pluralize(resume_webhooks(keys), 'webhook')} resumed: what waits goes out now."
 
 
 def hurry(request: HttpRequest, keys: list[int]) -> str:
-    return f"{counted(make_webhooks_due(keys, now=utcnow()), 'call')} tried again now."
+    return f"{pluralize(make_webhooks_due(keys, now=utcnow()), 'call')} tried again now."
 
 
 def rotate(request: HttpRequest, keys: list[int]) -> str:
@@ -104,20 +104,20 @@ def rotate(request: HttpRequest, keys: list[int]) -> str:
 
 def asked_to_rotate(keys: list[int]) -> list[str]:
     return [
-        f"{counted(len(keys), 'webhook gets', 'webhooks get')} another secret. For a day calls are signed"
+        f"{pluralize(len(keys), 'webhook gets', 'webhooks get')} another secret. For a day calls are signed"
         " with the old one as well: tell the receiver the new one within that time."
     ]
 
 
 def delete_webhooks(request: HttpRequest, keys: list[int]) -> str:
-    return f"{counted(drop_webhooks(keys), 'webhook')} deleted."
+    return f"{pluralize(drop_webhooks(keys), 'webhook')} deleted."
 
 
 def asked_to_delete_webhooks(keys: list[int]) -> list[str]:
     waiting = WebhookCall.objects.filter(webhook__in=keys, state=WebhookCall.State.QUEUED).count()
     return [
-        f"{counted(len(keys), 'webhook')} will be deleted with all that was noted of its calls;"
-        f" {counted(waiting, 'call')} will not be made any more."
+        f"{pluralize(len(keys), 'webhook')} will be deleted with all that was noted of its calls;"
+        f" {pluralize(waiting, 'call')} will not be made any more."
     ]
 
 

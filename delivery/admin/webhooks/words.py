@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from common.admin.html import when
-from common.text import counted, shortened
+from common.text import pluralize, shortened
 from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.calls import TEST
 from delivery.webhooks.outbox import EVENT_WORDS
@@ -41,7 +41,7 @@ def explained(webhook: Webhook) -> str:
 
 def outcome(call: WebhookCall) -> str:
     """How a call stands, in a few words."""
-    tries = counted(call.attempts, "try", "tries")
+    tries = pluralize(call.attempts, "try", "tries")
     match call.state:
         case WebhookCall.State.QUEUED:
             return f"waits after {tries}; next {next_step(call)}" if call.attempts else "waits"

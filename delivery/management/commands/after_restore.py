@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import TableRow, table_lines
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.engine.restore_hold import AlreadyOpen, HeldIssue, begin, go, held_issues, is_open
 from delivery.issues.pause import cancel_issue
 from feeds.models import Feed, Item
@@ -46,8 +46,8 @@ class Command(FeedletterCommand):
             except AlreadyOpen as error:
                 raise CommandError(f"{error} See manage.py after_restore --show, then --go.") from error
         said = (
-            f"Held: {counted(held.deliveries, 'delivery', 'deliveries')} and {counted(held.posts, 'post')}. "
-            "Nothing that was there before goes out until you say so."
+            f"Held: {pluralize(held.deliveries, 'delivery', 'deliveries')} and"
+            f" {pluralize(held.posts, 'post')}. Nothing that was there before goes out until you say so."
         )
         now = shown()
         return Printed(f"{said}\n\n{now.sentence}\n\n{NEXT}", now.facts)
@@ -57,16 +57,18 @@ class Command(FeedletterCommand):
             raise CommandError("No restore is open, and nothing is held because of one.")
         with self.progress("queueing"):
             queued = go(now=utcnow())
-        said = f"{counted(queued, 'delivery', 'deliveries')} queued: sending goes on."
+        said = f"{pluralize(queued, 'delivery', 'deliveries')} queued: sending goes on."
         posts = Item.objects.held().count()
         if posts:
-            said += f" {counted(posts, 'post')} held by feeds: decide on them under Admin → Feeds."
+            said += f" {pluralize(posts, 'post')} held by feeds: decide on them under Admin → Feeds."
         return Printed(said, {"queued": queued, "held_posts": posts})
 
     def cancel(self, pk: int) -> Printed:
         with self.progress("cancelling"):
             count = cancel_issue(issue_id=pk, now=utcnow())
-        said = f"{counted(count, 'delivery', 'deliveries')} of issue {pk} cancelled: nobody gets it any more."
+        said = (
+            f"{pluralize(count, 'delivery', 'deliveries')} of issue {pk} cancelled: nobody gets it any more."
+        )
         return Printed(said, {"issue": pk, "cancelled": count})
 
 
@@ -85,7 +87,7 @@ def shown() -> Printed:
     lines = [] if restore else ["No restore is open."]
     lines += table_lines(rows) if rows else ["No delivery is held because of a restore."]
     if posts:
-        lines.append(f"{counted(posts, 'post')} held, in {counted(feeds, 'feed')}.")
+        lines.append(f"{pluralize(posts, 'post')} held, in {pluralize(feeds, 'feed')}.")
     return Printed("\n".join(lines), facts)
 
 

@@ -7,15 +7,15 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from delivery.issues.audience import altered_audience
-from delivery.issues.written_letters import save_letter
-from delivery.management.templates import text_file
-from delivery.management.written_letters import (
+from delivery.issues.broadcasts import save_letter
+from delivery.management.broadcasts import (
     add_audience,
     add_letter,
     find_letter,
     letter_row,
     named_audience,
 )
+from delivery.management.templates import text_file
 from delivery.rules.audience import EVERY_READER
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from channels.email.dkim.keys import ALGORITHMS, MAX_PEM
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from delivery.accounts.dkim_keys import activate_key, find_key, make_key, retire_key
-from delivery.dkim.keys import ALGORITHMS, MAX_PEM
 from delivery.doctor.check import look_up
 from delivery.models import DkimKey
 

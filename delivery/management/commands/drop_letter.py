@@ -3,8 +3,8 @@
 from typing import Any
 
 from common.cli.commands import FeedletterCommand, Printed, Result
-from delivery.issues.written_letters import drop_letter
-from delivery.management.written_letters import add_letter, find_letter, letter_row
+from delivery.issues.broadcasts import drop_letter
+from delivery.management.broadcasts import add_letter, find_letter, letter_row
 
 
 class Command(FeedletterCommand):

@@ -6,9 +6,9 @@ from django.core.management.base import CommandParser
 
 from common.cli.arguments import add_paging, page
 from common.cli.commands import FeedletterCommand, Result
-from delivery.issues.written_letters import in_letter_state
-from delivery.management.written_letters import all_letters, letter_row
-from delivery.models.written_letter import LETTER_STATES
+from delivery.issues.broadcasts import in_letter_state
+from delivery.management.broadcasts import all_letters, letter_row
+from delivery.models.broadcast import LETTER_STATES
 from subscriptions.management.options import find_subscribable
 
 

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.issues.pause import pause_newsletter, still_going
 from delivery.models import Issue
 from subscriptions.management.options import add_newsletter, find_subscribable
@@ -24,6 +24,6 @@ class Command(FeedletterCommand):
         paused = pause_newsletter(subscribable_id=found.pk, reason=options["reason"], now=utcnow())
         words = "is paused" if paused else "was paused already"
         count = still_going(issues=Issue.objects.filter(subscribable=found))
-        left = f" Up to {counted(count, 'letter')} may still go out." if count else ""
+        left = f" Up to {pluralize(count, 'letter')} may still go out." if count else ""
         facts = {"name": found.name, "paused": True, "changed": paused, "still_going": count}
         return Printed(f"“{found}” {words}.{left}", facts)

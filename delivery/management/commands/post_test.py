@@ -4,13 +4,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from channels.letter import LetterError
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from common.ports import channels
 from common.refused import Refused
 from delivery.bridges.connect import connections_of
 from delivery.bridges.trial_posts import delete_test, post_row, post_test, standing_tests
-from delivery.rendering.errors import LetterError
 from subscriptions.management.options import find_subscribable
 from subscriptions.models import Subscription
 

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.privacy.retention import prunable, prune_old_data
 
 MOST_DAYS = 36_500
@@ -53,5 +53,5 @@ class Command(FeedletterCommand):
 
 def listed(counts: Mapping[str, int]) -> str:
     """ "3 failed attempts, 1 issue’s text"."""
-    said = [counted(count, WORDS[name], PLURALS.get(name, "")) for name, count in counts.items() if count]
+    said = [pluralize(count, WORDS[name], PLURALS.get(name, "")) for name, count in counts.items() if count]
     return ", ".join(said) or "nothing"

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.bounces.collect import collect_bounces
 
 
@@ -20,5 +20,5 @@ class Command(FeedletterCommand):
         with self.progress("reading"):
             counts = collect_bounces(clock=utcnow)
         kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(counts.items()))
-        said = f"{counted(counts.total(), 'mail')} read{': ' if kinds else ''}{kinds}."
+        said = f"{pluralize(counts.total(), 'mail')} read{': ' if kinds else ''}{kinds}."
         return Printed(said, dict(counts))

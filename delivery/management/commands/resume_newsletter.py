@@ -4,7 +4,7 @@ from typing import Any
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.issues.pause import resume_newsletter
 from subscriptions.management.options import add_newsletter, find_subscribable
 
@@ -17,4 +17,4 @@ class Command(FeedletterCommand):
         found = find_subscribable(options["newsletter"])
         queued = resume_newsletter(subscribable_id=found.pk, now=utcnow())
         facts = {"name": found.name, "paused": False, "queued": queued}
-        return Printed(f"“{found}” goes on: {counted(queued, 'letter')} queued.", facts)
+        return Printed(f"“{found}” goes on: {pluralize(queued, 'letter')} queued.", facts)

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.issues.retry import failed_of, retry_failed
 from delivery.management.issue_rows import add_issue, find_issue
 
@@ -24,10 +24,10 @@ class Command(FeedletterCommand):
         found = failed_of(issue.pk, domain)
         facts = {"failed": found.retryable + found.skipped, "skipped": found.skipped}
         if options["dry_run"]:
-            said = f"{counted(found.retryable, 'failed delivery', 'failed deliveries')} can be tried again."
+            said = f"{pluralize(found.retryable, 'failed delivery', 'failed deliveries')} can be tried again."
             return Printed(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": 0})
         queued = retry_failed(issue_id=issue.pk, domain=domain, now=utcnow())
-        said = f"{counted(queued, 'failed delivery', 'failed deliveries')} queued again."
+        said = f"{pluralize(queued, 'failed delivery', 'failed deliveries')} queued again."
         return Printed(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": queued})
 
 

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.engine.send_pass import send_due
 from delivery.engine.waits import letters_put_off, resting
 from delivery.issues.complete import complete_due
@@ -39,7 +39,7 @@ class Command(FeedletterCommand):
             report = send_due()
         if report.stored:
             self.note(
-                f"Kept in the mailbox, not sent: {counted(report.stored, 'letter')}."
+                f"Kept in the mailbox, not sent: {pluralize(report.stored, 'letter')}."
                 " Set up mail in the admin, or set EMAIL_URL, to send."
             )
         rests = resting(utcnow())

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.issues.publish import late_subscribers, send_late
 from delivery.management.issue_rows import add_issue, find_issue
 
@@ -22,8 +22,8 @@ class Command(FeedletterCommand):
         issue = find_issue(options["id"])
         if options["dry_run"]:
             late = late_subscribers(issue).count()
-            return Printed(f"{counted(late, 'late subscriber')}.", {"late": late, "queued": 0})
+            return Printed(f"{pluralize(late, 'late subscriber')}.", {"late": late, "queued": 0})
         queued = send_late(issue_id=issue.pk, now=utcnow())
         return Printed(
-            f"It is on its way to {counted(queued, 'late subscriber')}.", {"late": queued, "queued": queued}
+            f"It is on its way to {pluralize(queued, 'late subscriber')}.", {"late": queued, "queued": queued}
         )

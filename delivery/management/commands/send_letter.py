@@ -6,14 +6,14 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from delivery.issues.audience import audience_words, count_readers
-from delivery.issues.written_issue import letter_text, send_letter
-from delivery.issues.written_letters import schedule_letter, unschedule_letter
+from delivery.issues.broadcast_issue import letter_text, send_letter
+from delivery.issues.broadcasts import schedule_letter, unschedule_letter
 from delivery.letters.send_test import send_test_written
+from delivery.management.broadcasts import add_letter, find_letter, letter_row
 from delivery.management.issue_rows import moment
 from delivery.management.rows import delivery_row
-from delivery.management.written_letters import add_letter, find_letter, letter_row
 
 
 class Command(FeedletterCommand):
@@ -33,7 +33,7 @@ class Command(FeedletterCommand):
         letter, now = find_letter(options["id"]), utcnow()
         if options["count"]:
             count, every = count_readers(letter)
-            said = f"{count:,} of {counted(every, 'subscriber')}: {audience_words(letter)}"
+            said = f"{count:,} of {pluralize(every, 'subscriber')}: {audience_words(letter)}"
             return Printed(said, {"count": count, "of": every, "to": audience_words(letter)})
         if options["test"]:
             test = send_test_written(

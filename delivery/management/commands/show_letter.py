@@ -6,9 +6,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from delivery.issues.written_issue import letter_text
+from delivery.issues.broadcast_issue import letter_text
 from delivery.letters.preview import preview_written
-from delivery.management.written_letters import add_letter, find_letter, letter_row
+from delivery.management.broadcasts import add_letter, find_letter, letter_row
 
 
 class Command(FeedletterCommand):

@@ -7,9 +7,9 @@ from django.core.management.base import CommandParser
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
 from delivery.issues.audience import chosen_audience
-from delivery.issues.written_letters import begin_letter
+from delivery.issues.broadcasts import begin_letter
+from delivery.management.broadcasts import add_audience, letter_row, named_audience
 from delivery.management.templates import text_file
-from delivery.management.written_letters import add_audience, letter_row, named_audience
 from subscriptions.management.options import add_newsletter, find_subscribable
 
 

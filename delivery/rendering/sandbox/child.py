@@ -84,8 +84,8 @@ def _done(job: dict[str, Any], custom_template: Any) -> dict[str, Any]:
     if body["do"] == "check":
         custom_template.check_source_fields(job["path"], body["own"], body["fields"])
         return {}
-    drawn = custom_template.draw(job["path"], body["own"], body["context"], body["holes"])
-    used = sorted(body["holes"].used)
+    drawn = custom_template.draw(job["path"], body["own"], body["context"], body["placeholders"])
+    used = sorted(body["placeholders"].used)
     return {"subject": drawn.subject, "html": drawn.html, "text": drawn.text, "used": used}
 
 

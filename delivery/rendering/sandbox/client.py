@@ -24,10 +24,11 @@ from django.apps import apps
 from django.conf import settings
 from django.utils import timezone, translation
 
+from channels.letter import LetterError
+from channels.placeholders import Placeholders
 from delivery.rendering.drawn import RenderedParts
-from delivery.rendering.errors import BrokenTemplate, LetterError
+from delivery.rendering.errors import BrokenTemplate
 from delivery.rendering.facts import TemplateSource
-from delivery.rendering.placeholders import Placeholders
 from delivery.rendering.sandbox.child import SIZE, frozen
 
 # On the clock; the child's own limit, of processor time, is shorter: machines may be busy.
@@ -44,12 +45,14 @@ _KEPT = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZDIR")
 
 
 def render_custom(
-    path: str, own: TemplateSource, context: Mapping[str, Any], holes: Placeholders
+    path: str, own: TemplateSource, context: Mapping[str, Any], placeholders: Placeholders
 ) -> RenderedParts:
     """The parts that an admin's own source makes. Raises LetterError: it is broken, or takes too much."""
-    answer = _sandbox.ask(path, {"do": "draw", "own": own, "context": dict(context), "holes": holes})
+    answer = _sandbox.ask(
+        path, {"do": "draw", "own": own, "context": dict(context), "placeholders": placeholders}
+    )
     for field in answer["used"]:
-        holes.token(field)
+        placeholders.token(field)
     return RenderedParts(subject=answer["subject"], html=answer["html"], text=answer["text"])
 
 

@@ -5,29 +5,34 @@ from typing import Any
 
 from django.template import Origin, Template
 
+from channels.letter import LetterError
+from channels.placeholders import Placeholders, UnknownField
 from common.text import one_line
 from delivery.rendering import engine
 from delivery.rendering.drawn import MOST_OUTPUT, RenderedParts, shortened_around
-from delivery.rendering.engine import StrictTemplate, inline, with_holes
-from delivery.rendering.errors import LetterError, TooLong, broken
+from delivery.rendering.engine import StrictTemplate, inline, with_placeholders
+from delivery.rendering.errors import TooLong, broken
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.library import LetterContext
-from delivery.rendering.placeholders import Placeholders, UnknownField
 
 PARTS = ("subject", "html", "text")
 
 
-def draw(path: str, own: TemplateSource, context: Mapping[str, Any], holes: Placeholders) -> RenderedParts:
+def draw(
+    path: str, own: TemplateSource, context: Mapping[str, Any], placeholders: Placeholders
+) -> RenderedParts:
     """The parts that the source makes; the usual text where it has none. Raises BrokenTemplate."""
     if path.startswith(f"{engine.PAGE_FOLDER}/"):
-        return RenderedParts(html=_part(path, "html", own.html, context, holes))
-    subject = one_line(_part(path, "subject", own.subject, context, holes)) if own.subject.strip() else ""
-    html = inline(_part(path, "html", own.html, context, holes))
-    text = _part(path, "text", own.text, context, holes) if own.text.strip() else None
+        return RenderedParts(html=_part(path, "html", own.html, context, placeholders))
+    subject = (
+        one_line(_part(path, "subject", own.subject, context, placeholders)) if own.subject.strip() else ""
+    )
+    html = inline(_part(path, "html", own.html, context, placeholders))
+    text = _part(path, "text", own.text, context, placeholders) if own.text.strip() else None
     return RenderedParts(
-        subject=shortened_around(subject, holes.used.values()),
+        subject=shortened_around(subject, placeholders.used.values()),
         html=_bounded(path, "html", html),
-        text=engine.usual_text(path, context, holes) if text is None else engine.tidy(text),
+        text=engine.usual_text(path, context, placeholders) if text is None else engine.tidy(text),
     )
 
 
@@ -49,10 +54,10 @@ def check_source_fields(path: str, own: TemplateSource, fields: Mapping[str, str
             raise broken(error, path, part) from error
 
 
-def _part(path: str, part: str, source: str, context: Mapping[str, Any], holes: Placeholders) -> str:
+def _part(path: str, part: str, source: str, context: Mapping[str, Any], placeholders: Placeholders) -> str:
     try:
         template = _template(path, part, source)
-        values = LetterContext(dict(context), holes=holes, autoescape=part == "html")
+        values = LetterContext(dict(context), placeholders=placeholders, autoescape=part == "html")
         return _bounded(path, part, str(template.render(values)))
     except (Exception, TooLong) as error:
         raise broken(error, path, part) from error
@@ -60,7 +65,9 @@ def _part(path: str, part: str, source: str, context: Mapping[str, Any], holes: 
 
 def _template(path: str, part: str, source: str) -> Template:
     origin = Origin(name=f"{path} ({part})")
-    return StrictTemplate(with_holes(source), origin, path, engine.engine_here(autoescape=part == "html"))
+    return StrictTemplate(
+        with_placeholders(source), origin, path, engine.engine_here(autoescape=part == "html")
+    )
 
 
 def _bounded(path: str, part: str, made: str) -> str:

@@ -1,4 +1,4 @@
-// Shows what a newsletter's push says, and leads to it (delivery/channels/webpush/compose.py makes it).
+// Shows what a newsletter's push says, and leads to it (channels/webpush/compose.py makes it).
 "use strict";
 const KEPT = "device", PLACE = "/device";
 

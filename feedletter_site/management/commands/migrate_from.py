@@ -11,10 +11,10 @@ from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.tables import table_lines
 from common.clock import utcnow
 from common.passes import TimeBudget
-from common.text import counted
-from feedletter_site.arrivals.report import Fate, Line, Report, csv_rows
-from feedletter_site.arrivals.source import SOURCES, Plan, Source, source_called
-from feedletter_site.arrivals.take_over import Doing, work_off
+from common.text import pluralize
+from feedletter_site.migrate_from.report import ImportResult, Line, Report, csv_rows
+from feedletter_site.migrate_from.source import SOURCES, Plan, Source, source_called
+from feedletter_site.migrate_from.take_over import Doing, process
 
 READS_FOR = timedelta(minutes=30)
 BARS = {Doing.LOOK: "looking", Doing.READ: "reading the feeds", Doing.TAKE: "taking over"}
@@ -62,13 +62,13 @@ class Command(FeedletterCommand):
         """One round through all parts, with a bar. Reading ends after READS_FOR, and says what it left."""
         left, parts = TimeBudget(READS_FOR if doing is Doing.READ else None), len(plan.parts)
         with self.progress(BARS[doing], parts) as progress:
-            for done, lines in work_off(source, plan, doing, now=now, told=progress.advance):
+            for done, lines in process(source, plan, doing, now=now, told=progress.advance):
                 report.add(lines)
                 progress.done = done
                 if left.is_spent and done < parts:
-                    more = counted(parts - done, "more feed")
+                    more = pluralize(parts - done, "more feed")
                     why = "The time for reading was over. The page in the admin goes on as long as it takes."
-                    report.add([Line(Fate.UNREAD, "feeds", more, why, count=parts - done)])
+                    report.add([Line(ImportResult.UNREAD, "feeds", more, why, count=parts - done)])
                     return
 
 

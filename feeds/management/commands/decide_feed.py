@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from common.cli.arguments import whole
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from feeds.items.held import exclude_held, release
 from feeds.management.options import find_feed
 
@@ -27,5 +27,5 @@ class Command(FeedletterCommand):
         feed = find_feed(options["id"])
         decide, words = (release, "let go") if options["send"] else (exclude_held, "excluded")
         count = decide(now=utcnow(), feed_ids=[feed.pk])
-        said = f"{counted(count, 'post')} of {feed} {'was' if count == 1 else 'were'} {words}."
+        said = f"{pluralize(count, 'post')} of {feed} {'was' if count == 1 else 'were'} {words}."
         return Printed(said, {"feed": feed.pk, "posts": count, "sent": bool(options["send"])})

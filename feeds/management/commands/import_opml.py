@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from feeds.adding.opml import FEEDS_A_STEP, OpmlPlan, OpmlReport, count_import, import_chunk, plan_import
 from feeds.management.options import OPTION_NAMES
 from feeds.parsing.opml import MAX_BYTES, parse_opml
@@ -63,7 +63,7 @@ def told(plan: OpmlPlan, report: OpmlReport, *, dry_run: bool) -> str:
     """The report for people: a sentence, then a line for each outline that was refused."""
     would = "would be " if dry_run else ""
     parts = [
-        f"{counted(report.added, 'feed')} {would}added",
+        f"{pluralize(report.added, 'feed')} {would}added",
         f"{report.known:,} there already" + (f" ({report.tagged:,} {would}tagged)" if report.tagged else ""),
     ]
     if plan.repeated:

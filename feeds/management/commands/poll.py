@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.text import counted
+from common.text import pluralize
 from feeds.hubs.pushes import read_pushes
 from feeds.polling.poll import poll_due
 from feeds.polling.record import PollResult
@@ -33,9 +33,9 @@ def summary(results: list[PollResult], failed: int) -> str:
     if not results:
         return "No feed is due. “poll --all” reads them all the same."
     new, changed = sum(one.new for one in results), sum(one.changed for one in results)
-    feeds = counted(len(results), "feed")
-    trouble = f", {counted(failed, 'feed')} failed" if failed else ""
-    return f"Read {feeds}: {counted(new, 'new post')}, {changed} changed{trouble}."
+    feeds = pluralize(len(results), "feed")
+    trouble = f", {pluralize(failed, 'feed')} failed" if failed else ""
+    return f"Read {feeds}: {pluralize(new, 'new post')}, {changed} changed{trouble}."
 
 
 def failure(result: PollResult) -> str:

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from feeds.management.commands.import_opml import read
 from reader.channels.opml import follow_listed, keep_list, report_of
 from reader.management.rows import found_reader, wanted_channel
@@ -34,7 +34,7 @@ class Command(FeedletterCommand):
         report = report_of(kept)
         refused = list(kept.lines.filter(outcome=FollowLine.Outcome.REFUSED))
         said = [
-            f"{counted(report.followed, 'feed')} followed, {report.known:,} followed already,"
+            f"{pluralize(report.followed, 'feed')} followed, {report.known:,} followed already,"
             f" {report.refused:,} refused."
         ]
         if kept.is_broken:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from common.cli.commands import FeedletterCommand, Printed, Result
-from common.text import counted
+from common.text import pluralize
 from reader.entries.place import place_due
 
 
@@ -13,4 +13,4 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         with self.progress("placing"):
             placed = place_due()
-        return Printed(f"{counted(placed, 'post')} brought up to date.", {"placed": placed})
+        return Printed(f"{pluralize(placed, 'post')} brought up to date.", {"placed": placed})

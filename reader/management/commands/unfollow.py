@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.arguments import whole
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
-from common.text import counted
+from common.text import pluralize
 from reader.channels.follows import unfollow
 from reader.management.rows import found_channel, found_reader
 from reader.models import Follow
@@ -31,5 +31,5 @@ class Command(FeedletterCommand):
             raise CommandError(f"{reader} does not follow feed {options['feed']} there.")
         for row in rows:
             unfollow(channel=row.channel, feed=row.feed, now=utcnow())
-        where = counted(len(rows), "channel")
+        where = pluralize(len(rows), "channel")
         return Printed(f"{rows[0].feed} is no longer followed in {where}.", {"channels": len(rows)})

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.ports import channels
-from common.text import counted
+from common.text import pluralize
 from subscriptions.models import Destination
 from subscriptions.privacy.erase import erase, is_suppressed
 
@@ -32,7 +32,7 @@ class Command(FeedletterCommand):
         erased = erase(destination=destination, now=utcnow())
         said = (
             f"All that was held about {parsed.label} is erased: "
-            f"{counted(erased['subscriptions'], 'subscription')}, {counted(erased['mails'], 'mail')}."
+            f"{pluralize(erased['subscriptions'], 'subscription')}, {pluralize(erased['mails'], 'mail')}."
         )
         if suppressed:
             said += " It stays on the list “Do not write”."

@@ -18,8 +18,8 @@ from common.cli.commands import FeedletterCommand, Printed, Result
 from common.cli.progress import Progress
 from common.clock import utcnow
 from common.db.lookups import disable_sqlite_mmap
-from common.text import counted, shortened
-from subscriptions.lists.importer import OnRefused, Unclear, import_subscribers, try_subscribers
+from common.text import pluralize, shortened
+from subscriptions.lists.importer import AmbiguousColumns, OnRefused, import_subscribers, try_subscribers
 from subscriptions.lists.reading import ImportReport, RefusedRow, Terms, refused_head, refused_row
 from subscriptions.lists.uploads import OLD_ENCODING, PIECE_SIZE, FileLines, as_utf8
 from subscriptions.management.options import add_newsletter, find_subscribable
@@ -86,7 +86,7 @@ class Command(FeedletterCommand):
                 report = act(
                     subscribable=subscribable, lines=lines, now=utcnow(), terms=terms, on_refused=on_refused
                 )
-            except Unclear as error:
+            except AmbiguousColumns as error:
                 given = " ".join(
                     f"--column {quote(f'{name}={meaning}')}" for name, meaning in error.advice.items()
                 )
@@ -154,7 +154,7 @@ class LinesOf:
         """Name the encoding where it is not UTF-8."""
         if not self.in_old_encoding:
             return ""
-        return f"{counted(self.in_old_encoding, 'line')} were not UTF-8, and were read as {OLD_ENCODING}."
+        return f"{pluralize(self.in_old_encoding, 'line')} were not UTF-8, and were read as {OLD_ENCODING}."
 
 
 @contextmanager
@@ -191,7 +191,7 @@ def told(report: ImportReport, *, dry_run: bool = False) -> str:
 def not_used(report: ImportReport) -> str:
     """Say which columns are not used, and how many lines these concern."""
     names = [
-        f"“{shortened(name, 40)}”" + (f" (concerns {counted(rows, 'line')})" if rows else "")
+        f"“{shortened(name, 40)}”" + (f" (concerns {pluralize(rows, 'line')})" if rows else "")
         for name, rows in report.not_used
     ]
     return f"Not used: {', '.join(names)}." if names else ""

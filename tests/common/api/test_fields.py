@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from rest_framework.exceptions import ValidationError
 
 from common.api.bodies import Fields, Parameters, read_parameters
-from common.api.fields import LARGEST, Choice, Flag, Moment, Pattern, Text, Texts, Whole
+from common.api.fields import LARGEST, Choice, Flag, Moment, Pattern, StrictInteger, Text, Texts
 
 
 class Body(Fields):
     text = Text(max_length=5, required=False)
     name = Pattern("^[a-z]{1,3}$", "Three letters.", required=False)
-    number = Whole(max_value=9, required=False)
-    key = Whole(required=False)
+    number = StrictInteger(max_value=9, required=False)
+    key = StrictInteger(required=False)
     flag = Flag(required=False)
     word = Choice(choices=("one", "two"), required=False)
     at = Moment(required=False)
@@ -25,7 +25,7 @@ class Body(Fields):
 
 
 class Asked(Parameters):
-    number = Whole(max_value=9, required=False)
+    number = StrictInteger(max_value=9, required=False)
     flag = Flag(required=False)
 
 

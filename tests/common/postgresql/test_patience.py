@@ -31,7 +31,7 @@ def connection(
     monkeypatch.setattr(patience, "SILENCE", 0.3)
     monkeypatch.setattr(patience, "LOOK_EVERY", 0.1)
     monkeypatch.setattr(patience, "PATIENCE", 1)
-    monkeypatch.setattr(Away, "is_so", False)
+    monkeypatch.setattr(Away, "database_unreachable", False)
     parts = urlsplit(postgres_url)
     place: dict[str, Any] = {"host": "127.0.0.1", "port": proxy.port, "user": parts.username or "postgres"}
     place |= {"dbname": parts.path[1:], "connect_timeout": 2}
@@ -43,7 +43,7 @@ def connection(
 
 def test_a_statement_that_is_at_work_is_waited_for(connection: PatientConnection) -> None:
     assert connection.execute("SELECT 7 FROM pg_sleep(1.2)").fetchone() == (7,)
-    assert not Away.is_so
+    assert not Away.database_unreachable
 
 
 def test_a_frozen_connection_is_given_up_and_another_one_works(
@@ -55,7 +55,7 @@ def test_a_frozen_connection_is_given_up_and_another_one_works(
         connection.execute("SELECT 1")
     assert time.monotonic() - began < 10
     assert connection.closed
-    assert Away.is_so
+    assert Away.database_unreachable
     proxy.heal()
     with psycopg.connect(**connection.place) as other:
         assert other.execute("SELECT 1").fetchone() == (1,)

@@ -67,7 +67,7 @@ def in_the_demo(folder: Path) -> int:
         import django
 
         django.setup()
-        from feedletter_site.demo.environment import environment
+        from demo.environment import environment
 
         values = {**environment(Path(data) / "demo", os.environ), "SECRET_KEY": own["SECRET_KEY"]}
         command = [sys.executable, "-m", "tests.contracts.golden.record", str(folder)]
@@ -82,7 +82,7 @@ def steady(text: str) -> str:
 
 
 def fill() -> None:
-    from feedletter_site.management.commands.demo import Command
+    from demo.management.commands.demo import Command
     from feeds.models import Poll
 
     command = Command()
@@ -96,7 +96,7 @@ def commands() -> list[tuple[str, str]]:
     """Our commands and their apps, by name."""
     from django.core.management import get_commands
 
-    ours = ("feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
+    ours = ("feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site", "demo")
     found = ((name, app) for name, app in get_commands().items() if app in ours)
     return sorted(found)
 

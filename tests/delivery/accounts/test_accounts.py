@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from channels.email.channel import EmailChannel
+from channels.email.session import CannotLogIn
 from common.ports.channels import InvalidDestination
 from common.transactions import NetworkInTransaction
 from delivery.accounts.accounts import add_account, alter_account, server_of, try_login, url_of
-from delivery.channels.email.channel import EmailChannel
-from delivery.channels.email.session import CannotLogIn
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.lanes.lanes import mail_lane

@@ -5,6 +5,9 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
+from channels.base import LaneFacts, Temporary
+from channels.email.account_url import parse_email_url, url_to
+from channels.email.channel import EmailChannel
 from delivery.accounts.accounts import (
     add_account,
     alter_account,
@@ -14,9 +17,6 @@ from delivery.accounts.accounts import (
     url_of,
 )
 from delivery.accounts.default_account import keeps_letters, sender_of, usual_sender
-from delivery.channels.base import LaneFacts, Temporary
-from delivery.channels.email.account_url import parse_email_url, url_to
-from delivery.channels.email.channel import EmailChannel
 from delivery.engine.send_pass import send_due
 from delivery.lanes.lanes import mail_lane
 from delivery.models import Account, Delivery, Lane

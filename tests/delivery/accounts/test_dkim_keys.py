@@ -8,11 +8,11 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, connection
 from django.test.utils import CaptureQueriesContext
 
+from channels.email.dkim.keys import generate, public_value, to_pem
 from common.secrets import Sealed
 from delivery.accounts import signing_keys
 from delivery.accounts.dkim_keys import activate_key, delete_retired, find_key, make_key, retire_key
 from delivery.accounts.signing_keys import SigningKeys
-from delivery.dkim.keys import generate, public_value, to_pem
 from delivery.models import DkimKey
 from tests.factories import NOW
 

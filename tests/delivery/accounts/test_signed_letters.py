@@ -8,8 +8,8 @@ from delivery.accounts import signing_keys
 from delivery.accounts.dkim_keys import make_key, retire_key
 from delivery.engine.send_pass import send_due
 from delivery.models import Delivery, DkimKey, MailboxMessage
-from tests.delivery.dkim.samples import some_text
-from tests.delivery.dkim.verifying import verified
+from tests.channels.dkim.samples import some_text
+from tests.channels.dkim.verifying import verified
 from tests.delivery.ledger import Clock, a_mail, queued, states
 from tests.factories import NOW, IssueFactory, SubscribableFactory
 from tests.servers.smtp_server import SmtpServer

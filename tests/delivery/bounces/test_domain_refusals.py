@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from channels.base import Permanent, Sent, Temporary
+from channels.email.return_path import return_path
 from delivery.bounces import recent_letters
 from delivery.bounces.record import take_report
-from delivery.channels.base import Permanent, Sent, Temporary
-from delivery.channels.email.return_path import return_path
 from delivery.engine.outcomes import record_outcomes
 from delivery.issues.pause import resume_newsletter
 from delivery.lanes.settings import resume_domain

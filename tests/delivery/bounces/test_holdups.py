@@ -9,13 +9,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from channels.base import Holdup, Temporary
+from channels.rules.meaning import Meaning
 from delivery.alerts.pauses import tell_of_pauses
-from delivery.channels.base import Holdup, Temporary
 from delivery.issues.pause import resume_issue, resume_newsletter
 from delivery.lanes.settings import resume_domain, resume_lanes
 from delivery.letters.build import mail_letter
 from delivery.models import Bounce, Delivery, Issue, Lane, LaneDomain
-from delivery.rules.meaning import Meaning
 from subscriptions.models import Subscribable, Suppression
 from tests.delivery.answered import send
 from tests.delivery.ledger import HOUR, MINUTE, SECOND, a_lane, a_mail, claimed, ended, queued

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from channels.rules.verp import MOST_TOKENS, Token, address, tokens
 from delivery.bounces.finding import MAX_ADDRESS, MAX_DIAGNOSTIC, MAX_FINDINGS
 from delivery.bounces.parsing import (
     MAX_MAIL_BYTES,
@@ -17,7 +18,6 @@ from delivery.bounces.parsing import (
     report_digest,
 )
 from delivery.rules.bounce_policy import BounceKind
-from delivery.rules.verp import MOST_TOKENS, Token, address, tokens
 from tests.delivery.bounces.mails import QMAIL, complaint, dsn, failed, reply
 from tests.examples import examples
 

@@ -8,10 +8,10 @@ from urllib.parse import quote
 import pytest
 from django.urls import path
 
+from channels.email.esp.metadata import metadata
 from delivery.bounces.parsing import read_report
 from delivery.bounces.record import IGNORED
 from delivery.bounces.service_verdicts import VERDICTS
-from delivery.channels.email.esp.metadata import metadata
 from delivery.models import Bounce, Delivery
 from delivery.views.esp_webhook import esp_tracking
 from subscriptions.models import Subscription, Suppression

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from channels.email.return_path import return_path
 from delivery.bounces import collect, record, sources
 from delivery.bounces.account import MailAccount, parse_bounce_url
 from delivery.bounces.collect import collect_bounces, read_bounces
 from delivery.bounces.parsing import MAX_MAIL_BYTES
 from delivery.bounces.sources import SourceError, open_mailbox
-from delivery.channels.email.return_path import return_path
 from delivery.models import Bounce
 from subscriptions.models import Suppression
 from tests.common.certificates import self_signed, server_context

@@ -11,7 +11,7 @@ import requests
 from bs4 import BeautifulSoup
 from django.test import Client
 
-from delivery.channels.http.transport import Transport
+from channels.http.transport import Transport
 from tests.servers.api_server import ApiServer
 
 REFRESH = re.compile(r'http-equiv="refresh" content="0;url=([^"]+)"')

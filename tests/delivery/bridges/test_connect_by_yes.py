@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from delivery.accounts.services import add_service_account
-from delivery.admin.bridges import begun
+from delivery.admin.bridges import oauth_state
 from delivery.models import Lane, ServiceAccount
 from feeds.models import Feed
 from subscriptions.models import Destination, Subscribable
@@ -133,7 +133,7 @@ class TestMastodon:
     def test_a_wrong_proof_gets_no_token(
         self, person: Person, instance: MastodonInstance, feed: Feed, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("delivery.channels.mastodon.connect.new_verifier", lambda: ("a" * 64, "b" * 43))
+        monkeypatch.setattr("channels.mastodon.connect.new_verifier", lambda: ("a" * 64, "b" * 43))
         page = person.connects(add_url("mastodon", feed), at(instance, feed))
         assert "was used already, or is too old" in page
         assert not Destination.objects.exists()
@@ -269,8 +269,8 @@ class TestWhoseYesItIs:
     def test_it_counts_for_ten_minutes(
         self, person: Person, instance: MastodonInstance, feed: Feed, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert timedelta(minutes=10) >= begun.LASTS
-        monkeypatch.setattr(begun, "LASTS", timedelta(seconds=-1))
+        assert timedelta(minutes=10) >= oauth_state.LASTS
+        monkeypatch.setattr(oauth_state, "LASTS", timedelta(seconds=-1))
         back = self.back(person, instance, feed)
         monkeypatch.undo()
         self.refused(person.client, back)
@@ -303,7 +303,7 @@ class TestWhoseYesItIs:
             assert secret not in kept
             assert secret not in page
             assert secret not in caplog.text
-        assert state not in str(person.client.session[begun.IN_SESSION])
+        assert state not in str(person.client.session[oauth_state.IN_SESSION])
 
 
 class TestAgain:

@@ -7,6 +7,8 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.test import Client
 
+from channels.bridge import BridgeSpec
+from channels.email.spec import EmailSpec
 from common.ports import channels
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
 from delivery.accounts.credentials import facts_of
@@ -17,8 +19,6 @@ from delivery.accounts.services import (
     drop_service_account,
     lacks_account,
 )
-from delivery.channels.bridge import BridgeKind
-from delivery.channels.email.kind import EmailKind
 from delivery.models import Account, Lane, ServiceAccount
 from tests.factories import NOW, DestinationFactory, FeedFactory, SubscribableFactory, SubscriptionFactory
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 ADD = "/admin/delivery/serviceaccount/add/"
 
 
-class PigeonKind(BridgeKind):
+class PigeonSpec(BridgeSpec):
     """A loft has many pigeons, and one keeper."""
 
     key = "pigeon"
@@ -51,8 +51,8 @@ class PigeonKind(BridgeKind):
 
 
 @pytest.fixture(autouse=True)
-def kind() -> Iterator[PigeonKind]:
-    made = PigeonKind()
+def kind() -> Iterator[PigeonSpec]:
+    made = PigeonSpec()
     channels.register(made)
     yield made
     del channels._registry["pigeon"]
@@ -69,7 +69,7 @@ def a_pigeon() -> Any:
     return SubscriptionFactory(subscribable=bridge, destination=pigeon)
 
 
-def test_an_account_is_kept_when_the_service_knows_it(kind: PigeonKind) -> None:
+def test_an_account_is_kept_when_the_service_knows_it(kind: PigeonSpec) -> None:
     assert lacks_account(kind)
     an_account()
     row = ServiceAccount.objects.get()
@@ -110,7 +110,7 @@ def test_mail_knows_nothing_of_them(admin_client: Client) -> None:
     Account.objects.update(is_default=True, sender="keeper@loft.example")
     assert default_account() is None
     assert "keeper" not in usual_sender("north")
-    assert [key for key, _ in EmailKind().option_fields[0].choices() or ()] == [""]  # type: ignore[misc]
+    assert [key for key, _ in EmailSpec().option_fields[0].choices() or ()] == [""]  # type: ignore[misc]
     assert "north" not in admin_client.get("/admin/mail/").content.decode()
     assert "north" not in admin_client.get("/admin/delivery/account/").content.decode()
 

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from channels import channel
+from channels.base import Sent, Temporary
+from channels.letter import Recipient
+from channels.mastodon.channel import MastodonChannel
 from common.ports import channels
 from common.transactions import NetworkInTransaction
 from delivery.bridges import trial_posts
 from delivery.bridges.messages import letter_without_posts, looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import NotDone, delete_test, may_delete, post_test, standing_tests
-from delivery.channels import channel
-from delivery.channels.base import Sent, Temporary
-from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
-from delivery.letter import Recipient
 from delivery.letters.samples import NothingToShow
 from delivery.models import Delivery, Lane, RemotePost
 from subscriptions.models import Destination

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from delivery.dkim.keys import generate, to_pem
+from channels.email.dkim.keys import generate, to_pem
 from delivery.models import DkimKey
 from tests.console import json_of, printed, refused
 

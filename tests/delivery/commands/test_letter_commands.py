@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from common.clock import utcnow
-from delivery.models import Delivery, WrittenLetter
+from delivery.models import Broadcast, Delivery
 from subscriptions.subscribers.tags import tag_people
 from tests.console import json_of, printed, refused
 from tests.delivery.ledger import HOUR
-from tests.factories import SubscribableFactory, SubscriptionFactory, WrittenLetterFactory
+from tests.factories import BroadcastFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +53,7 @@ def test_a_letter_is_for_a_segment_that_can_be_counted(tmp_path: Path) -> None:
 
 
 def test_a_letter_is_scheduled_and_taken_off_again() -> None:
-    pk = str(WrittenLetterFactory().pk)
+    pk = str(BroadcastFactory().pk)
     at = (utcnow() + HOUR).isoformat()
     assert json_of("send_letter", pk, "--at", at)["send_at"] == at
     assert [row["id"] for row in json_of("list_letters", "--state", "scheduled")] == [int(pk)]
@@ -61,6 +61,6 @@ def test_a_letter_is_scheduled_and_taken_off_again() -> None:
     assert json_of("send_letter", pk, "--undo")["state"] == "draft"
     assert "has passed" in refused("send_letter", pk, "--at", "2020-03-01T07:00+00:00")
     assert "is deleted" in printed("drop_letter", pk)
-    assert not WrittenLetter.objects.exists()
+    assert not Broadcast.objects.exists()
     assert "There is no letter" in refused("show_letter", pk)
     assert printed("list_letters").strip() == "There are no such letters."

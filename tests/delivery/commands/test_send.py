@@ -13,7 +13,7 @@ from django.core.management.base import CommandError
 
 from delivery.engine.send_pass import send_due
 from delivery.models import Lane
-from tests.delivery.channels.email_certificates import make_certificate, server_context
+from tests.channels.email_certificates import make_certificate, server_context
 from tests.delivery.ledger import queued, states
 from tests.factories import LaneFactory
 from tests.servers.smtp_server import SmtpServer

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.dkim.records import record_of
+from channels.email.dkim.records import record_of
 from delivery.doctor.answers import DnsAnswer, DnsStatus
 from delivery.doctor.dkim import judge_key, publication, read_key
 from delivery.doctor.domains import include_of

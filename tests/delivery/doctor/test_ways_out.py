@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from delivery.channels.email.smtp_settings import SmtpSettings
+from channels.email.smtp_settings import SmtpSettings
 from delivery.doctor.checks import (
     FromDomain,
-    Way,
+    MailRoute,
     addresses_of,
     check_bounces,
     check_domain,
@@ -20,9 +20,9 @@ from tests.factories import NOW
 
 DOMAIN = "sender.example"
 FROM = FromDomain(DOMAIN, ("default",), DOMAIN)
-OWN = Way("default", SmtpSettings("mail.sender.example", 587), is_ours=True)
-PROVIDER = Way("default", SmtpSettings("smtp.sendgrid.net", 587))
-HERE = Way("default", SmtpSettings("localhost", 25))
+OWN = MailRoute("default", SmtpSettings("mail.sender.example", 587), is_ours=True)
+PROVIDER = MailRoute("default", SmtpSettings("smtp.sendgrid.net", 587))
+HERE = MailRoute("default", SmtpSettings("localhost", 25))
 ADDRESSES: Zone = {
     ("mail.sender.example", "A"): ["203.0.113.5"],
     ("mail.sender.example", "AAAA"): ["2001:db8::5"],
@@ -30,12 +30,12 @@ ADDRESSES: Zone = {
 }
 
 
-def spf(way: Way, record: str = "", **more: list[str]) -> list[Finding]:
+def spf(way: MailRoute, record: str = "", **more: list[str]) -> list[Finding]:
     records: Zone = {**ADDRESSES, **({(DOMAIN, "TXT"): [record]} if record else {})}
     return [one for one in check_domain(FROM, [way], zone(records)) if one.topic == "SPF"]
 
 
-def published(way: Way, record: str = "") -> list[str]:
+def published(way: MailRoute, record: str = "") -> list[str]:
     return [one.publish.value for one in spf(way, record) if one.publish is not None]
 
 
@@ -73,7 +73,7 @@ def test_an_address_in_place_of_a_name_is_taken_as_it_is() -> None:
 
 
 def test_a_way_that_leads_nowhere_says_why() -> None:
-    (found,) = check_way(Way("default", None, trouble="EMAIL_URL has no host."), zone({}), now=NOW)
+    (found,) = check_way(MailRoute("default", None, trouble="EMAIL_URL has no host."), zone({}), now=NOW)
     assert (found.verdict, found.says) == (DoctorVerdict.WRONG, "EMAIL_URL has no host.")
 
 

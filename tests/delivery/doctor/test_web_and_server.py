@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from channels.email.account_url import parse_email_url
 from common.net.client import SafeClient
-from delivery.channels.email.account_url import parse_email_url
 from delivery.doctor.findings import DoctorVerdict, Finding, worst_verdict
 from delivery.doctor.server import SERVER, TLS, judge_server, look_at
 from delivery.doctor.web import PATH, check_links
+from tests.channels.email_certificates import make_certificate
 from tests.common.certificates import self_signed, server_context
-from tests.delivery.channels.email_certificates import make_certificate
 from tests.servers.feed_server import FeedServer
 from tests.servers.smtp_server import DROP, SmtpServer
 

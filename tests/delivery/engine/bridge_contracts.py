@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 from django.test import override_settings
 
+from channels.bridge import BridgeChannel
+from channels.pictures import forget_pictures
 from common.clock import utcnow
-from delivery.channels.bridge import BridgeChannel
-from delivery.channels.pictures import forget_pictures
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.models import Account, Delivery, IssueItem

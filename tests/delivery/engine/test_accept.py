@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from delivery.channels.base import Sent
+from channels.base import Sent
 from delivery.engine.accept import record_accepted
 from delivery.engine.send_task import ClaimedDelivery, SendTask
 from delivery.models import Attempt, Delivery, Issue

@@ -13,23 +13,23 @@ from uuid import uuid4
 
 import pytest
 
+from channels.base import Sent, Temporary
+from channels.email.dkim.keys import RSA, SigningKey, generate
+from channels.email.mail_message import MailMessage
+from channels.email.smtp_session import SmtpSession
+from channels.email.smtp_settings import SmtpSettings
+from channels.letter import Recipient
 from common.secrets import Sealed
-from delivery.channels.base import Sent, Temporary
-from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.email.smtp_session import SmtpSession
-from delivery.channels.email.smtp_settings import SmtpSettings
-from delivery.dkim.keys import RSA, SigningKey, generate
 from delivery.engine import child_client, lane_pool
 from delivery.engine.async_senders import ProcessSender
 from delivery.engine.child_client import ChildProcess, keep_child_process, take_child_process
 from delivery.engine.child_protocol import Permit
 from delivery.engine.send_pass import send_due
 from delivery.engine.send_task import ClaimedDelivery, ClaimedDestination, Done, PreparedLetter, SendTask
-from delivery.letter import Recipient
 from delivery.models import Delivery, Lane
+from tests.channels.dkim.verifying import record, verified
+from tests.channels.email_letters import letter
 from tests.delivery.background import sending, wait_until
-from tests.delivery.channels.email_letters import letter
-from tests.delivery.dkim.verifying import record, verified
 from tests.delivery.ledger import a_lane, queued, states
 from tests.factories import IssueFactory
 from tests.servers.smtp_server import SmtpServer

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from channels.base import CrashPolicy
 from common.clock import utcnow
-from delivery.channels.base import CrashPolicy
 from delivery.issues.retry import retry_delivery
 from delivery.models import Attempt, Delivery, Lane
 from feeds.parsing.entry import Media
 from subscriptions.models import Destination, Subscribable
+from tests.channels.bluesky.test_bluesky_contract import TestBlueskyContract as Bluesky
+from tests.channels.mastodon.test_mastodon_contract import TestMastodonContract as Mastodon
+from tests.channels.telegram.test_telegram_contract import TestTelegramContract as Telegram
 from tests.contracts.bridge import LINK, MARKUP, BridgeContract, entry
-from tests.delivery.channels.bluesky.test_bluesky_contract import TestBlueskyContract as Bluesky
-from tests.delivery.channels.mastodon.test_mastodon_contract import TestMastodonContract as Mastodon
-from tests.delivery.channels.telegram.test_telegram_contract import TestTelegramContract as Telegram
 from tests.delivery.engine.bridge_contracts import (
     a_bridge_of,
     at_its_service,
@@ -138,7 +138,7 @@ def test_an_answer_that_proves_nothing_is_said_and_loses_nothing(
 ) -> None:
     if "Apprise" in contract.__name__ and ANSWERS[answer].drips:
         pytest.skip("Apprise reads for itself; its lane waits for it, and no other does.")
-    monkeypatch.setattr("delivery.channels.http.transport.MAX_SECONDS", 0.5)
+    monkeypatch.setattr("channels.http.transport.MAX_SECONDS", 0.5)
     with at_its_service(contract) as bridge, another_beside(contract) as beside:
         start = utcnow()
         row = publish_posts(a_bridge_of(bridge), start)
@@ -155,7 +155,7 @@ def test_an_answer_that_proves_nothing_is_said_and_loses_nothing(
         assert any(said) or Lane.objects.get(pk=row.lane_id).last_error
         assert told_secrets(bridge, [*said, caplog.text]) == []
         bridge.service.says = None
-        monkeypatch.setattr("delivery.channels.http.transport.MAX_SECONDS", 30.0)
+        monkeypatch.setattr("channels.http.transport.MAX_SECONDS", 30.0)
         look_every_two_minutes(start + timedelta(minutes=20))
         row.refresh_from_db()
         if row.state != "sent":

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from delivery.channels.http.priced_links import StatusLimits
-from delivery.channels.mastodon.channel import MastodonChannel
-from delivery.channels.pictures import forget_pictures
+from channels.http.priced_links import StatusLimits
+from channels.letter import Recipient
+from channels.mastodon.channel import MastodonChannel
+from channels.pictures import forget_pictures
 from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
-from delivery.letter import Recipient
 from delivery.letters.build import issue_letter
 from delivery.models import Delivery, IssueItem, Lane
 from tests.delivery.ledger import MINUTE, SECOND, Clock, claimed

@@ -8,8 +8,8 @@ from queue import SimpleQueue
 import pytest
 from django.db import connection, transaction
 
-from delivery.channels.base import Sent
-from delivery.channels.email.mail_message import MailMessage
+from channels.base import Sent
+from channels.email.mail_message import MailMessage
 from delivery.engine import child_client, child_recorder, lane_pool, settle
 from delivery.engine.accept import record_accepted
 from delivery.engine.child_task import ChildTask

@@ -10,16 +10,16 @@ import pytest
 from django.db import OperationalError
 from django.utils import timezone
 
+from channels.base import Outcome
+from channels.email.mail_message import MailMessage
+from channels.email.smtp_session import SmtpSession
+from channels.letter import Recipient
 from common.shutdown import stop, stopping
-from delivery.channels.base import Outcome
-from delivery.channels.email.mail_message import MailMessage
-from delivery.channels.email.smtp_session import SmtpSession
 from delivery.engine import claim, leases, send_pass
 from delivery.engine.leases import reap_expired
 from delivery.engine.letter_cache import LetterCache
 from delivery.engine.send_pass import SendPass, send_due
 from delivery.engine.send_task import ClaimedDelivery, PreparedLetter, SendTask
-from delivery.letter import Recipient
 from delivery.models import Delivery, Lane, LaneShare
 from delivery.rules.lanes import claimable
 from tests.delivery.background import sending as in_background

@@ -14,8 +14,8 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from channels.base import CrashPolicy
 from common.clock import utcnow
-from delivery.channels.base import CrashPolicy
 from delivery.engine.send_pass import send_due
 from delivery.models import Delivery, RemotePost
 from tests.contracts.bridge import BridgeContract

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from channels import channel
+from channels.base import Deletes, Edits, LaneFacts
+from channels.bridge import BridgeSpec
+from channels.pictures import forget_pictures
 from common.ports import channels
-from delivery.channels import channel
-from delivery.channels.base import Deletes, Edits, LaneFacts
-from delivery.channels.bridge import BridgeKind
-from delivery.channels.pictures import forget_pictures
 from subscriptions.models import Destination
 from tests.contracts.bridge import PATIENT, BridgeContract
 from tests.delivery.corrected import BOTH, BridgedBlog, changes, dated
@@ -116,7 +116,7 @@ def written(service: Any) -> int:
 def test_what_a_kind_says_of_its_service_is_what_its_sessions_can() -> None:
     for kind in channels.bridge_kinds():
         session = channel(kind.key).connect(LaneFacts(kind.key, "account"))
-        assert isinstance(kind, BridgeKind)
+        assert isinstance(kind, BridgeSpec)
         assert (kind.edits, kind.deletes) == (isinstance(session, Edits), isinstance(session, Deletes))
         session.close()
 

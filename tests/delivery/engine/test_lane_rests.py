@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 from django.db import connection
 
-from delivery.channels.base import Sent, Temporary
+from channels.base import Sent, Temporary
 from delivery.engine.claim import claim_due
 from delivery.engine.outcomes import record_outcomes
 from delivery.models import Attempt, Delivery, Lane

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from channels.base import Ambiguous, Outcome, Sent, Temporary
 from common.clock import utcnow
-from delivery.channels.base import Ambiguous, Outcome, Sent, Temporary
 from delivery.models import Delivery, Lane
 from delivery.rules.outcomes import GIVE_UP, LANE_LONGEST
 from tests.contracts.bridge import BridgeContract, entry

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from delivery.channels import channel
-from delivery.channels.base import Ambiguous, CrashPolicy, Outcome, Permanent, Sent, Temporary
+from channels import channel
+from channels.base import Ambiguous, CrashPolicy, Outcome, Permanent, Sent, Temporary
 from delivery.engine.outcomes import record_outcomes
 from delivery.issues.retry import retry_delivery
 from delivery.models import Attempt, Delivery, MailboxMessage

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from delivery.channels.base import Sent
+from channels.base import Sent
 from delivery.engine.claim import claim_due
 from delivery.engine.leases import reap_expired
 from delivery.engine.outcomes import record_outcomes
@@ -43,7 +43,7 @@ pytestmark = [
     pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time"),
 ]
 
-RENDERED = Rendered(title="Title", subject="Subject", html="<p>Html</p>", text="Text", holes={})
+RENDERED = Rendered(title="Title", subject="Subject", html="<p>Html</p>", text="Text", placeholders={})
 LATER = NOW + timedelta(days=2)
 
 

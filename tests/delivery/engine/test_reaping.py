@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from delivery.channels import channel
-from delivery.channels.base import CrashPolicy, Sent
+from channels import channel
+from channels.base import CrashPolicy, Sent
 from delivery.engine import leases
 from delivery.engine.leases import LOST_WORDS, reap_expired
 from delivery.models import Delivery

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from delivery.channels.base import Sent
+from channels.base import Sent
 from delivery.engine.claim import claim_due
 from delivery.engine.outcomes import record_outcomes
 from delivery.engine.restore_hold import AlreadyOpen, begin, go, held_issues, is_open

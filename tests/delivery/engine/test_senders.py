@@ -12,7 +12,8 @@ from uuid import uuid4
 
 import pytest
 
-from delivery.channels.base import Ambiguous, Channel, LaneFacts, Outcome, Sent, Temporary
+from channels.base import Ambiguous, Channel, LaneFacts, Outcome, Sent, Temporary
+from channels.letter import Letter, Recipient
 from delivery.engine.async_senders import LoopSender
 from delivery.engine.child_protocol import Narrowed, Permit
 from delivery.engine.event_loop import LoopThread
@@ -25,9 +26,8 @@ from delivery.engine.send_task import (
     SendTask,
 )
 from delivery.engine.thread_sender import ThreadSender
-from delivery.letter import Letter, Recipient
 from delivery.models import Lane
-from tests.delivery.channels.email_letters import letter
+from tests.channels.email_letters import letter
 from tests.factories import NOW
 
 LANE = Lane(pk=1, kind="email", account="default")

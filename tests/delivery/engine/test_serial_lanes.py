@@ -2,7 +2,7 @@
 
 import pytest
 
-from delivery.channels.base import Sent, Temporary
+from channels.base import Sent, Temporary
 from delivery.engine import claim
 from delivery.engine.leases import reap_expired
 from delivery.issues.retry import retry_delivery

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from channels.discord.service import BREAKER
 from common.clock import utcnow
 from delivery.bridges.trial_posts import NotDone, delete_test, post_test
-from delivery.channels.discord.service import BREAKER
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish
 from delivery.lanes.breakers import count_refusals
 from delivery.models import Account, Delivery, ServiceBreaker
 from subscriptions.models import Subscription
-from tests.delivery.channels.discord.letters import api_at, bots_recipient, webhook_recipient
+from tests.channels.discord.letters import api_at, bots_recipient, webhook_recipient
 from tests.delivery.ledger import Clock
 from tests.delivery.own_letters import a_read_feed
 from tests.factories import NOW, BridgeFactory, DestinationFactory, SubscriptionFactory, an_issue

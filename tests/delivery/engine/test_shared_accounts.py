@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from channels.base import Ambiguous, Sent, Temporary
 from delivery.accounts.credentials import facts_of
-from delivery.channels.base import Ambiguous, Sent, Temporary
 from delivery.engine.claim import claim_due, with_due
 from delivery.engine.leases import give_back, reap_expired
 from delivery.engine.outcomes import record_outcomes

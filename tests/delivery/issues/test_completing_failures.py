@@ -20,7 +20,7 @@ from tests.factories import NOW, AssignmentFactory, FinalItemFactory, IssueFacto
 
 pytestmark = pytest.mark.django_db
 
-RENDERED = Rendered(title="Title", subject="Subject", html="<p>Html</p>", text="Text", holes={})
+RENDERED = Rendered(title="Title", subject="Subject", html="<p>Html</p>", text="Text", placeholders={})
 MINUTE = timedelta(minutes=1)
 
 

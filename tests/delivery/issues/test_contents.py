@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
-from delivery.channels.mastodon.channel import MastodonChannel
+from channels.letter import LetterError, Recipient
+from channels.mastodon.channel import MastodonChannel
 from delivery.issues.complete import complete_due
 from delivery.issues.own_code import recipient_params
-from delivery.letter import Recipient
 from delivery.letters.build import issue_letter
 from delivery.letters.samples import sample_posts
 from delivery.models import Delivery, Issue
-from delivery.rendering.errors import LetterError
 from feeds.models import Item
 from feeds.parsing.entry import Entry
 from subscriptions import hooks as public

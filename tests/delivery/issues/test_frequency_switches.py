@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from delivery.issues.frequency_switches import apply_frequency_changes
 from delivery.issues.publish import late_subscribers, publish
 from delivery.models import Delivery
-from subscriptions.models import Subscription, Switch
+from subscriptions.models import FrequencyChange, Subscription
 from subscriptions.subscribers.details import pause, resume
 from subscriptions.subscribers.frequency import switch
 from subscriptions.subscribers.leave import leave, undo_leaving
@@ -45,7 +45,7 @@ def test_letters_on_their_way_keep_the_old_one_until_they_are_there() -> None:
     old = world.reload()
     assert states() == {"sent": 1}
     assert (old.status, old.ended_at) == ("unsubscribed", None)
-    assert old.left_at == Switch.objects.get().settled_at
+    assert old.left_at == FrequencyChange.objects.get().settled_at
 
 
 @pytest.mark.parametrize("state", ["queued", "deferred", "held"])
@@ -76,7 +76,7 @@ def test_a_switch_waits_for_a_draft_that_is_the_old_ones() -> None:
     world.post()
     world.switch()
     world.until(MONDAY + 2 * DAY)
-    assert Switch.objects.get().settled_at is None
+    assert FrequencyChange.objects.get().settled_at is None
     draft = world.old.issues.get()
     assert publish(issue_id=draft.pk, now=world.now) == 1
     for issue in world.new.issues.all():
@@ -102,9 +102,9 @@ def test_a_switch_waits_for_feeds_that_were_not_read_as_letters_do() -> None:
     world.switch()
     world.is_reading = False
     world.until(MONDAY + 59 * MINUTE)
-    assert Switch.objects.get().settled_at is None
+    assert FrequencyChange.objects.get().settled_at is None
     world.until(MONDAY + 60 * MINUTE)
-    assert Switch.objects.get().settled_at is not None
+    assert FrequencyChange.objects.get().settled_at is not None
 
 
 def test_a_newsletter_that_is_dropped_meanwhile_takes_the_switch_along_and_the_other_goes_on() -> None:
@@ -126,7 +126,7 @@ def test_who_left_on_the_way_is_not_brought_back_by_the_end_of_the_switch() -> N
     world.post()
     world.until(MONDAY + 9 * DAY)
     assert set(Subscription.objects.values_list("status", flat=True)) == {"unsubscribed"}
-    assert not Switch.objects.filter(settled_at=None).exists()
+    assert not FrequencyChange.objects.filter(settled_at=None).exists()
     assert not Delivery.objects.exists()
 
 
@@ -199,7 +199,7 @@ def test_without_switches_a_publication_asks_one_question_more() -> None:
     issue = an_issue(published_at=None)
     with CaptureQueriesContext(connection) as captured:
         publish(issue_id=issue.pk, now=NOW)
-    assert sum("subscriptions_switch" in query["sql"] for query in captured) == 1
+    assert sum("subscriptions_frequencychange" in query["sql"] for query in captured) == 1
 
 
 def test_many_settle_together() -> None:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from common.clock import utcnow
 from delivery.issues.item_fate import fate_of, fates_of
 from feeds.models import Item
-from subscriptions.models import LeftOut, Stuck
+from subscriptions.models import FailedAssignment, LeftOut
 from tests.console import json_of, printed
 from tests.factories import (
     NOW,
@@ -104,7 +104,7 @@ def test_before_any_newsletter_the_feed_answers() -> None:
     settled = FinalItemFactory()
     assert fate_of(settled, NOW) == "Settled, and kept for a while: no newsletter reads its feed so far."
     SubscribableFactory().feeds.set([settled.feed])
-    Stuck.objects.create(item=settled, last_error="ValueError: x")
+    FailedAssignment.objects.create(item=settled, last_error="ValueError: x")
     assert fate_of(settled, NOW).endswith("It could not be taken in and is tried again: ValueError: x")
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from channels.base import Temporary
 from common.ports.panels import CannotAct
-from delivery.channels.base import Temporary
 from delivery.issues import pause
 from delivery.issues.pause import (
     CANCELLED,

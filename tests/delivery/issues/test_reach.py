@@ -12,7 +12,7 @@ from django.utils.html import escape
 from common.admin.html import object_url
 from delivery.issues.reach import reach_of, reach_of_person, reaches_of
 from delivery.models import LaneDomain, Restore
-from subscriptions.models import Consent, Subscription, Switch
+from subscriptions.models import Consent, FrequencyChange, Subscription
 from subscriptions.subscribers.leave import leave
 from tests.factories import (
     NOW,
@@ -81,7 +81,7 @@ def left_by_reader() -> Any:
 def switched(*, is_settled: bool, is_old: bool) -> Any:
     old = a_reader(subscribable=a_newsletter(title="The Daily"))
     new = a_reader(subscribable=a_newsletter(title="The Weekly"), destination=old.destination)
-    Switch.objects.create(
+    FrequencyChange.objects.create(
         old=old, new=new, rarer=new.subscribable, at=NOW + DAY, settled_at=NOW if is_settled else None
     )
     if is_settled:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from delivery.channels.base import Ambiguous, Sent
+from channels.base import Ambiguous, Sent
 from delivery.engine.send_pass import send_due
 from delivery.issues.retry import NotRetryable, make_collections_due, make_deliveries_due, retry_delivery
 from delivery.models import Delivery

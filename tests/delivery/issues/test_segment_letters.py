@@ -16,22 +16,22 @@ from delivery.issues.audience import (
     chosen_audience,
     count_readers,
 )
+from delivery.issues.broadcast_issue import send_letter
+from delivery.issues.broadcasts import ChangedMeanwhile, save_letter, schedule_letter
 from delivery.issues.complete import complete_due
 from delivery.issues.publish import late_subscribers, send_late
-from delivery.issues.written_issue import send_letter
-from delivery.issues.written_letters import ChangedMeanwhile, save_letter, schedule_letter
 from delivery.letters.notices import send_latest
-from delivery.models import Delivery, Issue, WrittenLetter
+from delivery.models import Broadcast, Delivery, Issue
 from subscriptions.models import Notice, SubscriberTag
 from subscriptions.subscribers.tags import delete_tags, rename_tag, tag_people
 from tests.delivery.ledger import HOUR
 from tests.factories import (
     NOW,
     BridgeFactory,
+    BroadcastFactory,
     LeftFactory,
     SubscribableFactory,
     SubscriptionFactory,
-    WrittenLetterFactory,
 )
 
 pytestmark = pytest.mark.django_db
@@ -45,8 +45,8 @@ def reader(newsletter: Any, *tags: str, **facts: Any) -> Any:
 
 
 @pytest.fixture
-def letter() -> WrittenLetter:
-    made: WrittenLetter = WrittenLetterFactory(subscribable__name="weekly", subject="For you")
+def letter() -> Broadcast:
+    made: Broadcast = BroadcastFactory(subscribable__name="weekly", subject="For you")
     for tags in (("vip",), ("vip", "press"), ("press",), ("donor",), ()):
         reader(made.subscribable, *tags)
     return made
@@ -56,12 +56,12 @@ def moment(now: datetime) -> datetime:
     return now
 
 
-def to(letter: WrittenLetter, **named: Any) -> WrittenLetter:
+def to(letter: Broadcast, **named: Any) -> Broadcast:
     audience = chosen_audience(letter.subscribable, **named)
     return save_letter(letter_id=letter.pk, audience=audience, version=letter.version, now=NOW)
 
 
-def sent(letter: WrittenLetter) -> int:
+def sent(letter: Broadcast) -> int:
     return send_letter(letter_id=letter.pk, version=letter.version, now=NOW)
 
 
@@ -175,7 +175,7 @@ def test_what_is_not_given_stays_of_an_audience(letter: Any) -> None:
 
 
 def test_a_letter_to_nobody_is_refused_and_a_scheduled_one_waits(letter: Any) -> None:
-    nobody = WrittenLetterFactory()
+    nobody = BroadcastFactory()
     with pytest.raises(CannotAct, match="Nobody would get it"):
         sent(nobody)
     letter = to(letter, any_of=["vip"], none_of=["donor"])
@@ -189,7 +189,7 @@ def test_a_letter_to_nobody_is_refused_and_a_scheduled_one_waits(letter: Any) ->
 
 
 def test_a_letter_to_some_is_on_no_page_of_readers_and_welcomes_nobody(client: Client, letter: Any) -> None:
-    issue_of_all = WrittenLetterFactory(subscribable=letter.subscribable, subject="For everybody")
+    issue_of_all = BroadcastFactory(subscribable=letter.subscribable, subject="For everybody")
     sent(issue_of_all)
     sent(to(letter, any_of=["vip"]))
     secret = Issue.objects.latest("pk")
@@ -219,7 +219,7 @@ def test_late_subscribers_are_those_of_the_segment(letter: Any) -> None:
 
 
 def test_fields_are_the_readers_own_in_the_letter_and_left_out_of_the_archive(client: Client) -> None:
-    letter = WrittenLetterFactory(
+    letter = BroadcastFactory(
         subscribable__name="weekly",
         subject="For you, %toNickname%",
         markdown="Hello %toNickname%, [leave](%removeLink%) or pay 5%.",
@@ -227,15 +227,15 @@ def test_fields_are_the_readers_own_in_the_letter_and_left_out_of_the_archive(cl
     SubscriptionFactory(subscribable=letter.subscribable, display_name="Ada & Co")
     sent(letter)
     issue = Issue.objects.get()
-    holes = issue.holes
-    assert f"Hello {holes['tonickname']}," in issue.html
-    assert f'href="{holes["removelink"]}"' in issue.html
-    assert issue.subject == f"For you, {holes['tonickname']}"
+    placeholders = issue.placeholders
+    assert f"Hello {placeholders['tonickname']}," in issue.html
+    assert f'href="{placeholders["removelink"]}"' in issue.html
+    assert issue.subject == f"For you, {placeholders['tonickname']}"
     assert issue.title == "For you"
     page = client.get(f"/s/weekly/archive/{issue.pk}/").content.decode()
     assert "Hello, leave or pay 5%." in page
-    assert holes["tonickname"] not in page
-    assert f"/{holes['removelink']}" not in issue.html
+    assert placeholders["tonickname"] not in page
+    assert f"/{placeholders['removelink']}" not in issue.html
 
 
 def test_a_field_that_there_is_not_stops_it(letter: Any) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from channels.letter import Recipient
+from channels.mastodon.channel import MastodonChannel
 from common.ports import channels
-from delivery.channels.mastodon.channel import MastodonChannel
 from delivery.issues.complete import complete_due
 from delivery.issues.draft_edits import leave_out_of_draft
-from delivery.letter import Recipient
 from delivery.letters.build import issue_letter
 from delivery.models import Issue, LetterTemplate
 from delivery.rendering import engine
@@ -51,7 +51,7 @@ def test_nothing_is_rendered_for_a_bridge(
     monkeypatch.setattr(engine, "render_parts", refuse)
     assert complete_due(clock=lambda: MIDNIGHT) == 1
     issue = Issue.objects.get()
-    assert (issue.html, issue.text, issue.holes) == ("", "", {})
+    assert (issue.html, issue.text, issue.placeholders) == ("", "", {})
     assert issue.subject
     assert issue.issue_items.count() == posts
     words = words_of(issue)
@@ -90,7 +90,7 @@ def test_an_issue_of_before_posts_the_usual_words_and_not_the_letters_text() -> 
     a_bridge_with(1)
     complete_due(clock=lambda: MIDNIGHT)
     before = words_of(Issue.objects.get())
-    Issue.objects.update(html="<p>Letter</p>", text="The letter as text", holes={"toname": "x"})
+    Issue.objects.update(html="<p>Letter</p>", text="The letter as text", placeholders={"toname": "x"})
     assert words_of(Issue.objects.get()) == before
 
 

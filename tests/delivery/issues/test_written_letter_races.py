@@ -6,16 +6,16 @@ import pytest
 from django.db import connection
 
 from common.ports.panels import CannotAct
-from delivery.issues import written_issue
+from delivery.issues import broadcast_issue
 from delivery.issues.audience import chosen_audience
+from delivery.issues.broadcast_issue import release_letter, send_letter
+from delivery.issues.broadcasts import save_letter, schedule_letter, unschedule_letter
 from delivery.issues.publish import publish
-from delivery.issues.written_issue import release_letter, send_letter
-from delivery.issues.written_letters import save_letter, schedule_letter, unschedule_letter
-from delivery.models import Delivery, Issue, WrittenLetter
+from delivery.models import Broadcast, Delivery, Issue
 from subscriptions.models import SubscriberTag
 from subscriptions.subscribers.tags import delete_tags, tag_people
 from tests.delivery.ledger import HOUR
-from tests.factories import NOW, SubscribableFactory, SubscriptionFactory, WrittenLetterFactory
+from tests.factories import NOW, BroadcastFactory, SubscribableFactory, SubscriptionFactory
 from tests.races import beside
 
 two_writers = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in")
@@ -25,7 +25,7 @@ THEN = NOW + HOUR
 
 @pytest.fixture
 def letter() -> Any:
-    made = WrittenLetterFactory(send_at=THEN, next_try_at=THEN)
+    made = BroadcastFactory(send_at=THEN, next_try_at=THEN)
     SubscriptionFactory.create_batch(3, subscribable=made.subscribable)
     return made
 
@@ -53,11 +53,11 @@ def refused(act: Any) -> Any:
         return str(error)
 
 
-def release(letter: WrittenLetter) -> Any:
+def release(letter: Broadcast) -> Any:
     return lambda: release_letter(letter_id=letter.pk, now=THEN)
 
 
-def send(letter: WrittenLetter) -> Any:
+def send(letter: Broadcast) -> Any:
     return lambda: refused(lambda: send_letter(letter_id=letter.pk, version=1, now=THEN))
 
 
@@ -111,7 +111,7 @@ def test_each_of_a_segment_of_two_newsletters_has_it_once_though_one_publisher_d
         raise Killed
 
     with monkeypatch.context() as patched:
-        patched.setattr(written_issue, "publish", die)
+        patched.setattr(broadcast_issue, "publish", die)
         with pytest.raises(Killed):
             release(of_two)()
     assert not Delivery.objects.exists()
@@ -149,9 +149,9 @@ def test_a_worker_that_dies_in_between_leaves_it_to_the_next(
             usual(*args, **kwargs)
         raise Killed
 
-    usual = getattr(written_issue, at)
+    usual = getattr(broadcast_issue, at)
     with monkeypatch.context() as patched:
-        patched.setattr(written_issue, at, die)
+        patched.setattr(broadcast_issue, at, die)
         with pytest.raises(Killed):
             release(letter)()
     assert not Issue.objects.exists()

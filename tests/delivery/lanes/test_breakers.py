@@ -8,10 +8,10 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
+from channels.base import Sent, Temporary
+from channels.discord.service import BREAKER
 from common.clock import utcnow
 from delivery.alerts.pauses import tell_of_pauses
-from delivery.channels.base import Sent, Temporary
-from delivery.channels.discord.service import BREAKER
 from delivery.engine.claim import claim_due, with_due
 from delivery.engine.settle import settle
 from delivery.lanes.breakers import count_refusals, in_turn, resting_kinds, take_turn, why_resting

@@ -5,14 +5,14 @@ from uuid import uuid4
 
 import pytest
 
-from delivery.channels.email.channel import EmailChannel
-from delivery.channels.mastodon.channel import MastodonChannel
+from channels.email.channel import EmailChannel
+from channels.mastodon.channel import MastodonChannel
+from channels.placeholders import values_for
 from delivery.engine.letter_cache import LetterCache, recipient_of
 from delivery.engine.send_task import ClaimedDelivery, read_claimed
 from delivery.letters.build import issue_letter, mail_letter
 from delivery.links import archive_url, issue_url
 from delivery.models import Delivery
-from delivery.rendering.placeholders import values_for
 from tests.delivery.ledger import a_mail, queued
 from tests.factories import (
     NOW,

@@ -34,7 +34,7 @@ def test_an_issue_is_rendered_by_the_newsletters_own_template() -> None:
     assert run() == 1
     issue = Issue.objects.get()
     assert "<p>Mine for" in issue.html
-    assert issue.holes["tonickname"] in issue.html
+    assert issue.placeholders["tonickname"] in issue.html
     assert issue.subject.endswith("posts")
 
 

@@ -5,25 +5,25 @@ from datetime import timedelta
 
 import pytest
 
+from channels.fill import fill_html
 from common.ports.channels import InvalidDestination
 from delivery.engine.send_pass import send_due
-from delivery.issues.written_issue import LetterText, letter_text, send_letter
+from delivery.issues.broadcast_issue import LetterText, letter_text, send_letter
 from delivery.letters.preview import preview_written
 from delivery.letters.samples import NothingToShow, sample
 from delivery.letters.send_test import send_test_email, send_test_issue, send_test_written
 from delivery.models import Delivery, Issue
-from delivery.rendering.fill import fill_html
 from subscriptions.models import Destination
 from tests.delivery.ledger import Clock, a_lane, queued, states
 from tests.factories import (
     NOW,
+    BroadcastFactory,
     DailyFactory,
     FeedDocumentFactory,
     FeedFactory,
     SubscribableFactory,
     SubscriptionFactory,
     SuppressionFactory,
-    WrittenLetterFactory,
 )
 from tests.servers.documents import rss
 from tests.servers.smtp_server import SmtpServer
@@ -102,15 +102,15 @@ def test_a_test_of_a_letter_of_ones_own_is_that_letter_marked(
 
 
 def test_a_preview_of_a_letter_of_ones_own_is_the_letter_that_goes_out() -> None:
-    letter = WrittenLetterFactory()
+    letter = BroadcastFactory()
     SubscriptionFactory(subscribable=letter.subscribable)
     shown = preview_written(subscribable=letter.subscribable, text=letter_text(letter), now=NOW)
     send_letter(letter_id=letter.pk, version=1, now=NOW)
     issue = Issue.objects.get()
     # Ada has no keys: but for these, it is the same.
-    values = dict.fromkeys(issue.holes, "")
+    values = dict.fromkeys(issue.placeholders, "")
     body = shown.html.partition('class="foot"')[0]
-    assert body == fill_html(issue.html, issue.holes, values).partition('class="foot"')[0]
+    assert body == fill_html(issue.html, issue.placeholders, values).partition('class="foot"')[0]
     assert (shown.subject, shown.problem) == (issue.subject, None)
     assert "List-Unsubscribe-Post" in shown.raw
     assert "Test: " not in shown.raw

@@ -2,11 +2,11 @@
 
 import pytest
 
+from channels.letter import LetterError
 from common.ports.site_mail import site_mail
 from common.refused import Refused
 from delivery.letters.build import mail_letter
 from delivery.models import Delivery
-from delivery.rendering.errors import LetterError
 from subscriptions.models import Destination
 from tests.factories import NOW, DeliveryFactory, DestinationFactory, SubscriptionFactory
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from channels.rules.meaning import Meaning
+from channels.rules.trials import Cause, TriedServer, trouble_of_cause, trouble_of_refusal
 from common.ports.channels import InvalidDestination
 from common.transactions import NetworkInTransaction
 from delivery.accounts.accounts import add_account
 from delivery.letters import trial
 from delivery.letters.trial import try_account
 from delivery.models import Account, Delivery
-from delivery.rules.meaning import Meaning
-from delivery.rules.trials import Cause, TriedServer, trouble_of_cause, trouble_of_refusal
 from tests.factories import NOW, SuppressionFactory
 from tests.servers import esp_server
 from tests.servers.esp_server import KEY, EspServer

@@ -9,8 +9,8 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth import get_user_model
 from django.db import IntegrityError, connection, models, transaction
 
-from common.ports.personal_data import holdings
-from delivery.channels.base import Permanent, Sent
+from channels.base import Permanent, Sent
+from common.ports.personal_data import personal_data
 from delivery.issues.publish import publish
 from delivery.models import Attempt, Bounce, Delivery, MailboxMessage, Webhook, WebhookCall
 from subscriptions.models import Consent, Destination, Notice, SignIn, Subscription, Suppression, Tagging
@@ -210,7 +210,7 @@ def test_sweeping_suppresses_nobody(ada: Destination) -> None:
 
 def test_every_count_is_the_number_of_rows(ada: Destination) -> None:
     SuppressionFactory(core=ADDRESS)
-    for holding in holdings():
+    for holding in personal_data():
         rows = list(holding.rows(ada))
         assert len(rows) == holding.count(ada) > 0, holding.key
         assert set(holding.columns) <= set(rows[0]), holding.key
@@ -221,7 +221,8 @@ def test_all_that_is_about_a_destination_has_a_holding() -> None:
     covered = {
         "Subscription", "Tagging", "AddressChange", "Notice", "SignIn", "Delivery", "Bounce", "WebhookCall",
         # With the subscription, and with the delivery.
-        "Consent", "OldNumber", "Switch", "SignUpCode", "Attempt", "MailboxMessage", "RemotePost", "Receipt",
+        "Consent", "OldNumber", "FrequencyChange", "SignUpCode", "Attempt", "MailboxMessage", "RemotePost",
+        "Receipt",
     }  # fmt: skip
     pointing = {
         relation.related_model.__name__

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from channels.fill import fill_html, fill_text
 from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import IssueFacts
-from delivery.rendering.fill import fill_html, fill_text
 from feeds.parsing.entry import Entry
 
 NOW = datetime(2026, 3, 8, 9, tzinfo=UTC)
@@ -54,8 +54,8 @@ def one(post: Entry, **changes: Any) -> IssueFacts:
 
 
 def html_of(letter: Rendered, **values: str) -> str:
-    return fill_html(letter.html, letter.holes, {**VALUES, **values})
+    return fill_html(letter.html, letter.placeholders, {**VALUES, **values})
 
 
 def text_of(letter: Rendered, **values: str) -> str:
-    return fill_text(letter.text, letter.holes, {**VALUES, **values})
+    return fill_text(letter.text, letter.placeholders, {**VALUES, **values})

@@ -3,9 +3,10 @@ from typing import Any
 
 import pytest
 
-from delivery.rendering.engine import check_template, letter_templates, render_parts, with_holes
-from delivery.rendering.errors import LetterError, UnknownTemplate
-from delivery.rendering.placeholders import Placeholders, UnknownField
+from channels.letter import LetterError
+from channels.placeholders import Placeholders, UnknownField
+from delivery.rendering.engine import check_template, letter_templates, render_parts, with_placeholders
+from delivery.rendering.errors import UnknownTemplate
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def template(folder: Path, html: str, text: str = "") -> None:
     ],
 )
 def test_only_fields_become_holes(source: str, expected: str) -> None:
-    assert with_holes(source) == expected
+    assert with_placeholders(source) == expected
 
 
 def test_the_templates_to_choose_from_can_all_be_used() -> None:
@@ -118,8 +119,8 @@ def test_styles_are_inlined_but_those_marked_to_be_kept(folder: Path) -> None:
 
 def test_a_hole_survives_escaping_and_inlining_in_attributes_and_text(folder: Path) -> None:
     template(folder, '<style>a{color:red}</style><a href="%removeLink%">%toEmail%</a>', "%removeLink%")
-    holes = Placeholders({})
-    drawn = render_parts("issues/mine", {}, holes)
-    assert f'href="{holes.used["removelink"]}"' in drawn.html
-    assert f">{holes.used['toemail']}</a>" in drawn.html
-    assert drawn.text == holes.used["removelink"] + "\n"
+    placeholders = Placeholders({})
+    drawn = render_parts("issues/mine", {}, placeholders)
+    assert f'href="{placeholders.used["removelink"]}"' in drawn.html
+    assert f">{placeholders.used['toemail']}</a>" in drawn.html
+    assert drawn.text == placeholders.used["removelink"] + "\n"

@@ -3,7 +3,8 @@
 import pytest
 from django.template import Context, Engine, TemplateDoesNotExist, TemplateSyntaxError
 
-from delivery.rendering.errors import LONGEST_TEMPLATE_FAULT, LetterError, TooLong, broken
+from channels.letter import LetterError
+from delivery.rendering.errors import LONGEST_TEMPLATE_FAULT, TooLong, broken
 
 SYNTAX = TemplateSyntaxError
 

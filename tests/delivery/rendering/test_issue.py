@@ -9,8 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from channels.letter import LetterError
 from common.html.clean import clean
-from delivery.rendering.errors import LetterError, Rendered, UnknownTemplate
+from delivery.rendering.errors import Rendered, UnknownTemplate
 from delivery.rendering.facts import TemplateSource, ThemeFacts
 from delivery.rendering.issue import render_issue
 from feeds.parsing.entry import Media
@@ -68,16 +69,16 @@ def test_a_field_in_a_post_stays_text() -> None:
     for part in (html_of(letter), text_of(letter)):
         assert part.count("%ToEmail%, {% debug %} or {{ newsletter }}") >= 2
     assert "%ToEmail%" in letter.subject
-    assert not any(token in letter.subject for token in letter.holes.values())
+    assert not any(token in letter.subject for token in letter.placeholders.values())
 
 
 def test_the_fields_of_the_foot_are_filled_and_no_token_is_left() -> None:
     letter = render_issue(facts())
-    assert set(letter.holes) == {"toemail", "managelink", "removelink", "archivelink"}
+    assert set(letter.placeholders) == {"toemail", "managelink", "removelink", "archivelink"}
     for filled in (html_of(letter), text_of(letter)):
         assert "ada@example.net" in filled
         assert f"{SITE}/manage/abc/" in filled
-        assert not any(token in filled for token in letter.holes.values())
+        assert not any(token in filled for token in letter.placeholders.values())
 
 
 def test_a_name_of_a_stranger_or_an_admin_is_never_markup() -> None:
@@ -238,7 +239,7 @@ def test_a_postal_address_stands_at_the_foot_when_there_is_one() -> None:
 def test_a_private_newsletter_has_no_link_to_an_archive() -> None:
     letter = render_issue(facts(archive_url=""))
     assert "Past letters" not in letter.html + letter.text
-    assert "archivelink" not in letter.holes
+    assert "archivelink" not in letter.placeholders
 
 
 def test_nothing_is_fetched_by_a_letter_but_the_posts_images() -> None:

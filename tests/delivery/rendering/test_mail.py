@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from delivery.rendering.errors import LetterError, UnknownTemplate
+from channels.letter import LetterError
+from delivery.rendering.errors import UnknownTemplate
 from delivery.rendering.mail import MAILS_BY_TEMPLATE, render_mail
 from tests.delivery.rendering.samples import SITE, html_of, text_of
 
@@ -42,7 +43,7 @@ def test_every_mail_has_a_subject_and_two_parts(template: str) -> None:
     assert text.endswith("\n")
     assert "&amp;" not in text
     assert "\n\n\n" not in text
-    assert not any(token in html + text for token in mail.holes.values())
+    assert not any(token in html + text for token in mail.placeholders.values())
     assert "%" not in re.sub("<style.*?</style>", "", html, flags=re.DOTALL).replace("100%", "")
 
 
@@ -70,7 +71,7 @@ def test_the_confirmation_is_about_one_thing() -> None:
 
 def test_the_confirmation_holds_nothing_that_a_stranger_chose() -> None:
     mail = render_mail("confirmation", {**CONTEXT, "name": "Buy pills", "email": "Buy pills"})
-    assert mail.holes == {}
+    assert mail.placeholders == {}
     assert "pills" not in mail.html + mail.text + mail.subject
 
 

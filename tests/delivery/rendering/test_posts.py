@@ -2,7 +2,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from delivery.channels.announcement import images_of
+from channels.announcement import images_of
 from delivery.rendering.addresses import web_address
 from delivery.rendering.facts import LETTER_WIDTH
 from delivery.rendering.issue import render_issue

@@ -2,8 +2,8 @@
 
 import pytest
 
+from channels.placeholders import UnknownField
 from delivery.rendering.errors import Rendered
-from delivery.rendering.placeholders import UnknownField
 from delivery.rendering.typed_fields import TypedFields
 
 
@@ -44,7 +44,9 @@ def test_one_name_has_one_hole_and_a_token_that_was_cut_is_left_out() -> None:
     fields = TypedFields({})
     token = fields.in_markdown("%toNickname%")
     cut = f"<i>Hello {token[:9]}…</i>"
-    letter = Rendered(title="", subject=token, html=cut + token, text=token, holes={"tonickname": "theirs"})
-    made = fields.as_holes(letter)
-    assert made.holes == {"tonickname": "theirs"}
+    letter = Rendered(
+        title="", subject=token, html=cut + token, text=token, placeholders={"tonickname": "theirs"}
+    )
+    made = fields.as_placeholders(letter)
+    assert made.placeholders == {"tonickname": "theirs"}
     assert (made.subject, made.html, made.text) == ("theirs", "<i>Hello …</i>theirs", "theirs")

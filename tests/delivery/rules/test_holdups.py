@@ -6,17 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.rules.meaning import Concern, Meaning, advice
 from delivery.rules.holdups import (
     FIRST_REST,
     LONGEST_REST,
     WELL_AFTER,
-    advice,
     domain_rests_until,
     is_everybodys,
     is_over,
     refuses_sender,
 )
-from delivery.rules.meaning import Concern, Meaning
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 

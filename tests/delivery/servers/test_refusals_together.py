@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection, connections
 
-from delivery.channels.base import Outcome, Permanent, Sent, Temporary
+from channels.base import Outcome, Permanent, Sent, Temporary
 from delivery.engine.outcomes import record_outcomes
 from delivery.engine.send_task import ClaimedDelivery
 from delivery.models import Bounce, Delivery, Lane, LaneDomain

@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from delivery.models import Lane
+from tests.channels.email_certificates import make_certificate, server_context
 from tests.delivery.answered import LATER, a_letter, send, untouched
-from tests.delivery.channels.email_certificates import make_certificate, server_context
 from tests.delivery.impatience import impatient, modules
 from tests.delivery.ledger import queued, states
 from tests.servers.raw_smtp import RawServer

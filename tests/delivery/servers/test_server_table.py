@@ -16,8 +16,8 @@ from delivery.issues.pause import resume_issue, resume_newsletter
 from delivery.lanes.settings import resume_domain
 from delivery.models import Attempt, Delivery, Issue, LaneDomain
 from subscriptions.models import Subscribable, Suppression
+from tests.channels.email_certificates import make_certificate, server_context
 from tests.delivery.answered import send
-from tests.delivery.channels.email_certificates import make_certificate, server_context
 from tests.delivery.ledger import HOUR, a_lane, queued
 from tests.factories import NOW, DestinationFactory, IssueFactory
 from tests.servers.smtp_server import DROP, SmtpServer

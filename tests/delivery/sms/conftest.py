@@ -16,7 +16,7 @@ def twilio(monkeypatch: pytest.MonkeyPatch, settings: Any, loopback_allowed: Non
     settings.SITE_URL = "https://letters.example"
     with Twilio() as running:
         for place in ("session", "check"):
-            monkeypatch.setattr(f"delivery.channels.sms.{place}.TWILIO_API", running.url)
+            monkeypatch.setattr(f"channels.sms.{place}.TWILIO_API", running.url)
         yield running
 
 

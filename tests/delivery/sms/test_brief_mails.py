@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from channels.http.measures import sms_parts
 from common.clock import utcnow
-from delivery.channels.http.measures import sms_parts
 from delivery.models import Delivery
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import alter_subscribable

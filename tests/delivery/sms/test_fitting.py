@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from channels.http.links import normalised
+from channels.http.measures import sms_measure, sms_parts
+from channels.letter import Letter, Recipient
+from channels.sms.channel import SmsChannel
+from channels.sms.compose import LONGEST_TEXT, TextMessage
+from channels.sms.letters import is_simple, sms_text
+from channels.sms.spec import SmsSpec
 from common.ports.channels import InvalidDestination
-from delivery.channels.http.links import normalised
-from delivery.channels.http.measures import sms_measure, sms_parts
-from delivery.channels.sms.channel import SmsChannel
-from delivery.channels.sms.compose import LONGEST_TEXT, TextMessage
-from delivery.channels.sms.kind import SmsKind
-from delivery.channels.sms.letters import is_simple, sms_text
-from delivery.letter import Letter, Recipient
 from tests.contracts.bridge import LINK, entry, letter
 
-CHANNEL, KIND = SmsChannel(), SmsKind()
+CHANNEL, KIND = SmsChannel(), SmsSpec()
 READER = Recipient(7, "+4915123456789", "+49 1512 3456789")
 OWN = "https://letters.example/s/bees/archive/7/"
 

@@ -7,11 +7,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from channels.rules.sms_words import Wish, is_answered_by_twilio, wish_of
+from channels.sms.signature import is_signed, signature_of
 from common.clock import utcnow
 from delivery.bounces.sms_replies import start, stop
-from delivery.channels.sms.signature import is_signed, signature_of
 from delivery.models import Delivery, Receipt
-from delivery.rules.sms_words import Wish, is_answered_by_twilio, wish_of
 from subscriptions.models import Destination, Subscribable, Suppression
 from subscriptions.subscribers.leave import leave
 from subscriptions.subscribers.suppression import suppress

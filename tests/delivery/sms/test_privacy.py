@@ -6,11 +6,11 @@ import pytest
 from django.core.management import call_command
 from django.db import transaction
 
+from channels.base import Permanent
+from channels.sms.compose import TextMessage
+from channels.sms.session import SmsSession
 from common.clock import utcnow
-from common.ports.personal_data import holdings
-from delivery.channels.base import Permanent
-from delivery.channels.sms.compose import TextMessage
-from delivery.channels.sms.session import SmsSession
+from common.ports.personal_data import personal_data
 from delivery.models import Delivery, Receipt
 from subscriptions.models import Destination, SignUpCode, Subscribable, Suppression
 from subscriptions.subscribers.codes import send_code
@@ -40,11 +40,17 @@ def held(newsletter: Subscribable) -> Destination:
 
 
 def test_its_owner_is_shown_what_is_held(held: Destination) -> None:
-    said = json.dumps({one.key: list(one.query(held)) for one in holdings()}, default=str, ensure_ascii=False)
+    said = json.dumps(
+        {one.key: list(one.query(held)) for one in personal_data()}, default=str, ensure_ascii=False
+    )
     assert NUMBER in said
     assert "Answered STOP." in said
     assert '"undelivered"' in said
-    assert {one.key for one in holdings() if one.count(held)} >= {"address_record", "subscriptions", "mails"}
+    assert {one.key for one in personal_data() if one.count(held)} >= {
+        "address_record",
+        "subscriptions",
+        "mails",
+    }
 
 
 def test_erasing_leaves_nothing_but_that_nothing_may_be_sent(held: Destination) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from channels.webpush.channel import DEVICES
 from common.secrets import opened
 from delivery.accounts.push_key import push_public_key
-from delivery.channels.webpush.channel import DEVICES
 from delivery.models import Account, ServiceAccount
 from subscriptions.models import Destination, Subscription
 from subscriptions.views.pages import POLICY

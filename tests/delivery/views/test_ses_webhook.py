@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.urls import path
 
-from delivery.channels.email.esp.metadata import metadata
+from channels.email.esp.metadata import metadata
 from delivery.views.esp_webhook import esp_tracking
 from tests.delivery.bounces import events
 from tests.delivery.bounces.events import SECRET, tell

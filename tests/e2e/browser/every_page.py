@@ -21,6 +21,7 @@ from tests.factories import (
     AttemptFactory,
     BounceFactory,
     BridgeFactory,
+    BroadcastFactory,
     DeliveryFactory,
     DestinationFactory,
     FeedFactory,
@@ -29,7 +30,6 @@ from tests.factories import (
     SubscriptionFactory,
     SuppressionFactory,
     UnconfirmedFactory,
-    WrittenLetterFactory,
     an_issue,
 )
 
@@ -51,9 +51,9 @@ NO_PAGES = {
     "delivery_look_show",
     "delivery_next_issue_edit",
     "delivery_settling_edit",
-    "delivery_writtenletter_keep",
-    "delivery_writtenletter_picture",
-    "delivery_writtenletter_show",
+    "delivery_broadcast_keep",
+    "delivery_broadcast_picture",
+    "delivery_broadcast_show",
     "delivery_lettertemplate_show",
     "feeds_feed_export_opml",
     "feeds_feed_opml_look",
@@ -101,7 +101,7 @@ def fill() -> None:
     BounceFactory(delivery__subscription=reader, delivery__issue=issue, held=True)
     SuppressionFactory()
     UnconfirmedFactory(subscribable=newsletter)
-    WrittenLetterFactory(subscribable=newsletter, subject=LONG)
+    BroadcastFactory(subscribable=newsletter, subject=LONG)
     bridge = BridgeFactory(feeds=newsletter.feeds.all(), title=f"{LONG} on Mastodon", name="harbour-bridge")
     account = DestinationFactory(
         kind="mastodon", core="bot@m.example", label="bot at m.example", disabled_at=NOW, disabled_reason=LONG

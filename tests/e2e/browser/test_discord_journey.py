@@ -12,8 +12,8 @@ from chat.interactions.work import answer_due
 from chat.models import Guild, GuildFeed
 from chat.registration import register
 from common.clock import utcnow
-from feedletter_site.demo.discord.places import API, GUILD, GUILD_NAME
-from feedletter_site.demo.services import Elsewhere, ServicesServer
+from demo.discord.places import API, GUILD, GUILD_NAME
+from demo.services import Elsewhere, ServicesServer
 from subscriptions.models import Subscribable
 from tests.chat.sites import serve_feed, serve_page
 from tests.chat.test_journey import Rounds

@@ -61,7 +61,7 @@ def test_a_document_that_costs_too_much_of_the_processor_is_told_on_the_feed_whi
         if step == "parsed":
             patched.setattr(expense, "PROCESSOR_SECONDS", 0.0)
         else:
-            patched.setattr(expense, "allowance", partial(expense.allowance, 0.0))
+            patched.setattr(expense, "cpu_limit", partial(expense.cpu_limit, 0.0))
         assert not blog.poll(0).ok
     assert "seconds of the processor" in blog.feed.last_error
     assert (blog.feed.failures, blog.feed.next_poll_why) == (1, "backoff")

@@ -7,7 +7,7 @@ import pytest
 
 from feeds.parsing.document import parse
 from feeds.parsing.entry import ParseError
-from feeds.parsing.expense import TOO_DEAR, allowance, check_allowance
+from feeds.parsing.expense import TOO_DEAR, check_allowance, cpu_limit
 from tests.servers.documents import atom, rss
 
 POSTS = [{"guid": str(number), "title": "A"} for number in range(50)]
@@ -49,7 +49,7 @@ def test_one_that_does_not_is_read(name: str) -> None:
 
 def test_without_an_allowance_nothing_is_counted() -> None:
     check_allowance()
-    with allowance(0.0, iter([0.0, 0.0, 1.0]).__next__):
+    with cpu_limit(0.0, iter([0.0, 0.0, 1.0]).__next__):
         check_allowance()
         with pytest.raises(ParseError):
             check_allowance()

@@ -24,10 +24,10 @@ from feeds.polling.claims import (
     release_hosts,
     renew,
 )
+from feeds.polling.host_probes import wake
 from feeds.polling.poll import poll_due, poll_feed
 from feeds.polling.read import fetch
 from feeds.polling.record import TAKEN_OVER, Answered, PollResult, record_all
-from feeds.polling.scouts import wake
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog, at, post
 from tests.races import beside

@@ -14,7 +14,7 @@ from reader.entries import filters as filters_at_work
 from reader.entries.filters import ask_filters
 from reader.entries.place import place_due, place_entry
 from reader.entries.prune import prune_entries
-from reader.models import Channel, Entry, Follow, Place, Reader, Unread
+from reader.models import Channel, Entry, Follow, Reader, TimelineEntry, Unread
 from reader.rules.filters import Filters
 from reader.timelines.marks import remove
 from reader.timelines.pages import Timeline
@@ -44,7 +44,7 @@ def filtered(channel: Channel, **given: Any) -> Channel:
 
 
 def names(channel: Channel) -> list[str]:
-    places = Place.objects.seen().filter(channel=channel).order_by("-at", "-pk")
+    places = TimelineEntry.objects.seen().filter(channel=channel).order_by("-at", "-pk")
     return [place.entry.jf2["name"] for place in places.select_related("entry") if place.entry.jf2]
 
 
@@ -112,7 +112,7 @@ def test_a_post_that_comes_while_filters_change_is_asked_about_with_the_new_ones
     with monkeypatch.context() as patched:
         patched.setattr("reader.entries.place.asked_of_all", lambda _: asked)
         assert place_entry(entry_id=entry.pk, clock=lambda: NOW) is False
-    assert not Place.objects.exists()
+    assert not TimelineEntry.objects.exists()
     assert place_due(clock=lambda: NOW) == 1
     assert names(home) == []
 
@@ -130,7 +130,7 @@ def test_placing_and_changing_filters_at_once_leave_nothing_out(transactional_db
     place_due(clock=lambda: NOW)
     ask_filters()
     assert sorted(names(home)) == ["town 0", "town 2", "town 4"]
-    assert Place.objects.count() == 5
+    assert TimelineEntry.objects.count() == 5
 
 
 def test_a_term_that_takes_too_long_hides_nothing_and_is_told(
@@ -217,7 +217,7 @@ def test_filtered_posts_are_forgotten_when_their_time_comes(home: Channel) -> No
     prune_entries(now=NOW + timedelta(days=2))
     assert Entry.objects.get().jf2 is not None
     prune_entries(now=NOW + timedelta(days=61))
-    assert not Place.objects.exists()
+    assert not TimelineEntry.objects.exists()
 
 
 def test_a_look_at_filters_changes_nothing(home: Channel) -> None:

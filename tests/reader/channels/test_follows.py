@@ -12,7 +12,7 @@ from reader.channels.channels import NoSuchChannel
 from reader.channels.follows import follow_feed
 from reader.channels.mutes import mute
 from reader.entries.place import place_due
-from reader.models import Channel, Entry, Follow, Place, Reader
+from reader.models import Channel, Entry, Follow, Reader, TimelineEntry
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog, at
 from tests.races import beside
@@ -125,15 +125,15 @@ def known(blog: Blog, bob: Reader) -> Blog:
 
 
 def hidden_in(channel: Channel) -> list[Any]:
-    return list(Place.objects.filter(channel=channel).order_by("pk").values_list("hidden", flat=True))
+    return list(TimelineEntry.objects.filter(channel=channel).order_by("pk").values_list("hidden", flat=True))
 
 
 class TestWhatAFeedHoldsAlready:
     def test_it_stands_there_at_once(self, known: Blog, home: Channel) -> None:
         follow_feed(channel=home, feed=known.feed, clock=lambda: at(2))
-        assert hidden_in(home) == [Place.Hidden.SEEN] * 2
+        assert hidden_in(home) == [TimelineEntry.Hidden.SEEN] * 2
 
-    @pytest.mark.parametrize(("is_block", "there"), [(False, [Place.Hidden.MUTED] * 2), (True, [])])
+    @pytest.mark.parametrize(("is_block", "there"), [(False, [TimelineEntry.Hidden.MUTED] * 2), (True, [])])
     def test_it_shows_nothing_of_who_is_not_wanted(
         self, known: Blog, home: Channel, is_block: bool, there: list[str]
     ) -> None:
@@ -149,8 +149,13 @@ class TestWhatAFeedHoldsAlready:
         follow_feed(channel=home.reader.channels.create(uid="x", name="X"), feed=other.feed)
         other.read(3)
         follow_feed(channel=home, feed=other.feed, clock=lambda: at(4))
-        copies = Place.objects.filter(channel=home, entry__feed=other.feed).order_by("entry__item__guid")
-        assert list(copies.values_list("hidden", flat=True)) == [Place.Hidden.DUPLICATE, Place.Hidden.SEEN]
+        copies = TimelineEntry.objects.filter(channel=home, entry__feed=other.feed).order_by(
+            "entry__item__guid"
+        )
+        assert list(copies.values_list("hidden", flat=True)) == [
+            TimelineEntry.Hidden.DUPLICATE,
+            TimelineEntry.Hidden.SEEN,
+        ]
 
     def test_a_post_that_was_withdrawn_does_not_show(self, known: Blog, home: Channel) -> None:
         Entry.objects.filter(item__guid="a").update(withdrawn_at=at(1))
@@ -158,7 +163,7 @@ class TestWhatAFeedHoldsAlready:
         assert len(hidden_in(home)) == 1
 
     def test_a_text_that_was_forgotten_is_there_again(self, known: Blog, home: Channel) -> None:
-        Place.objects.all().delete()
+        TimelineEntry.objects.all().delete()
         Entry.objects.update(jf2=None, text="")
         follow_feed(channel=home, feed=known.feed, clock=lambda: at(2))
         assert not Entry.objects.filter(jf2=None).exists()
@@ -181,7 +186,7 @@ class TestWhatAFeedHoldsAlready:
 
         assert follow_feed(channel=home, feed=known.feed, clock=clock).is_new
         place_due(clock=lambda: at(200))
-        names = set(Place.objects.filter(channel=home).values_list("entry__item__guid", flat=True))
+        names = set(TimelineEntry.objects.filter(channel=home).values_list("entry__item__guid", flat=True))
         assert names == ({"new 1", "b", "a"} if times == 1 else {"new 3"})
 
     def test_what_is_gone_meanwhile_is_refused_with_a_sentence(self, known: Blog, home: Channel) -> None:
@@ -210,8 +215,8 @@ def test_following_and_placing_at_once_put_each_post_there_once(
         blocks=True,
     )
     place_due(clock=lambda: at(2))
-    assert Place.objects.filter(channel=home).count() == 2
-    assert Place.objects.count() == 4
+    assert TimelineEntry.objects.filter(channel=home).count() == 2
+    assert TimelineEntry.objects.count() == 4
 
 
 def test_a_poll_does_not_wait_for_posts_that_are_being_placed(

@@ -26,7 +26,7 @@ from reader.channels.opml import (
     stop_list,
     work_off_lists,
 )
-from reader.models import Channel, Follow, FollowLine, FollowList, Place, Reader
+from reader.models import Channel, Follow, FollowLine, FollowList, Reader, TimelineEntry
 from tests.factories import NOW, FeedFactory
 from tests.feeds.watched import Blog
 
@@ -169,7 +169,7 @@ def test_a_feed_that_is_watched_brings_its_posts(ada: Reader, blog: Blog) -> Non
     blog.read(0)
     line = f'<outline text="Mine" xmlUrl="{blog.feed.url}"/>'
     taken(ada, f"<opml><body>{line}</body></opml>")
-    assert Place.objects.filter(channel__name="Home").count() == 2
+    assert TimelineEntry.objects.filter(channel__name="Home").count() == 2
     assert Follow.objects.get().title == "Mine"
 
 

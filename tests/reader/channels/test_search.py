@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from reader.channels import find
 from reader.channels.find import search_posts
 from reader.entries.search_index import ensure_index, entries_with
-from reader.models import Channel, Entry, Place, Reader
+from reader.models import Channel, Entry, Reader, TimelineEntry
 from reader.rules.jf2 import searched_text
 from reader.rules.search import BORDER, parse_query, words_of
 from reader.timelines.pages import Timeline
@@ -83,7 +83,7 @@ def test_words_phrases_and_exclusions(ada: Reader, home: Channel) -> None:
 def test_only_ones_own_seen_posts_are_found(ada: Reader, bob: Reader, home: Channel) -> None:
     hidden, other = a_post("A storm"), a_post("A storm, too")
     put(home, hidden)
-    Place.objects.update(hidden=Place.Hidden.MUTED)
+    TimelineEntry.objects.update(hidden=TimelineEntry.Hidden.MUTED)
     put(bob.channels.get(uid="home"), other)
     assert found(ada, "storm") == []
     assert found(bob, "storm") == ["A storm, too"]
@@ -106,7 +106,7 @@ def test_both_databases_find_what_the_rule_says(
         Entry.objects.all().delete()
         for number, (title, text) in enumerate(posts):
             put(home, a_post(title, text), at=minutes(number))
-        rows = Place.objects.order_by("-at").select_related("entry")
+        rows = TimelineEntry.objects.order_by("-at").select_related("entry")
         page = search_posts(Timeline(ada), query, limit=50)
         assert [place.pk for place in page.places] == [
             row.pk

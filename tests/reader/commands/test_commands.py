@@ -6,7 +6,7 @@ import pytest
 
 from common.clock import utcnow
 from feeds.models import Feed
-from reader.models import AppPassword, Channel, Entry, Follow, Place, Reader, Token
+from reader.models import AppPassword, Channel, Entry, Follow, Reader, TimelineEntry, Token
 from reader.people.app_passwords import sign_in
 from tests.console import json_of, printed, refused
 from tests.factories import FeedFactory
@@ -134,7 +134,7 @@ def test_erasing_takes_what_is_theirs_and_nothing_of_others(ada: Reader, bob: Re
     assert "--yes" in refused("drop_reader", "ada")
     assert printed("drop_reader", "ada", "--yes").strip() == "ada was erased."
     assert list(Reader.objects.all()) == [bob]
-    assert Place.objects.get().reader == bob
+    assert TimelineEntry.objects.get().reader == bob
     feed.refresh_from_db()
     assert (feed.read_by, Entry.objects.count()) == (1, 1)
     assert Token.objects.count() == 0

@@ -14,7 +14,7 @@ from reader.channels.mutes import mute
 from reader.entries.place import place_due
 from reader.entries.prune import drop_unwanted_feeds, prune_entries
 from reader.entries.take import Readers
-from reader.models import Channel, Entry, Place, Unread
+from reader.models import Channel, Entry, TimelineEntry, Unread
 from tests.factories import FeedFactory
 from tests.feeds.watched import Blog, at, post
 from tests.races import beside
@@ -41,7 +41,7 @@ def said(entry: Entry) -> dict[str, Any]:
 
 
 def names(channel: Channel) -> list[str]:
-    rows = Place.objects.seen().filter(channel=channel).order_by("-at", "-pk")
+    rows = TimelineEntry.objects.seen().filter(channel=channel).order_by("-at", "-pk")
     return [said(row.entry)["name"] for row in rows.select_related("entry")]
 
 
@@ -160,7 +160,7 @@ def test_the_same_post_by_two_feeds_is_shown_once_a_channel(blog: Blog, home: Ch
     other.show(post("x", link="http://blog.example.org/a?utm_source=y", title="Again"))
     poll(followed(other, home), 5)
     assert names(home) == ["Post a"]
-    assert Place.objects.filter(hidden=Place.Hidden.DUPLICATE).count() == 1
+    assert TimelineEntry.objects.filter(hidden=TimelineEntry.Hidden.DUPLICATE).count() == 1
 
 
 def test_a_removed_post_never_comes_back(blog: Blog, home: Channel, api: MicrosubClient) -> None:
@@ -195,11 +195,11 @@ def test_what_an_author_wrote_who_is_muted_or_blocked_does_not_show(blog: Blog, 
     blog.show("a", link=site)
     poll(followed(blog, home), 0)
     assert (names(home), unread(home)) == ([], [])
-    assert Place.objects.get().hidden == Place.Hidden.MUTED
+    assert TimelineEntry.objects.get().hidden == TimelineEntry.Hidden.MUTED
     mute(reader=home.reader, channel=None, url=site, now=at(0), is_block=True)
     blog.show("b", "a", link=site)
     poll(blog, 10)
-    assert Place.objects.count() == 1, "a block takes nothing more"
+    assert TimelineEntry.objects.count() == 1, "a block takes nothing more"
 
 
 class Failing(Readers):

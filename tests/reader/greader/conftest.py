@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from feeds.models import Feed
-from reader.models import Channel, Place, Reader
+from reader.models import Channel, Reader, TimelineEntry
 from tests.factories import FeedFactory
 from tests.reader.greader.client import GoogleApp
 from tests.reader.posts import an_entry, put
@@ -24,10 +24,10 @@ def feed(home: Channel) -> Feed:
 
 
 @pytest.fixture
-def post(home: Channel, feed: Feed) -> Callable[..., Place]:
+def post(home: Channel, feed: Feed) -> Callable[..., TimelineEntry]:
     """Puts a post of the feed into Home, or another channel."""
 
-    def one(channel: Channel | None = None, **given: Any) -> Place:
+    def one(channel: Channel | None = None, **given: Any) -> TimelineEntry:
         fields = {name: given.pop(name) for name in ("jf2", "published") if name in given}
         entry = given.pop("entry", None) or an_entry(feed=feed, **fields)
         return put(channel or home, entry, **given)

@@ -8,11 +8,11 @@ from django.core import serializers
 
 from feeds.models import Feed
 from reader.greader.calls import CHANGES, QUESTIONS
-from reader.models import AppPassword, Channel, Follow, Mute, Place, Reader, Star, Unread
+from reader.models import AppPassword, Channel, Follow, Mute, Reader, Star, TimelineEntry, Unread
 from tests.reader.greader.client import READ, READING_LIST, STARRED, UNREAD, GoogleApp, label, stream_path
 
 pytestmark = pytest.mark.django_db
-HELD = (Channel, Follow, Mute, Place, Unread, Star)
+HELD = (Channel, Follow, Mute, TimelineEntry, Unread, Star)
 
 
 def everything() -> str:
@@ -20,7 +20,7 @@ def everything() -> str:
 
 
 def test_with_every_name_of_another_reader_nothing_is_seen_and_nothing_changed(
-    ada: Reader, bob: Reader, app: GoogleApp, feed: Feed, post: Callable[..., Place], channel: Any
+    ada: Reader, bob: Reader, app: GoogleApp, feed: Feed, post: Callable[..., TimelineEntry], channel: Any
 ) -> None:
     channel("hers").follows.create(feed=feed)
     places = [post(), post(is_unread=False), post(channel("hers"))]

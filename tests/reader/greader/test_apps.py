@@ -8,7 +8,7 @@ import pytest
 
 from common.clock import utcnow
 from feeds.models import Feed
-from reader.models import Channel, Entry, Place, Reader, Star, Unread
+from reader.models import Channel, Entry, Reader, Star, TimelineEntry, Unread
 from reader.people.app_passwords import make_app_password
 from reader.people.readers import add_reader
 from tests.factories import FeedFactory
@@ -71,9 +71,9 @@ def unread_posts(home: Channel, feed: Feed, many: int) -> None:
         ),
         batch_size=1_000,
     )
-    places = Place.objects.bulk_create(
+    places = TimelineEntry.objects.bulk_create(
         (
-            Place(
+            TimelineEntry(
                 channel=home,
                 reader_id=home.reader_id,
                 entry=entry,

@@ -10,14 +10,14 @@ from feeds.models import Feed
 from feeds.parsing.opml import parse_opml
 from reader.channels.mutes import mute
 from reader.entries.place import place_due
-from reader.models import Channel, Follow, Place, Reader, Unread
+from reader.models import Channel, Follow, Reader, TimelineEntry, Unread
 from tests.factories import NOW, FeedFactory
 from tests.feeds.watched import Blog
 from tests.reader.greader.client import READ, STARRED, GoogleApp, label
 from tests.reader.posts import an_entry, minutes, put
 
 pytestmark = pytest.mark.django_db
-Post = Callable[..., Place]
+Post = Callable[..., TimelineEntry]
 Channels = Callable[[str], Channel]
 
 
@@ -178,7 +178,9 @@ class TestFolders:
         put(channel("Sea"), an_entry(feed=FeedFactory()))
         mute(reader=ada, channel=channel("Sea"), url=author, now=NOW)
         edit(app, "edit", feed, a=label("Sea"))
-        assert Place.objects.get(feed=feed, channel=channel("Sea")).hidden == Place.Hidden.MUTED
+        assert (
+            TimelineEntry.objects.get(feed=feed, channel=channel("Sea")).hidden == TimelineEntry.Hidden.MUTED
+        )
         assert app.ids() == []
 
     def test_who_is_muted_in_the_old_folder_comes_back_there(
@@ -189,7 +191,7 @@ class TestFolders:
         mute(reader=ada, channel=home, url=author, now=NOW)
         edit(app, "edit", feed, a=label("Sea"))
         place.refresh_from_db()
-        assert (place.channel, place.hidden) == (home, Place.Hidden.MUTED)
+        assert (place.channel, place.hidden) == (home, TimelineEntry.Hidden.MUTED)
 
     @pytest.mark.parametrize(
         ("given", "status"),
@@ -264,4 +266,4 @@ def test_posts_of_a_feed_that_is_read_for_the_first_time_are_found_by_what_came_
     blog.read(0)
     place_due()
     assert len(app.ids(ot=asked)) == 2
-    assert all(place.at.timestamp() < asked - 3_600 for place in Place.objects.all())
+    assert all(place.at.timestamp() < asked - 3_600 for place in TimelineEntry.objects.all())

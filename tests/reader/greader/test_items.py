@@ -8,7 +8,7 @@ from django.conf import settings
 
 from feeds.models import Feed
 from reader.media.addresses import media_path
-from reader.models import Channel, Place, Reader, Star
+from reader.models import Channel, Reader, Star, TimelineEntry
 from reader.rules.google_names import post_name
 from reader.timelines.stars import star
 from tests.factories import NOW
@@ -16,7 +16,7 @@ from tests.reader.greader.client import READ, READING_LIST, STARRED, GoogleApp, 
 from tests.reader.posts import an_entry, minutes, put
 
 pytestmark = pytest.mark.django_db
-Post = Callable[..., Place]
+Post = Callable[..., TimelineEntry]
 
 
 @pytest.fixture

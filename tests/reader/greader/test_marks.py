@@ -5,14 +5,14 @@ from collections.abc import Callable
 import pytest
 
 from feeds.models import Feed
-from reader.models import Channel, Place, Reader, Star, Unread
+from reader.models import Channel, Reader, Star, TimelineEntry, Unread
 from reader.rules.google_names import post_name
 from tests.factories import FeedFactory
 from tests.reader.greader.client import READ, READING_LIST, STARRED, GoogleApp, label
 from tests.reader.posts import an_entry, minutes, put
 
 pytestmark = pytest.mark.django_db
-Post = Callable[..., Place]
+Post = Callable[..., TimelineEntry]
 KEPT, TRACKED = "user/-/state/com.google/kept-unread", "user/-/state/com.google/tracking-kept-unread"
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from feeds.models import Feed
-from reader.models import Channel, Place, Reader, Star, Unread
+from reader.models import Channel, Reader, Star, TimelineEntry, Unread
 from reader.rules.google_names import post_name
 from reader.timelines.stars import star
 from tests.factories import NOW, FeedFactory
@@ -19,7 +19,7 @@ from tests.reader.greader.client import READ, READING_LIST, STARRED, UNREAD, Goo
 from tests.reader.posts import an_entry, minutes, put
 
 pytestmark = pytest.mark.django_db
-Post = Callable[..., Place]
+Post = Callable[..., TimelineEntry]
 Channels = Callable[[str], Channel]
 
 
@@ -27,7 +27,7 @@ def seconds(minute: float) -> int:
     return int(minutes(minute).timestamp())
 
 
-def keys(*places: Place) -> list[int]:
+def keys(*places: TimelineEntry) -> list[int]:
     return [place.entry_id for place in places]
 
 
@@ -58,7 +58,7 @@ class TestWhichPosts:
         read, unread = post(is_unread=False), post(at=minutes(1))
         at_sea = put(channel("Sea"), an_entry(feed=other), at=minutes(2))
         star(reader=ada, entries=[unread.entry_id, at_sea.entry_id], now=NOW)
-        asked: list[tuple[dict[str, Any], list[Place]]] = [
+        asked: list[tuple[dict[str, Any], list[TimelineEntry]]] = [
             ({"xt": READ}, [at_sea, unread]),
             ({"it": READ}, [read]),
             ({"it": STARRED}, [at_sea, unread]),
@@ -97,7 +97,7 @@ class TestWhichPosts:
     ) -> None:
         shown, hidden, left = post(), post(), put(home, an_entry(feed=FeedFactory()))
         put(ada.channels.get(is_notifications=True))
-        Place.objects.filter(pk=hidden.pk).update(hidden=Place.Hidden.MUTED)
+        TimelineEntry.objects.filter(pk=hidden.pk).update(hidden=TimelineEntry.Hidden.MUTED)
         assert app.ids() == keys(shown)
         star(reader=ada, entries=[left.entry_id], now=NOW)
         assert app.ids(STARRED) == keys(left), "what is starred is kept"
@@ -265,14 +265,18 @@ def test_whatever_happens_between_two_pages_each_post_that_stays_comes_once(
     oldest_first: bool,
     unread_only: bool,
 ) -> None:
-    Place.objects.all().delete()
+    TimelineEntry.objects.all().delete()
     for moment, is_unread, is_double in moments:
         place = put(home, an_entry(feed=feed), at=minutes(moment), is_unread=is_unread)
         if is_double:
             put(channel("Sea"), place.entry, at=minutes(3 - moment), is_unread=is_unread)
 
     def there() -> set[int]:
-        places = Place.objects.seen().filter(unread__isnull=False) if unread_only else Place.objects.seen()
+        places = (
+            TimelineEntry.objects.seen().filter(unread__isnull=False)
+            if unread_only
+            else TimelineEntry.objects.seen()
+        )
         return set(places.values_list("entry_id", flat=True))
 
     stays, got, events = there(), [], iter(between)
@@ -295,15 +299,15 @@ def test_whatever_happens_between_two_pages_each_post_that_stays_comes_once(
 
 
 def happen(what: str, number: int, home: Channel, feed: Feed) -> None:
-    places = list(Place.objects.seen().order_by("pk"))
+    places = list(TimelineEntry.objects.seen().order_by("pk"))
     if what == "arrive":
         put(home, an_entry(feed=feed), at=minutes(10 + number))
     elif places:
         place = places[number % len(places)]
-        same = Place.objects.filter(entry=place.entry_id)
+        same = TimelineEntry.objects.filter(entry=place.entry_id)
         if what in ("read", "hide"):
             Unread.objects.filter(place__in=same).delete()
         if what == "hide":
-            same.update(hidden=Place.Hidden.REMOVED)
+            same.update(hidden=TimelineEntry.Hidden.REMOVED)
         if what == "unread" and not Unread.objects.filter(place=place).exists():
             Unread.objects.create(place=place, channel=place.channel, reader=place.reader, at=place.at)

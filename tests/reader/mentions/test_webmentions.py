@@ -14,7 +14,7 @@ from reader.entries.place import place_due
 from reader.entries.prune import prune_entries
 from reader.mentions import check, receive
 from reader.mentions.check import check_due
-from reader.models import Entry, Mention, Place, Reader, Unread
+from reader.models import Entry, Mention, Reader, TimelineEntry, Unread
 from reader.people.readers import drop_reader
 from reader.timelines.stars import star
 from tests.factories import NOW
@@ -36,7 +36,7 @@ def looked(later: timedelta = timedelta(0)) -> int:
 
 def said(reader: Reader) -> list[str]:
     """What the notifications show."""
-    places = Place.objects.seen().filter(reader=reader, channel__is_notifications=True).order_by("pk")
+    places = TimelineEntry.objects.seen().filter(reader=reader, channel__is_notifications=True).order_by("pk")
     return [place.entry.jf2["content"]["text"] for place in places.select_related("entry") if place.entry.jf2]
 
 
@@ -194,7 +194,7 @@ def test_an_update_is_shown_and_stays_as_read_as_it_was(
     assert looked(timedelta(minutes=2)) == 1
     assert said(ada) == ["Better said."]
     assert not Unread.objects.exists()
-    assert (Mention.objects.count(), Entry.objects.count(), Place.objects.count()) == (1, 1, 1)
+    assert (Mention.objects.count(), Entry.objects.count(), TimelineEntry.objects.count()) == (1, 1, 1)
 
 
 @pytest.mark.parametrize("how", ["410", "404", "no link"])
@@ -214,7 +214,7 @@ def test_what_is_taken_back_leaves_the_notifications_and_may_return(
     send(source, page)
     looked(timedelta(minutes=4))
     assert said(ada) == ["Again."]
-    assert Place.objects.count() == 1
+    assert TimelineEntry.objects.count() == 1
 
 
 def test_what_is_starred_stays_when_it_is_taken_back(

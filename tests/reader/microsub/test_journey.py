@@ -3,7 +3,7 @@
 import pytest
 
 from reader.entries.place import place_due
-from reader.models import Entry, Place
+from reader.models import Entry, TimelineEntry
 from tests.feeds.watched import Blog, at
 from tests.reader.client import MicrosubClient
 
@@ -34,5 +34,5 @@ def test_a_feed_is_followed_read_and_its_posts_arrive(blog: Blog, api: MicrosubC
     assert first["_is_read"] is False
     assert api.do("timeline", method="mark_read", channel=made["uid"], entry=first["_id"])["updated"] == 1
     assert api.ask("timeline", channel=made["uid"])["items"][0]["_is_read"] is True
-    assert Place.objects.count() == Entry.objects.count() == 3
+    assert TimelineEntry.objects.count() == Entry.objects.count() == 3
     assert at(0)

@@ -9,12 +9,12 @@ from django.core import serializers
 from django.test import Client
 
 from reader.channels.follows import follow_feed
-from reader.models import Channel, Follow, Marking, Mute, Place, Reader, Star, Unread
+from reader.models import Channel, Follow, Marking, Mute, Reader, Star, TimelineEntry, Unread
 from tests.factories import FeedFactory
 from tests.reader.posts import put
 
 pytestmark = pytest.mark.django_db
-HELD = (Channel, Follow, Mute, Place, Unread, Star, Marking)
+HELD = (Channel, Follow, Mute, TimelineEntry, Unread, Star, Marking)
 
 
 def everything() -> str:

@@ -19,7 +19,7 @@ from common.clock import utcnow
 from common.ports import personal_data
 from feeds.models import Feed
 from reader.channels.follows import follow_feed
-from reader.models import Channel, Entry, Invitation, Place, Reader, Star, Token
+from reader.models import Channel, Entry, Invitation, Reader, Star, TimelineEntry, Token
 from reader.people.personal_data import data_file
 from reader.people.readers import erase_leavers, leave
 from reader.people.tokens import make_token
@@ -123,8 +123,8 @@ def test_the_file_is_never_whole_in_memory(ada: Reader, home: Channel) -> None:
         )
         for number in range(5_000)
     )
-    Place.objects.bulk_create(
-        Place(channel=home, reader=ada, entry=entry, at=NOW + timedelta(seconds=number))
+    TimelineEntry.objects.bulk_create(
+        TimelineEntry(channel=home, reader=ada, entry=entry, at=NOW + timedelta(seconds=number))
         for number, entry in enumerate(entries)
     )
     tracemalloc.start()
@@ -167,7 +167,7 @@ def test_erased_is_what_is_theirs_and_nothing_of_others(
     prune()
     assert list(Reader.objects.all()) == [bob]
     assert [user.username for user in User.objects.all()] == ["bob"]
-    assert Place.objects.get().reader == bob
+    assert TimelineEntry.objects.get().reader == bob
     assert Entry.objects.count() == 1
     assert dict(Feed.objects.values_list("pk", "read_by")) == {feed.pk: 1, own.pk: 0}
     assert not Token.objects.exists()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from django.test import Client
 
-from reader.models import Channel, Mute, Place, Reader
+from reader.models import Channel, Mute, Reader, TimelineEntry
 from tests.reader.posts import an_entry, put
 
 pytestmark = pytest.mark.django_db
@@ -96,7 +96,7 @@ def test_a_blocked_author_is_gone(browser: Client, home: Channel) -> None:
     browser.post("/reader/mute/", {"act": "block", "url": AUTHOR, "channel": "home"})
     browser.post("/reader/mute/", {"act": "unblock", "url": AUTHOR, "channel": "home"})
     assert not Mute.objects.exists()
-    assert Place.objects.get().hidden == Place.Hidden.REMOVED
+    assert TimelineEntry.objects.get().hidden == TimelineEntry.Hidden.REMOVED
 
 
 def test_what_another_reader_has_is_not_changed(

@@ -11,7 +11,7 @@ from common.clock import utcnow
 from feeds.models import Feed
 from reader.channels.follows import follow_feed, unfollow
 from reader.entries.place import place_due
-from reader.models import Channel, Follow, Place, Reader, Unread
+from reader.models import Channel, Follow, Reader, TimelineEntry, Unread
 from tests.factories import NOW, FeedFactory
 from tests.feeds.watched import Blog, post
 from tests.reader.posts import an_entry, minutes, put
@@ -129,7 +129,7 @@ def test_it_moves_to_another_channel_with_its_posts(
 ) -> None:
     place, other = put(home, an_entry(feed=feed)), channel("other")
     assert browser.post(page_of(feed), {"channel": "home", "act": "move", "to": "other"}).status_code == 302
-    assert (Follow.objects.get().channel, Place.objects.get(pk=place.pk).channel) == (other, other)
+    assert (Follow.objects.get().channel, TimelineEntry.objects.get(pk=place.pk).channel) == (other, other)
     for to, status in (("nowhere", 404), ("notifications", 400)):
         asked = {"channel": "other", "act": "move", "to": to}
         assert browser.post(page_of(feed), asked).status_code == status

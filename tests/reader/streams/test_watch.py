@@ -11,7 +11,7 @@ from reader.channels.filters import change_filters
 from reader.channels.follows import move_follow, unfollow
 from reader.channels.mutes import mute, unmute
 from reader.entries.place import place_entry
-from reader.models import Channel, Entry, Follow, Place, Reader
+from reader.models import Channel, Entry, Follow, Reader, TimelineEntry
 from reader.rules.order import EPOCH, Key
 from reader.streams.watch import Event, Watch
 from reader.timelines import marks
@@ -223,7 +223,9 @@ def test_what_is_muted_is_not_told(ada: Reader, home: Channel) -> None:
     mute(reader=ada, channel=home, url=AUTHOR, now=NOW)
     watch = begun(ada)
     entry = an_entry(author=AUTHOR)
-    Place.objects.create(channel=home, reader=ada, entry=entry, at=minutes(1), hidden=Place.Hidden.MUTED)
+    TimelineEntry.objects.create(
+        channel=home, reader=ada, entry=entry, at=minutes(1), hidden=TimelineEntry.Hidden.MUTED
+    )
     assert watch.look(at_counts=True) == []
     unmute(reader=ada, channel=home, url=AUTHOR)
     assert names(watch.look(at_counts=True)) == ["reset", "unread-count"]
@@ -259,7 +261,7 @@ def test_whoever_adds_up_what_is_told_has_the_timeline_and_its_count(
         assert counts["home"] == unread_counts([world.channel.pk]).get(world.channel.pk, 0)
     watch.look(at_counts=True)
     assert len(seen) == len(set(seen)), "none twice"
-    in_order = Place.objects.filter(pk__in=seen).order_by("at", "pk").values_list("pk", flat=True)
+    in_order = TimelineEntry.objects.filter(pk__in=seen).order_by("at", "pk").values_list("pk", flat=True)
     assert list(in_order) == seen
     assert not set(seen) & before
 
@@ -295,8 +297,8 @@ def test_a_client_that_follows_the_events_knows_the_timeline_and_its_count(
                 change_filters(channel=world.channel, hide=hide, at_once=None)
             case "withdraw":
                 # Gone from its feed, or back in it.
-                if place := Place.objects.order_by("pk")[number % 5 :].first():
-                    gone = None if place.hidden == Place.Hidden.WITHDRAWN else NOW
+                if place := TimelineEntry.objects.order_by("pk")[number % 5 :].first():
+                    gone = None if place.hidden == TimelineEntry.Hidden.WITHDRAWN else NOW
                     Entry.objects.filter(pk=place.entry_id).update(withdrawn_at=gone, due_at=NOW)
                     place_entry(entry_id=place.entry_id, clock=lambda: NOW)
             case "break":

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from reader.channels.mutes import mute, unmute
 from reader.entries.place import place_entry
 from reader.entries.prune import prune_entries
-from reader.models import Channel, Entry, Place, Reader, Unread
+from reader.models import Channel, Entry, Reader, TimelineEntry, Unread
 from reader.people.readers import add_reader
 from reader.rules.order import Key, Stretch
 from reader.timelines import marks
@@ -44,7 +44,7 @@ class World:
             self.arrive(moment)
 
     def arrive(self, moment: int) -> None:
-        author = AUTHORS[Place.objects.count() % 2]
+        author = AUTHORS[TimelineEntry.objects.count() % 2]
         put(self.channel, an_entry(author=author), at=minutes(moment))
 
     def happen(self, event: tuple[str, int]) -> None:
@@ -70,7 +70,7 @@ class World:
                 mute(reader=self.reader, channel=self.channel, url=url, now=NOW, is_block=True)
             case "move":
                 to = (self.channel, self.other)[number % 2]
-                places = Place.objects.filter(reader=self.reader).order_by("pk")
+                places = TimelineEntry.objects.filter(reader=self.reader).order_by("pk")
                 pks = list(places.values_list("pk", flat=True))
                 marks.move(Timeline(self.reader), pks[number : number + 2], to=to, now=minutes(self.newest))
             case "withdraw":
@@ -87,7 +87,7 @@ class World:
         assert place_entry(entry_id=entry.pk, clock=lambda: NOW)
 
     def seen(self) -> list[int]:
-        rows = Place.objects.seen().filter(channel=self.channel).order_by("-at", "-pk")
+        rows = TimelineEntry.objects.seen().filter(channel=self.channel).order_by("-at", "-pk")
         return list(rows.values_list("pk", flat=True))
 
     def unread(self) -> set[int]:
@@ -123,7 +123,7 @@ def test_going_down_each_post_that_stays_comes_once(
         page = world.page(after=page.paging.after, limit=limit, unread_only=unread_only)
     assert len(got) == len(set(got)), "none twice"
     assert stays <= set(got), "none missing"
-    keys = {place.pk: Key(place.at, place.pk) for place in Place.objects.filter(pk__in=got)}
+    keys = {place.pk: Key(place.at, place.pk) for place in TimelineEntry.objects.filter(pk__in=got)}
     assert [keys[pk] for pk in got] == sorted(keys.values(), reverse=True)
 
 

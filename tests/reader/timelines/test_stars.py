@@ -6,7 +6,7 @@ import pytest
 
 from reader.entries.place import place_due
 from reader.entries.prune import prune_entries
-from reader.models import Channel, Entry, Place, Reader
+from reader.models import Channel, Entry, Reader, TimelineEntry
 from reader.rules.order import Key, Stretch
 from reader.timelines.stars import star, starred_page, unstar
 from tests.factories import NOW
@@ -23,10 +23,10 @@ def test_it_is_not_forgotten_by_its_age_until_the_star_is_gone(
     star(reader=ada, entries=[kept.entry_id], now=NOW)
     later = NOW + timedelta(days=400)
     prune_entries(now=later)
-    assert set(Place.objects.values_list("pk", flat=True)) == {kept.pk}, (old.pk, his.pk)
+    assert set(TimelineEntry.objects.values_list("pk", flat=True)) == {kept.pk}, (old.pk, his.pk)
     unstar(reader=ada, entries=[kept.entry_id])
     prune_entries(now=later)
-    assert not Place.objects.exists()
+    assert not TimelineEntry.objects.exists()
 
 
 def test_its_text_outlives_its_channel(ada: Reader, home: Channel) -> None:
@@ -46,7 +46,7 @@ def test_one_that_its_feed_takes_back_stays_for_whoever_starred_it(
     star(reader=ada, entries=[hers.entry_id], now=NOW)
     Entry.objects.update(withdrawn_at=NOW, due_at=NOW)
     place_due(clock=lambda: NOW)
-    assert set(Place.objects.seen().values_list("pk", flat=True)) == {hers.pk}
+    assert set(TimelineEntry.objects.seen().values_list("pk", flat=True)) == {hers.pk}
     assert his.pk != hers.pk
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from feedletter_site.demo.discord.limits import InvalidBody, refuse_post
+from demo.discord.limits import InvalidBody, refuse_post
 from tests.servers.api_server import ApiServer, Reply, Request
 from tests.servers.consent import App, Consent
 

@@ -17,11 +17,11 @@ from django.test import Client
 
 from chat.commands.definitions import commands
 from common.clock import utcnow
-from feedletter_site.demo.answer import ApiAnswer, ApiRequest
-from feedletter_site.demo.discord import payloads
-from feedletter_site.demo.discord.interactions import UNKNOWN_WEBHOOK, Application, Exchange, Interactions
-from feedletter_site.demo.discord.limits import AUTOCOMPLETE, COMMAND, COMPONENT, MENUS, MODAL
-from feedletter_site.demo.discord.portal import Portal
+from demo.answer import ApiAnswer, ApiRequest
+from demo.discord import payloads
+from demo.discord.interactions import UNKNOWN_WEBHOOK, Application, Exchange, Interactions
+from demo.discord.limits import AUTOCOMPLETE, COMMAND, COMPONENT, MENUS, MODAL
+from demo.discord.portal import Portal
 from tests.servers.api_server import Reply, Request
 from tests.servers.services.discord import BOT, BOT_TOKEN, BOTS_RIGHTS, BOTS_ROLE, CHANNEL, GUILD, Discord
 

@@ -13,12 +13,12 @@ from feedletter_site.monitoring import attention
 from feedletter_site.monitoring.attention import ALERTS_SHOWN, OVERDUE
 from tests.factories import (
     AssignableFactory,
+    BroadcastFactory,
     DeliveryFactory,
     FeedFactory,
     IssueFactory,
     LaneFactory,
     SubscribableFactory,
-    WrittenLetterFactory,
 )
 
 pytestmark = pytest.mark.django_db
@@ -72,7 +72,7 @@ def test_work_that_no_worker_does_is_said_after_a_while() -> None:
             "2 deliveries are held for you.",
         ),
         (
-            lambda: WrittenLetterFactory(send_at=LONG_AGO, failures=1),
+            lambda: BroadcastFactory(send_at=LONG_AGO, failures=1),
             "1 letter of your own cannot go out.",
             "2 letters of your own cannot go out.",
         ),

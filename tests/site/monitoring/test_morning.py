@@ -15,7 +15,7 @@ from feedletter_site.models import Figure
 from feedletter_site.monitoring import figures
 from feedletter_site.monitoring.attention import alerts
 from feedletter_site.monitoring.figures import count_again, last_days, overview_figures
-from feedletter_site.monitoring.morning import at_the_end_of, changes, going_out_next, last_issues
+from feedletter_site.monitoring.issue_overview import at_the_end_of, changes, going_out_next, last_issues
 from tests.delivery.ledger import queued
 from tests.factories import (
     AssignableFactory,

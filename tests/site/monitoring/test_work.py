@@ -18,7 +18,7 @@ from feeds.models import Feed
 from feeds.polling.poll import poll_due
 from feeds.work import to_poll
 from subscriptions.collections.assign import assign_final
-from subscriptions.models import ListImport, Stuck, Subscription
+from subscriptions.models import FailedAssignment, ListImport, Subscription
 from tests.delivery.two_paces import DAY, World
 from tests.factories import (
     NOW,
@@ -89,7 +89,7 @@ def test_feeds_that_nobody_may_read_are_no_work(facts: dict[str, Any]) -> None:
 def test_a_settled_post_is_work_for_whoever_assigns_but_while_it_is_stuck() -> None:
     item = FinalItemFactory(feed=newsletter().feeds.get())
     assert with_work() == {"subscriptions.assign"}
-    Stuck.objects.create(item=item, next_try_at=NOW + HOUR)
+    FailedAssignment.objects.create(item=item, next_try_at=NOW + HOUR)
     assert with_work() == set()
     assert with_work(NOW + 2 * HOUR) == {"subscriptions.assign"}
 
@@ -103,10 +103,10 @@ def test_an_uploaded_list_is_work_until_it_is_taken() -> None:
 
 def test_what_came_from_another_program_is_work_but_while_it_waits_for_a_person() -> None:
     row = Arrival.objects.create(source="cordfeeder", file_name="x", state="looking", created_at=NOW)
-    assert with_work() == {"feedletter_site.arrivals"}
+    assert with_work() == {"feedletter_site.migrate_from"}
     Arrival.objects.filter(pk=row.pk).update(state="looked")
     assert with_work() == set()
-    assert "feedletter_site.arrivals" in with_work(NOW + 8 * DAY)
+    assert "feedletter_site.migrate_from" in with_work(NOW + 8 * DAY)
 
 
 COLLECTIONS: dict[str, tuple[Callable[[], Any], bool]] = {

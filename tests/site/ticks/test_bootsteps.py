@@ -60,9 +60,9 @@ def test_a_worker_that_never_began_can_be_stopped() -> None:
         step.stop(WORKER)
 
 
-def until(is_so: Callable[[], object]) -> None:
+def until(database_unreachable: Callable[[], object]) -> None:
     end = time.monotonic() + 5
-    while not is_so():
+    while not database_unreachable():
         assert time.monotonic() < end
         time.sleep(0.005)
 

@@ -67,7 +67,7 @@ BESIDE = {
     "delivery.alert": "reap",
     "delivery.prune": "reap",
     "feedletter_site.figures": "reap",
-    "feedletter_site.arrivals": "assign",
+    "feedletter_site.migrate_from": "assign",
     "chat.notify": "chat",
     "chat.tidy": "chat",
 }

@@ -15,7 +15,7 @@ from subscriptions.collections.drop import DropRefused, delete_dropped_feeds, dr
 from subscriptions.collections.edits import leave_out_ahead, send_withdrawn
 from subscriptions.collections.exclude import exclude
 from subscriptions.collections.post_rules import add_rule
-from subscriptions.models import Assignment, PostRule, Stuck, Subscribable
+from subscriptions.models import Assignment, FailedAssignment, PostRule, Subscribable
 from tests.factories import (
     NOW,
     AssignmentFactory,
@@ -151,7 +151,7 @@ def test_two_workers_that_fail_with_one_post_count_both_failures(earlier: int) -
         _note_stuck(item.pk, ValueError("No."), NOW)
 
     beside(fail, fail)
-    assert Stuck.objects.get().failures == earlier + 2
+    assert FailedAssignment.objects.get().failures == earlier + 2
 
 
 def test_two_editors_together_add_no_more_rules_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from feeds.parsing.identity import link_hash
 from feeds.rules.reposts import REPOST
 from subscriptions.collections.assign import assign_item
 from subscriptions.collections.exclude import exclude_items
-from subscriptions.models import Assignment, Carried, Subscribable
+from subscriptions.models import Assignment, SeenLink, Subscribable
 from tests.factories import (
     NOW,
     DailyFactory,
@@ -78,13 +78,13 @@ def test_a_newsletter_of_one_feed_notes_nothing_and_refuses_nothing(feeds: list[
     SubscribableFactory(feeds=feeds[1:2])
     for feed in feeds[:2]:
         assert len(taken(final(feed))) == 1
-    assert not Carried.objects.exists()
+    assert not SeenLink.objects.exists()
 
 
 def test_posts_at_other_links_or_without_one_are_all_taken(feeds: list[Feed], letter: Subscribable) -> None:
     for feed, link in zip(feeds * 2, ("", "", "", "a" * 32, "b" * 32, "c" * 32), strict=True):
         assert taken(final(feed, link)) == {letter}
-    assert Carried.objects.values("item").distinct().count() == 3
+    assert SeenLink.objects.values("item").distinct().count() == 3
 
 
 def test_a_link_that_several_posts_of_a_feed_share_says_nothing(
@@ -118,7 +118,7 @@ def test_a_post_that_was_excluded_by_hand_leaves_its_place_to_a_later_copy(
     first = final(feeds[0])
     taken(first)
     assert exclude_items(item_ids=[first.pk], now=NOW) == 1
-    assert not Carried.objects.exists()
+    assert not SeenLink.objects.exists()
     assert taken(final(feeds[1])) == {letter}
 
 

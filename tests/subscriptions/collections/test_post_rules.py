@@ -13,7 +13,7 @@ from feeds.models import Feed, Item
 from subscriptions.collections import post_rules
 from subscriptions.collections.assign import LONGEST_BACKOFF, assign_final, assign_item
 from subscriptions.collections.post_rules import MOST_RULES, add_rule, change_rules, drop_rule
-from subscriptions.models import Assignable, Assignment, LeftOut, PostRule, Stuck, Subscribable
+from subscriptions.models import Assignable, Assignment, FailedAssignment, LeftOut, PostRule, Subscribable
 from subscriptions.newsletters.define import alter_subscribable
 from subscriptions.panels import collections_of_post
 from tests import own_code
@@ -181,7 +181,7 @@ def test_while_own_code_fails_the_post_waits_and_is_tried_less_and_less_often(
     fine.refresh_from_db()
     assert (item.state, fine.state) == ("unassigned", "assigned")
     assert item.entry is not None
-    stuck = Stuck.objects.get()
+    stuck = FailedAssignment.objects.get()
     assert (stuck.item, stuck.failures) == (item, 1)
     assert said in stuck.last_error
     assert said in collections_of_post(item)
@@ -190,14 +190,14 @@ def test_while_own_code_fails_the_post_waits_and_is_tried_less_and_less_often(
     stuck.refresh_from_db()
     assert stuck.failures == 1, "not tried again before its time"
     for failures in range(1, 12):
-        stuck = Stuck.objects.get()
+        stuck = FailedAssignment.objects.get()
         assert stuck.failures == failures
         assert assign_final(clock=partial(stuck.next_try_at.astimezone, UTC)) == 0
-    waits = Stuck.objects.get().next_try_at - stuck.next_try_at
+    waits = FailedAssignment.objects.get().next_try_at - stuck.next_try_at
     assert LONGEST_BACKOFF * 0.85 < waits < LONGEST_BACKOFF * 1.15
     Subscribable.objects.filter(pk=weekly.pk).update(hooks="tests.own_code.plain")
     assert assign_final(clock=lambda: stuck.next_try_at + 2 * LONGEST_BACKOFF) == 1
-    assert not Stuck.objects.exists()
+    assert not FailedAssignment.objects.exists()
     assert Assignment.objects.filter(item=item).exists()
 
 
@@ -208,7 +208,7 @@ def test_who_asks_for_all_does_not_wait(feed: Feed, weekly: Subscribable) -> Non
     Subscribable.objects.filter(pk=weekly.pk).update(hooks="")
     assert assign_final(clock=lambda: NOW) == 0
     assert assign_final(clock=lambda: NOW, ignore_back_off=True) == 1
-    assert not Stuck.objects.exists()
+    assert not FailedAssignment.objects.exists()
 
 
 @pytest.mark.parametrize("hooks", ["os.path", "tests.own_code.gone", "tests.factories"])

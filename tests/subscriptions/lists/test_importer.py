@@ -9,9 +9,17 @@ from django.core.exceptions import ValidationError
 from django.test import override_settings
 
 from subscriptions.lists.export import export_subscribers
-from subscriptions.lists.importer import Unclear, import_subscribers, try_subscribers
+from subscriptions.lists.importer import AmbiguousColumns, import_subscribers, try_subscribers
 from subscriptions.lists.reading import LINES_A_BATCH, REFUSED_ROWS_KEPT, ImportReport, Terms
-from subscriptions.models import Consent, Destination, ErasedMark, Notice, Subscription, Suppression, Switch
+from subscriptions.models import (
+    Consent,
+    Destination,
+    ErasedMark,
+    FrequencyChange,
+    Notice,
+    Subscription,
+    Suppression,
+)
 from subscriptions.privacy.erase import erase
 from subscriptions.rules.lists.rows import summary
 from subscriptions.rules.origin import Origin
@@ -324,7 +332,7 @@ def test_both_old_numbers_of_two_addresses_that_became_one_are_kept() -> None:
 @pytest.mark.parametrize("act", [import_subscribers, try_subscribers])
 def test_a_column_that_may_name_blocked_people_stops_the_list_until_it_is_explained(act: Any) -> None:
     newsletter, lines = SubscribableFactory(), ["email,status,is_blacklisted\n", "a@example.org,active,1\n"]
-    with pytest.raises(Unclear, match=r"“is_blacklisted”\. Say what each means") as asked:
+    with pytest.raises(AmbiguousColumns, match=r"“is_blacklisted”\. Say what each means") as asked:
         act(subscribable=newsletter, lines=lines, now=NOW)
     assert asked.value.names == ("is_blacklisted",)
     assert not Subscription.objects.exists()
@@ -414,7 +422,9 @@ def test_lines_without_a_status_get_that_of_the_terms() -> None:
 def test_who_is_switching_leaves_as_a_whole() -> None:
     old = SubscriptionFactory()
     new = SubscriptionFactory(destination=old.destination)
-    Switch.objects.create(old=old, new=new, rarer=new.subscribable, at=NOW + timedelta(days=1), made_at=NOW)
+    FrequencyChange.objects.create(
+        old=old, new=new, rarer=new.subscribable, at=NOW + timedelta(days=1), made_at=NOW
+    )
     take(f"email,status\n{old.destination.core},unsubscribed\n", old.subscribable)
     assert set(Subscription.objects.values_list("status", flat=True)) == {"unsubscribed"}
 

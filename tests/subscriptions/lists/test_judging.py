@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from subscriptions.lists import reading
-from subscriptions.lists.importer import Unclear, import_subscribers, try_subscribers
+from subscriptions.lists.importer import AmbiguousColumns, import_subscribers, try_subscribers
 from subscriptions.lists.reading import ImportReport, Terms
 from subscriptions.models import Subscription, Suppression
 from tests.factories import NOW, SubscribableFactory
@@ -101,7 +101,7 @@ ASKED = [
 def test_a_column_that_may_say_that_somebody_left_is_asked_about(
     name: str, cells: list[str], rows: int, act: Any
 ) -> None:
-    with pytest.raises(Unclear, match=rf"concerns {rows} line") as asked:
+    with pytest.raises(AmbiguousColumns, match=rf"concerns {rows} line") as asked:
         take(column(name, *cells), act=act)
     assert asked.value.names == (name,)
     assert not Subscription.objects.exists()
@@ -166,7 +166,7 @@ def test_a_word_in_the_last_line_counts(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(reading, "LINES_A_BATCH", 50)
     monkeypatch.setattr(reading, "LINES_A_CHUNK", 50)
     cells = [f"note {place}" for place in range(1200)]
-    with pytest.raises(Unclear, match=r"“Notes” concerns 1 line \(“please, unsubscribed!”\)"):
+    with pytest.raises(AmbiguousColumns, match=r"“Notes” concerns 1 line \(“please, unsubscribed!”\)"):
         take(column("Notes", *cells, "please, unsubscribed!"))
     assert not Subscription.objects.exists()
 
@@ -182,13 +182,13 @@ def test_lines_that_get_nothing_anyway_ask_nothing() -> None:
 
 def test_the_only_column_of_addresses_is_offered() -> None:
     rows = [["Kontakt", "Ort"], ["ada@example.org", "Leeds"], ["Bob <bob@example.org>", ""]]
-    with pytest.raises(Unclear, match="“Kontakt” has nothing but addresses") as asked:
+    with pytest.raises(AmbiguousColumns, match="“Kontakt” has nothing but addresses") as asked:
         take(rows)
     assert asked.value.advice == {"Kontakt": "email"}
     assert take(rows, Terms("confirmed", meanings={"Kontakt": "email"})).added == 2
     with pytest.raises(ValidationError) as refused:
         take([["Kontakt", "Zweiter"], ["ada@example.org", "bob@example.org"]])
-    assert not isinstance(refused.value, Unclear)
+    assert not isinstance(refused.value, AmbiguousColumns)
 
 
 WORDS = (

@@ -24,7 +24,7 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 
-class PigeonKind:
+class PigeonSpec:
     """A channel with credentials, whose service is asked by `check`."""
 
     key = "pigeon"
@@ -57,8 +57,8 @@ class PigeonKind:
 
 
 @pytest.fixture
-def pigeon() -> Iterator[PigeonKind]:
-    kind = PigeonKind()
+def pigeon() -> Iterator[PigeonSpec]:
+    kind = PigeonSpec()
     channels.register(kind)
     yield kind
     del channels._registry["pigeon"]
@@ -119,7 +119,7 @@ def test_a_channel_that_does_not_exist_is_refused() -> None:
         add(SubscribableFactory(channel="semaphore"))
 
 
-def test_credentials_are_checked_outside_any_transaction(pigeon: PigeonKind) -> None:
+def test_credentials_are_checked_outside_any_transaction(pigeon: PigeonSpec) -> None:
     add(SubscribableFactory(channel="pigeon"), data={"loft": "roof", "seed": "corn"})
     assert pigeon.in_transaction == [False]
     assert opened(Destination.objects.get().secrets) == {"seed": "corn"}

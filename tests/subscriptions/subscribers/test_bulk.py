@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from common.ports import events
-from subscriptions.models import Consent, Notice, Subscription, Switch
+from subscriptions.models import Consent, FrequencyChange, Notice, Subscription
 from subscriptions.subscribers import bulk
 from subscriptions.subscribers.bulk import confirm_many, move_many, targets, unsubscribe_many
 from tests.factories import (
@@ -76,7 +76,9 @@ def test_those_that_have_not_ended_end_and_their_confirmations_with_them(told: l
 def switching() -> tuple[Subscription, Subscription]:
     old = SubscriptionFactory()
     new = SubscriptionFactory(destination=old.destination)
-    Switch.objects.create(old=old, new=new, rarer=new.subscribable, at=NOW + timedelta(days=1), made_at=NOW)
+    FrequencyChange.objects.create(
+        old=old, new=new, rarer=new.subscribable, at=NOW + timedelta(days=1), made_at=NOW
+    )
     return old, new
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from subscriptions.models import Consent, Subscribable, Subscription, Switch
+from subscriptions.models import Consent, FrequencyChange, Subscribable, Subscription
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers.frequency import (
     CannotSwitch,
@@ -144,7 +144,7 @@ def test_every_n_counts_what_is_still_to_come(reader: Subscription, feed: Any) -
     assert still_to_come(made) == 3
     assert not is_over(made, NOW + 1000 * HOUR)
     Subscribable.objects.filter(pk=five.pk).update(counter=5)
-    assert is_over(Switch.objects.get(), NOW)
+    assert is_over(FrequencyChange.objects.get(), NOW)
 
 
 def test_taking_it_back_leaves_no_trace(reader: Subscription, weekly: Subscribable) -> None:
@@ -152,7 +152,7 @@ def test_taking_it_back_leaves_no_trace(reader: Subscription, weekly: Subscribab
     switch(subscription=reader, to=weekly, now=NOW)
     assert undo_switch(subscription=reader, now=NOW + HOUR)
     assert Subscription.objects.values().get() == before
-    assert not Switch.objects.exists()
+    assert not FrequencyChange.objects.exists()
     assert not undo_switch(subscription=reader, now=NOW + HOUR)
 
 
@@ -180,7 +180,7 @@ def test_a_second_thought_takes_the_place_of_the_first(
     monthly = SubscribableFactory(arrangement="monthly", feeds=[feed])
     switch(subscription=reader, to=weekly, now=NOW)
     made = switch(subscription=reader, to=monthly, now=NOW + HOUR)
-    assert list(Switch.objects.all()) == [made]
+    assert list(FrequencyChange.objects.all()) == [made]
     assert not Subscription.objects.filter(subscribable=weekly).exists()
     reader.refresh_from_db()
     assert reader.receives_until == datetime(2026, 4, 1, tzinfo=NOW.tzinfo)
@@ -189,7 +189,7 @@ def test_a_second_thought_takes_the_place_of_the_first(
 def test_clicking_twice_is_clicking_once(reader: Subscription, weekly: Subscribable) -> None:
     for _ in range(2):
         switch(subscription=reader, to=weekly, now=NOW)
-    assert Switch.objects.count() == 1
+    assert FrequencyChange.objects.count() == 1
     assert Subscription.objects.count() == 2
 
 
@@ -205,7 +205,7 @@ def test_what_is_only_to_begin_cannot_be_switched_itself(
 def test_who_does_not_receive_it_cannot_switch(factory: Any, daily: Any, weekly: Any) -> None:
     with pytest.raises(CannotSwitch):
         switch(subscription=factory(subscribable=daily), to=weekly, now=NOW)
-    assert not Switch.objects.exists()
+    assert not FrequencyChange.objects.exists()
 
 
 def test_what_the_reader_had_before_goes_on_as_it_was(reader: Subscription, weekly: Subscribable) -> None:
@@ -277,7 +277,7 @@ def test_who_leaves_what_they_had_keeps_what_they_were_switching_from(
     leave(subscription=had, now=NOW, by_reader=True)
     reader.refresh_from_db()
     assert (reader.status, reader.receives_until) == ("confirmed", None)
-    assert not Switch.objects.exists()
+    assert not FrequencyChange.objects.exists()
 
 
 def test_an_old_letters_link_leaves_what_its_newsletter_was_changed_for(

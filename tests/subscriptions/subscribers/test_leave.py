@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from subscriptions.models import Notice, Subscription, Switch
+from subscriptions.models import FrequencyChange, Notice, Subscription
 from subscriptions.subscribers.details import revoke_links, save_details
 from subscriptions.subscribers.leave import UNDO_FOR, can_undo, leave, undo_leaving
 from subscriptions.subscribers.sign_up import mark_confirmed
@@ -59,7 +59,7 @@ def test_a_name_is_tidied_and_may_be_empty() -> None:
 def test_details_go_to_both_sides_of_a_switch() -> None:
     old = SubscriptionFactory()
     new = SubscriptionFactory(destination=old.destination)
-    Switch.objects.create(old=old, new=new, rarer=new.subscribable, at=NOW)
+    FrequencyChange.objects.create(old=old, new=new, rarer=new.subscribable, at=NOW)
     save_details(subscription=old, name=" Ada ", language="de")
     assert set(Subscription.objects.values_list("display_name", "language")) == {("Ada", "de")}
     save_details(subscription=new, name="Grace")
@@ -136,7 +136,7 @@ def test_revoked_links_are_those_of_all_letters_the_reader_ever_got() -> None:
     old = LeftFactory()
     new = SubscriptionFactory(destination=old.destination)
     other = SubscriptionFactory()
-    Switch.objects.create(old=old, new=new, rarer=new.subscribable, at=NOW, settled_at=old.left_at)
+    FrequencyChange.objects.create(old=old, new=new, rarer=new.subscribable, at=NOW, settled_at=old.left_at)
     before = dict(Subscription.objects.values_list("pk", "token"))
     revoke_links(subscription=new)
     after = dict(Subscription.objects.values_list("pk", "token"))

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from common.ports.channels import InvalidDestination
-from subscriptions.models import Notice, SignIn, SignInWish
+from subscriptions.models import Notice, SignIn, SignInRequest
 from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.rate_limits import OverLimit
 from subscriptions.subscribers.sign_in import (
@@ -71,7 +71,7 @@ def test_an_unknown_address_gets_nothing_and_leaves_nothing() -> None:
     ask("nobody@example.org")
     assert not Notice.objects.exists()
     assert not SignIn.objects.exists()
-    assert not SignInWish.objects.exists()
+    assert not SignInRequest.objects.exists()
 
 
 def test_asking_asks_the_database_the_same_whether_the_address_is_known_or_not() -> None:
@@ -97,7 +97,7 @@ def test_wishes_wait_for_a_worker_and_are_over_after_a_day() -> None:
     link = SignIn.objects.get()
     assert link.destination.core == "bea@example.org"
     assert link.expires_at == NOW + GOOD_FOR
-    assert not SignInWish.objects.exists()
+    assert not SignInRequest.objects.exists()
 
 
 @pytest.mark.parametrize("why", ["suppressed", "disabled", "erased"])

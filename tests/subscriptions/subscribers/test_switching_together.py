@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from subscriptions.collections.assign import assign_item
-from subscriptions.models import Assignable, Subscribable, Subscription, Switch
+from subscriptions.models import Assignable, FrequencyChange, Subscribable, Subscription
 from subscriptions.subscribers.frequency import apply_switches, switch
 from subscriptions.subscribers.leave import leave
 from tests.factories import NOW, FeedFactory, FinalItemFactory, SubscribableFactory, SubscriptionFactory
@@ -52,7 +52,7 @@ def test_two_clicks_at_once_are_one_switch(each: Subscribable, reader: Subscript
         lambda: switch(subscription=reader, to=weekly, now=NOW),
         lambda: switch(subscription=reader, to=weekly, now=NOW),
     )
-    assert Switch.objects.count() == 1
+    assert FrequencyChange.objects.count() == 1
     assert Subscription.objects.count() == 2
 
 

@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from subscriptions import links
-from subscriptions.models import Subscribable, Subscription, Switch
+from subscriptions.models import FrequencyChange, Subscribable, Subscription
 from subscriptions.subscribers.frequency import switch
 from subscriptions.subscribers.leave import leave
 from tests.factories import (
@@ -93,7 +93,7 @@ def test_a_switch_can_be_taken_back_by_one_click(strict: Client, reader: Any, we
     page = posted(strict, manage(reader), act="stay")
     assert "you keep The Daily" in page
     assert "Get this instead" in page
-    assert not Switch.objects.exists()
+    assert not FrequencyChange.objects.exists()
 
 
 def test_changing_now_says_what_it_costs_and_leads_to_the_new_page(
@@ -105,7 +105,7 @@ def test_changing_now_says_what_it_costs_and_leads_to_the_new_page(
     page = posted(strict, manage(reader), act="switch", to="weekly", when="now")
     assert "from now on you get The Weekly" in page
     assert "The Daily" in page
-    assert Switch.objects.get().settled_at is not None
+    assert FrequencyChange.objects.get().settled_at is not None
 
 
 def test_an_old_letters_link_tells_of_the_change_but_opens_no_other_page(

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from common.formats.dates import day_words
 from common.ports import personal_data
-from subscriptions.models import Consent, Destination, Notice, Subscription, Switch
+from subscriptions.models import Consent, Destination, FrequencyChange, Notice, Subscription
 from subscriptions.subscribers.sign_in import ask_for_link, mail_links
 from tests.factories import (
     NOW,
@@ -87,7 +87,7 @@ def test_every_newsletter_stands_there_with_its_standing_and_its_own_page(
 def test_what_somebody_changed_from_is_neither_received_nor_left(ada: Client, reader: Destination) -> None:
     old = LeftFactory(destination=reader, subscribable__title="Every post")
     new = SubscriptionFactory(destination=reader, subscribable__title="Once a week")
-    Switch.objects.create(old=old, new=new, rarer=new.subscribable, at=NOW, settled_at=old.left_at)
+    FrequencyChange.objects.create(old=old, new=new, rarer=new.subscribable, at=NOW, settled_at=old.left_at)
     page = text(ada, "/mine/")
     assert "Once a week" in page
     assert "Every post" not in page

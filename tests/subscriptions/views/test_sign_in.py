@@ -9,7 +9,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 
 from common.clock import utcnow
-from subscriptions.models import Destination, Notice, SignIn, SignInWish
+from subscriptions.models import Destination, Notice, SignIn, SignInRequest
 from subscriptions.subscribers.sign_in import mail_links
 from tests.factories import DestinationFactory, SubscriptionFactory, SuppressionFactory
 
@@ -67,7 +67,7 @@ def test_known_unknown_and_suppressed_addresses_get_the_same_page(
 def test_asking_needs_no_cookie_and_sets_none(strict: Client, reader: Destination) -> None:
     assert ask(strict).status_code == 200
     assert not strict.cookies
-    assert SignInWish.objects.exists()
+    assert SignInRequest.objects.exists()
 
 
 def test_what_is_no_address_is_said_at_the_field(client: Client) -> None:
@@ -80,7 +80,7 @@ def test_what_is_no_address_is_said_at_the_field(client: Client) -> None:
 def test_who_fills_in_the_hidden_field_gets_the_page_and_no_mail(client: Client, reader: Destination) -> None:
     answer = client.post("/sign-in/", {"email": ADA, "website": "x"})
     assert answer.status_code == 200
-    assert not SignInWish.objects.exists()
+    assert not SignInRequest.objects.exists()
 
 
 @pytest.mark.parametrize("email", [ADA, "eve@example.org"])
@@ -92,7 +92,7 @@ def test_too_many_from_one_connection_are_told_so_whatever_the_address(
     answer = ask(client, email)
     assert answer.status_code == 429
     assert "Please try again in an hour" in answer.content.decode()
-    assert SignInWish.objects.get().core == "first@example.org"
+    assert SignInRequest.objects.get().core == "first@example.org"
 
 
 def test_too_many_for_one_address_are_not_told(client: Client, reader: Destination, settings: Any) -> None:

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from channels.letter import LetterError
 from delivery.rendering.drawn import RenderedParts
 from delivery.rendering.engine import usual_source
-from delivery.rendering.errors import BrokenTemplate, LetterError, Rendered
+from delivery.rendering.errors import BrokenTemplate, Rendered
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.issue import render_issue
 from delivery.rendering.sandbox import client
@@ -52,7 +53,7 @@ def test_our_own_source_makes_the_same_letter_as_our_file() -> None:
     source = usual_source("issues/digest")
     own = letter(source.html, source.text)
     assert (html_of(own), text_of(own)) == (html_of(usual), text_of(usual))
-    assert own.holes.keys() == usual.holes.keys()
+    assert own.placeholders.keys() == usual.placeholders.keys()
 
 
 def test_a_child_is_kept_and_costs_milliseconds() -> None:
@@ -153,7 +154,7 @@ def test_tags_nested_too_deeply_are_refused(html: str) -> None:
         "request.user",
         "request",
         "self",
-        "holes",
+        "placeholders",
         "True.real",
         "count.bit_length",
         "count.real",

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from channels.fill import fill_header
+from channels.placeholders import field_names
 from delivery.rendering.drawn import shortened_around
 from delivery.rendering.errors import BrokenTemplate, Rendered
 from delivery.rendering.facts import TemplateSource
-from delivery.rendering.fill import fill_header
 from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import render_mail
-from delivery.rendering.placeholders import field_names
 from delivery.rendering.sandbox import client
 from delivery.rendering.schemes import by_day, by_night
 from tests.delivery.rendering.samples import NOW, entry, facts, html_of, one, text_of
@@ -30,7 +30,7 @@ def test_without_a_text_or_subject_the_usual_ones_are_taken() -> None:
 def test_a_subject_may_have_values_and_fields_and_stays_one_line() -> None:
     source = TemplateSource(html="x", subject="{{ count }} posts\n for %toNickname%, & <more>")
     made = letter(source)
-    assert fill_header(made.subject, made.holes, {"tonickname": "Zoë"}) == "3 posts for Zoë, & <more>"
+    assert fill_header(made.subject, made.placeholders, {"tonickname": "Zoë"}) == "3 posts for Zoë, & <more>"
 
 
 def test_a_long_subject_is_cut_around_its_holes() -> None:
@@ -38,7 +38,7 @@ def test_a_long_subject_is_cut_around_its_holes() -> None:
         TemplateSource(html="x", subject="{{ posts.0.title }} %toNickname%"),
         entries=(entry(1, title="x" * 250),),
     )
-    filled = fill_header(made.subject, made.holes, {"tonickname": "Zoë"})
+    filled = fill_header(made.subject, made.placeholders, {"tonickname": "Zoë"})
     assert filled == "x" * 199 + "…" + "Zoë"
     assert shortened_around("short", ()) == "short"
 
@@ -125,7 +125,7 @@ def test_extra_parameters_are_values_and_fields() -> None:
     made = letter(
         TemplateSource(html="{{ newsletter.params.motto }} %motto%", text="x"), params={"motto": "Slow news"}
     )
-    assert made.holes.keys() == {"motto"}
+    assert made.placeholders.keys() == {"motto"}
     assert "Slow news" in made.html
 
 

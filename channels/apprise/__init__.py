@@ -1,0 +1,1 @@
+CHANNELS = {"apprise": ("spec.AppriseSpec", "channel.AppriseChannel")}

@@ -1,0 +1,75 @@
+"""Sends by Apprise, and makes of its log what can be made of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from channels.apprise.compose import MOST_CHARACTERS, PlainMessage
+from channels.apprise.service import ApprisedService, CannotUse, ServiceReply
+from channels.apprise.services import secrets_of, service_address
+from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
+from channels.http.client import masked
+from channels.http.outcomes import ABOUT_MESSAGE, LONGEST_WORDS, SERVICE_DOWN
+from channels.http.transport import TIMEOUT_SECONDS
+from common.net.addresses import Network
+from common.truncation import DoesNotFit, fit_parts
+
+# Apprise hides the answer's words, so that a refusal is believed only when it holds.
+REFUSALS, REFUSALS_BELIEVED = (401, 403, 404, 410), 3
+# How its services log the status of an answer.
+_STATUS = re.compile(r"error=(\d{3})\b")
+
+
+class AppriseSession:
+    """Used by one thread at a time. `allow` are networks to be called although they are not public."""
+
+    def __init__(self, *, allow: Sequence[Network] | None = None, timeout: float = TIMEOUT_SECONDS) -> None:
+        self._allow, self._timeout = allow, timeout
+
+    def send(
+        self,
+        message: PlainMessage,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        """Sends once. `progress` counts refusals, of which three disable the destination."""
+        if message.refusal:
+            return Permanent(message.refusal)
+        url = message.secrets["apprise_url"]
+        try:
+            service = ApprisedService(url, timeout=self._timeout, allow=self._allow)
+            most = min(service.most_characters, MOST_CHARACTERS)
+            text = fit_parts(message.parts, lambda text: len(text) <= most)
+            reply = service.send(text)
+        except DoesNotFit:
+            return Permanent("The link alone is longer than what the service takes.")
+        except CannotUse as error:
+            return masked(Temporary(f"Nothing was posted: {error}", stops_lane=True), secrets_of(url))
+        return masked(_outcome(reply, service_address(url).schema, progress), secrets_of(url))
+
+    def close(self) -> None:
+        """Nothing stays open."""
+
+
+def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> Outcome:
+    if reply.taken:
+        return Sent()
+    said = f"{schema}, by Apprise: {reply.words[:LONGEST_WORDS] or 'not sent.'}"
+    match = _STATUS.search(reply.words)
+    if match is None:
+        # It tells a lost answer no otherwise than other failures.
+        return Ambiguous(said)
+    status = int(match[1])
+    if status in REFUSALS:
+        count = int(progress.get("refusals", 0)) + 1
+        if count >= REFUSALS_BELIEVED:
+            return Permanent(f"{said} Save a URL that is good.", disables=True)
+        return Temporary(said, progress={"refusals": count})
+    if status in ABOUT_MESSAGE:
+        return Permanent(said)
+    stops = status == 429 or status in SERVICE_DOWN or 300 <= status < 400
+    return Temporary(said, stops_lane=stops, suspect=stops)

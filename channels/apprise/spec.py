@@ -1,0 +1,56 @@
+"""What the rest of the program knows of Apprise."""
+
+from collections.abc import Mapping
+
+from channels.apprise.services import service_address
+from channels.bridge import BridgeSpec
+from channels.fields import short_name
+from common.ports.channels import Field, ParsedDestination
+
+
+def apprise_url(typed: str) -> str:
+    """Raises ValueError."""
+    service_address(typed)
+    return typed
+
+
+class AppriseSpec(BridgeSpec):
+    """Sends by Apprise to what has no channel of its own."""
+
+    key = "apprise"
+    label = "Apprise (without receipts)"
+    sentence = "A message by Teams, Gotify, Pushover, Signal and some fifty other services."
+    asks_when_unsure = True
+    destination_fields = (
+        Field("account", "Name", "A short name of your own, such as phone.", required=True, clean=short_name),
+        Field(
+            "apprise_url",
+            "Apprise URL",
+            "One service, one target, such as gotifys://host/token. Apprise says whether a service took a"
+            " message, and no more: there is no receipt, and nothing can be changed afterwards.",
+            required=True,
+            secret=True,
+            clean=apprise_url,
+        ),
+    )
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """`core` is name@service."""
+        schema = service_address(given["apprise_url"]).schema
+        account = given["account"]
+        return ParsedDestination(
+            core=f"{account}@{schema}",
+            label=f"{account} by {schema}",
+            config={"account": account},
+            secrets={"apprise_url": given["apprise_url"]},
+        )
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """Sees whether Apprise can read the URL and its host may be called (network: a look-up).
+
+        Raises InvalidDestination.
+        """
+        from channels.apprise.check import check_url
+
+        check_url(destination)
+        return destination

@@ -1,0 +1,1 @@
+CHANNELS = {"bluesky": ("spec.BlueskySpec", "channel.BlueskyChannel")}

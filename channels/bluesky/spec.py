@@ -1,0 +1,109 @@
+"""What the rest of the program knows of Bluesky."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+
+from channels.bridge import BridgeSpec
+from channels.fields import LANGUAGE
+from channels.http.address import server_url
+from common.ports.channels import Field, ParsedDestination
+from common.truncation import plain_line
+
+ENTRYWAY = "https://bsky.social"
+LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+# https://atproto.com/specs/handle
+HANDLE = re.compile(rf"(?=.{{1,253}}\Z)(?:{LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?")
+# https://atproto.com/specs/did, of the two kinds that there are, in so many letters as can be kept.
+DID = re.compile(r"did:plc:[a-z2-7]{24}|did:web:(?=.{1,150}\Z)[a-z0-9.-]+(?:%3A\d{1,5})?")
+LABELS = {
+    "": "None",
+    "sexual": "Suggestive",
+    "nudity": "Nudity",
+    "porn": "Adult",
+    "graphic-media": "Graphic media",
+}
+
+
+def handle(typed: str) -> str:
+    """A handle, or a DID. Raises ValueError."""
+    # Copied from the app, it comes with marks of direction.
+    name = plain_line(typed).removeprefix("@")
+    if DID.fullmatch(name):
+        return name
+    if not HANDLE.fullmatch(name.lower()):
+        raise ValueError("give the whole handle, such as bees.bsky.social.")
+    return name.lower()
+
+
+def app_password(typed: str) -> str:
+    """Raises ValueError."""
+    if len(typed) > 256 or not typed.isprintable():
+        raise ValueError("it has letters no password has, or too many.")
+    return typed
+
+
+class BlueskySpec(BridgeSpec):
+    """Posts to an account of the admin's."""
+
+    key = "bluesky"
+    label = "Bluesky"
+    sentence = "A post of an account of yours, with a card of its link."
+    # No edits: its app goes on showing the first version, and a replaced record loses its likes.
+    deletes = True
+    announcement_hook = "bluesky_announcement"
+    destination_fields = (
+        Field("handle", "Handle", "Such as bees.bsky.social.", required=True, clean=handle),
+        Field(
+            "app_password",
+            "App password",
+            "In Bluesky: Settings, Privacy and security, App passwords. Never the account's own password.",
+            required=True,
+            secret=True,
+            clean=app_password,
+        ),
+        Field(
+            "service_url",
+            "Service",
+            "Where the account signs in. Empty: https://bsky.social. Only for a server of your own.",
+            clean=partial(server_url, example="bsky.social"),
+        ),
+    )
+    own_options = (
+        Field(
+            "card",
+            "Link",
+            "A card shows the post's title, summary and picture. Digests have the address in the words.",
+            choices=lambda: [("", "As a card"), ("no", "In the words")],
+        ),
+        Field(
+            "tags",
+            "Categories",
+            "Tags make posts found by their subjects.",
+            choices=lambda: [("", "As tags that are not shown"), ("no", "Leave them out")],
+        ),
+        Field(
+            "thread",
+            "Posts of a digest",
+            choices=lambda: [("", "A link to all of them"), ("yes", "Each as an answer, too: a thread")],
+        ),
+        Field("content_label", "Content warning", choices=lambda: list(LABELS.items())),
+        LANGUAGE,
+    )
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """`core` is what was given, a handle or a DID; `check` makes it the DID, which no handle changes."""
+        name, service = given["handle"], given["service_url"] or ENTRYWAY
+        return ParsedDestination(
+            core=name,
+            label=name if name.startswith("did:") else f"@{name}",
+            config={"handle": name, "service_url": service},
+            secrets={"app_password": given["app_password"]},
+        )
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """Signs in, and finds where the account's posts are kept (network). Raises InvalidDestination."""
+        # The client is not loaded where nothing is checked.
+        from channels.bluesky.check import check_account
+
+        return check_account(destination)

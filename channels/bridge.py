@@ -1,0 +1,181 @@
+"""What bridges have in common: an admin's destinations, each of which is a lane of its own, in order."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from channels import fields
+from channels.account import Account
+from channels.announcement import Announcement, announcement_of
+from channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
+from channels.letter import Letter, Recipient
+from channels.rules.breakers import Breaker
+from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
+from channels.wording import checked_template
+from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, ParsedDestination, read_fields
+from common.secrets import opened
+
+if TYPE_CHECKING:
+    from channels.oauth import OAuth
+
+TEMPLATE = Field(
+    "template",
+    "Words",
+    "What is posted, such as “{title} {link} {hashtags}”; {title|New post} has words for a post without a"
+    " title. Empty: the usual words.",
+    clean=checked_template,
+    many_lines=True,
+)
+WHEN_UNSURE = Field(
+    "when_unsure",
+    "When nobody knows whether a post arrived",
+    "The service cannot be asked. Hold it for you to decide, send it again (it may stand there twice), or"
+    " skip it (it may be missing).",
+    choices=lambda: [("", "Hold it"), ("repeat", "Send it again"), ("skip", "Skip it")],
+)
+
+EDIT = fields.switch(
+    EDIT_CORRECTED,
+    "Edit corrected posts",
+    "Within a day of posting a post that changes in its feed is edited where it stands. For one post at a"
+    " time, not for digests.",
+)
+DELETE = fields.switch(
+    DELETE_WITHDRAWN,
+    "Delete withdrawn posts",
+    "Within a day of posting a post that is taken out of its feed is deleted where it stands, after an hour."
+    " For one post at a time, not for digests.",
+)
+
+
+# Key of the config for a finding that does not prevent saving; it is shown beside the destination.
+WARNING = "warning"
+
+
+def account_field(kind: str, label: str, help_text: str) -> Field:
+    """The field `account` of destinations that share the accounts of that kind."""
+
+    def choices() -> list[tuple[str, str]]:
+        names = Account.objects.filter(kind=kind).values_list("name", flat=True)
+        return [(name, name) for name in names]
+
+    def known(typed: str) -> str:
+        names = [name for name, _ in choices()]
+        if typed not in names:
+            there_are = f"There are: {', '.join(names)}." if names else "There is none yet: add one first."
+            raise ValueError(f"there is no such account. {there_are}")
+        return typed
+
+    return Field("account", label, help_text, required=True, choices=choices, clean=known)
+
+
+def account_values(kind: str, name: str) -> dict[str, str]:
+    """The values of an account's fields (see BridgeSpec.account_fields). Raises InvalidDestination."""
+    account = Account.objects.filter(kind=kind, name=name).first()
+    try:
+        return opened(account.secrets) if account else {}
+    except ValueError as error:
+        raise InvalidDestination(f"account: {error}") from error
+
+
+class BridgeSpec(ABC):
+    """A ChannelSpec of destinations that admins set up; nobody signs up for it."""
+
+    key: str
+    label: str
+    # What happens there, for who chooses among the services.
+    sentence: str = ""
+    public_sign_up = False
+    is_by_code = False
+    needs_html = False
+    is_companion = False
+    arrangements = ARRANGEMENTS
+    destination_fields: tuple[Field, ...]
+    # What an account needs that many destinations share, such as a bot; none where each has its own.
+    account_fields: tuple[Field, ...] = ()
+    # Those of its own; all bridges have some more.
+    own_options: tuple[Field, ...] = ()
+    asks_when_unsure = False
+    # Whether its sessions can change what they posted, and take it back (Edits, Deletes).
+    edits = False
+    deletes = False
+    # Whether a core is made of a name that the admin chose, which may come to stand for another account.
+    core_is_chosen = False
+    announcement_hook = ""
+
+    @property
+    def option_fields(self) -> tuple[Field, ...]:
+        unsure = (WHEN_UNSURE,) if self.asks_when_unsure else ()
+        changes = ((EDIT, self.edits), (DELETE, self.deletes))
+        offered = (field for field, is_offered in changes if is_offered)
+        return (*self.own_options, TEMPLATE, *offered, *unsure)
+
+    def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
+        """Raises InvalidDestination."""
+        return self.destination(read_fields(self.destination_fields, data, owner=self.label))
+
+    @abstractmethod
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """Of the fields, cleaned: each name is there. Raises InvalidDestination."""
+
+    def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
+        """Those that are given. Raises InvalidDestination."""
+        given = read_fields(self.option_fields, data, owner=self.label)
+        return {name: value for name, value in given.items() if value}
+
+    @abstractmethod
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """As ChannelSpec has it."""
+
+    @property
+    def connect(self) -> "OAuth | None":
+        """How the service itself gives what a destination needs, where it does."""
+        return None
+
+    def place(self, config: Mapping[str, str]) -> str:
+        """A destination's account or room, as the service knows it; empty where that is not known."""
+        return ""
+
+    def check_account(self, values: Mapping[str, str]) -> str:
+        """Whose account it is, as the service says (network); `values` are the account's fields. Raises
+        InvalidDestination."""
+        raise InvalidDestination(f"{self.label} needs no account besides its destinations.")
+
+
+class BridgeChannel(ABC):
+    """A Channel whose every destination is a lane of its own, posting in order."""
+
+    key: str
+    crash_policy: CrashPolicy
+    lane: LaneDefaults = LaneDefaults()
+    account_lane: LaneDefaults | None = None
+    breaker: Breaker | None = None
+
+    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
+        return core
+
+    def shared_account(self, core: str) -> str:
+        """Where several destinations share an account, their cores begin with its name and a slash."""
+        return core.partition("/")[0] if self.account_lane is not None and "/" in core else ""
+
+    def domain(self, core: str) -> str:
+        return ""
+
+    def compose(self, letter: Letter, recipient: Recipient) -> Any:
+        return self.composer(letter)(recipient)
+
+    def composer(self, letter: Letter) -> Callable[[Recipient], Any]:
+        return partial(self.message, announcement_of(letter), letter.options)
+
+    @abstractmethod
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Any:
+        """What the session is given. Pure."""
+
+    def sessions(self, lane: LaneFacts) -> None:
+        """Its sessions block."""
+        return
+
+    @abstractmethod
+    def connect(self, lane: LaneFacts) -> Session:
+        """As Channel has it."""

@@ -1,0 +1,112 @@
+"""Asks Discord what a webhook, a channel or a bot is, before it is saved."""
+
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from django.conf import settings
+
+from channels.discord.service import BOT, WEBHOOK, agent, snowflake
+from channels.discord.session import webhook_at, webhook_secrets
+from channels.http.checking import told_at_fields
+from channels.http.session import ApiSession
+from channels.http.transport import ApiResponse
+from common.clock import utcnow
+from common.ports.channels import InvalidDestination, ParsedDestination
+from common.truncation import plain_line
+
+T = TypeVar("T")
+# Of webhooks that post for us; others belong to an application, or follow another channel.
+INCOMING = 1
+# https://discord.com/developers/docs/resources/channel#forum-tag-object
+MOST_FORUM_TAGS, MOST_OF_A_TAG = 20, 50
+# A category and a directory hold channels, not messages.
+HOLD_CHANNELS = (4, 14)
+
+
+def check_webhook(destination: ParsedDestination, *, asking: ApiSession | None = None) -> ParsedDestination:
+    """The destination with what Discord says of it. Raises InvalidDestination."""
+    url, asking = destination.secrets["webhook_url"], asking or ApiSession()
+
+    def read(answer: ApiResponse) -> tuple[Any, str, dict[str, str]]:
+        # The server may be left out; then there are no links to messages.
+        guild = answer.at("guild_id")
+        places = {
+            "channel_id": snowflake(answer.at("channel_id")),
+            "guild_id": snowflake(guild) if guild else "",
+        }
+        return answer.at("type"), _name(answer) or "Webhook", places
+
+    at = webhook_at(settings.DISCORD_API_URL, url)
+    client = asking.client(at, WEBHOOK, utcnow(), secrets=webhook_secrets(url))
+    with closing(asking), told_at_fields("webhook_url"):
+        kind, name, places = client.call("GET", at, headers=agent(), read=read)
+    if kind != INCOMING:
+        raise InvalidDestination("webhook_url: it is a webhook of another sort. Make a new one for this.")
+    return replace(destination, label=f"{name} ({destination.core})", config={**destination.config, **places})
+
+
+def check_channel(
+    destination: ParsedDestination, token: str, *, asking: ApiSession | None = None
+) -> ParsedDestination:
+    """The destination with what Discord says of it. Raises InvalidDestination."""
+    config = destination.config
+
+    def read(answer: ApiResponse) -> tuple[str, int, str, str]:
+        snowflake(answer.at("id"))
+        # A conversation with one person has no server.
+        guild = answer.at("guild_id")
+        return _name(answer), int(answer.at("type")), snowflake(guild) if guild else "", _tags(answer)
+
+    url = f"{settings.DISCORD_API_URL}/channels/{config['channel_id']}"
+    name, kind, guild, tags = _asked(
+        url, token, read, asking or ApiSession(), blamed="account", place="channel_id"
+    )
+    if kind in HOLD_CHANNELS or not guild:
+        raise InvalidDestination("channel_id: nobody can post there. Give the id of a server's channel.")
+    known = {"channel_type": str(kind), "guild_id": guild, **({"tags": tags} if tags else {})}
+    return replace(destination, label=f"#{name}, by {config['account']}", config={**config, **known})
+
+
+def check_bot(token: str, *, asking: ApiSession | None = None) -> str:
+    """The bot's name. Raises InvalidDestination."""
+
+    def read(answer: ApiResponse) -> str:
+        return _name(answer, "username") or snowflake(answer.at("id"))
+
+    url = f"{settings.DISCORD_API_URL}/users/@me"
+    return _asked(url, token, read, asking or ApiSession(), blamed="token", place="token")
+
+
+def _asked(
+    url: str,
+    token: str,
+    read: Callable[[ApiResponse], T],
+    asking: ApiSession,
+    *,
+    blamed: str,
+    place: str,
+) -> T:
+    """`blamed` is the field that a refused token is told of. Raises InvalidDestination."""
+    if not token:
+        raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
+    client = asking.client(url, BOT, utcnow(), secrets=(token,))
+    named: Mapping[str, str] = {**agent(), "Authorization": f"Bot {token}"}
+    with closing(asking), told_at_fields(place, account=blamed):
+        return client.call("GET", url, headers=named, read=read)
+
+
+def _name(answer: ApiResponse, of: str = "name") -> str:
+    return plain_line(answer.text_at(of))[:100]
+
+
+def _tags(answer: ApiResponse) -> str:
+    """A forum's tags, each on a line: its id, a space and its name."""
+    said = answer.at("available_tags")
+    found = [
+        (tag.get("id"), plain_line(str(tag.get("name") or ""))[:MOST_OF_A_TAG])
+        for tag in (said if isinstance(said, list) else [])[:MOST_FORUM_TAGS]
+        if isinstance(tag, Mapping)
+    ]
+    return "\n".join(f"{snowflake(number)} {name}" for number, name in found if name)

@@ -1,0 +1,129 @@
+"""What Discord's answers mean, and how a message is named there."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+
+from channels.base import Sent
+from channels.http.client import UnreadableAnswer
+from channels.http.outcomes import ApiService, Verdict
+from channels.http.transport import ApiResponse
+from channels.rules.breakers import Breaker
+
+UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED, HAS_A_THREAD = 10008, 40033, 160004
+# A message of another author, such as a webhook: it cannot be edited, and not deleted without a permission.
+OF_ANOTHER = (50005, 50013)
+# The channel has no such webhook; the bot may not manage webhooks; the channel has as many as it may have.
+UNKNOWN_WEBHOOK, NO_WEBHOOKS = 10015, (50013, 30007)
+# A forum takes no message outside a thread.
+NEEDS_THREAD = 220001
+NONCE_LENGTH = 25
+# https://discord.com/developers/docs/topics/opcodes-and-status-codes#json
+_VERDICTS: Mapping[Any, Verdict] = {
+    # The channel, its server or the webhook is gone.
+    **dict.fromkeys((10003, 10004, 10015, 50027), Verdict.DESTINATION),
+    # Missing access or permissions, verification level too high, connection revoked, thread archived or
+    # locked, too many active threads: people of the server can undo each of these.
+    **dict.fromkeys((50001, 50013, 50009, 40012, 50083, 160005, 160006), Verdict.FORBIDDEN),
+    **dict.fromkeys(
+        (
+            UNKNOWN_MESSAGE,
+            ALREADY_CROSSPOSTED,
+            HAS_A_THREAD,
+            50035,
+            # Messages of another author, and Discord's own.
+            50005,
+            50021,
+            50006,
+            40005,
+            200000,
+            200001,
+            240000,
+            40067,
+            40058,
+        ),
+        Verdict.MESSAGE,
+    ),
+    NEEDS_THREAD: Verdict.MESSAGE,
+    **dict.fromkeys((20016, 20028, 20029, 40062, 40004), Verdict.STOPS),
+    **dict.fromkeys((30046, 40006, 40333), Verdict.TRY_AGAIN),
+}
+
+
+def code_of(answer: ApiResponse) -> Any:
+    """Discord's code, else the status; "everywhere" for a limit of all that the bot does.
+
+    A 429 of the proxy before Discord names no scope and no Via: it shuts out our whole address.
+    """
+    scope = answer.headers.get("X-RateLimit-Scope", "user" if "Via" in answer.headers else "global")
+    if answer.status == 429 and scope == "global":
+        return "everywhere"
+    code = answer.at("code")
+    return code if isinstance(code, int) and code else answer.status
+
+
+def _words(answer: ApiResponse) -> str:
+    """With the place in the message that it is about, for 50035."""
+    said, errors = answer.at("message"), answer.at("errors")
+    return f"{said if isinstance(said, str) else ''} {errors if isinstance(errors, dict) else ''}".strip()
+
+
+# https://discord.com/developers/docs/topics/rate-limits#invalid-request-limit-aka-cloudflare-bans
+BREAKER = Breaker(
+    service="discord",
+    name="Discord",
+    refusals=2_000,
+    within=timedelta(minutes=10),
+    why="At 10,000 it shuts this server's address out.",
+)
+_COMMON = ApiService(
+    name="Discord",
+    breaker=BREAKER,
+    # It may be the message or the channel; only what is gone is not called again.
+    unknown_refusal=Verdict.STOPS,
+    words=_words,
+    code=code_of,
+    waits=lambda answer: answer.at("retry_after"),
+)
+WEBHOOK = replace(
+    _COMMON,
+    # Who calls a webhook that is not there again and again is shut out.
+    verdicts={**_VERDICTS, 404: Verdict.DESTINATION},
+    advice="Make a new webhook in the channel's settings under Integrations, and save its address.",
+)
+BOT = replace(
+    _COMMON,
+    verdicts={**_VERDICTS, **dict.fromkeys((401, 50014, 40001, "everywhere"), Verdict.SHARED)},
+    advice="Look at the bot's token, and at what it may do in the channel.",
+)
+
+
+def agent() -> dict[str, str]:
+    """The header by which we are known; Discord asks for that form."""
+    return {"User-Agent": f"DiscordBot ({settings.SITE_URL}, {settings.VERSION})"}
+
+
+def nonce_of(key: str) -> str:
+    """The key in 25 letters and digits; it is longer itself."""
+    number, letters = int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"), ""
+    while len(letters) < NONCE_LENGTH:
+        number, digit = divmod(number, 36)
+        letters += "0123456789abcdefghijklmnopqrstuvwxyz"[digit]
+    return letters
+
+
+def snowflake(said: Any) -> str:
+    """An id. Raises UnreadableAnswer."""
+    if not isinstance(said, str) or not said.isascii() or not said.isdecimal() or len(said) > 20:
+        raise UnreadableAnswer("Discord named no id.")
+    return said
+
+
+def sent(guild: str, channel: str, message: str) -> Sent:
+    """What stands there now. Its id names the channel, too: in a forum that is a thread of its own."""
+    url = f"{settings.DISCORD_URL}/channels/{guild}/{channel}/{message}" if guild else ""
+    return Sent(remote_id=f"{channel}/{message}", url=url)

@@ -1,0 +1,291 @@
+"""What the rest of the program knows of Discord."""
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from channels.bridge import BridgeSpec, account_field, account_values
+from channels.discord.compose import MOST_TAGS, NO_FOOTER, THREAD_NAME_LIMIT
+from channels.fields import SILENT, choice, line, secret_word, switch
+from channels.http.links import postable
+from channels.wording import checked_template
+from common.ports.channels import Field, ParsedDestination
+from common.truncation import plain_line
+from subscriptions.rules.filter_words import (
+    LONGEST_WORD,
+    MOST_WORDS,
+    InvalidWords,
+    read_words,
+    typed_words,
+)
+
+if TYPE_CHECKING:
+    from channels.oauth import OAuth
+
+SENDER_LIMIT, FOOTER_LIMIT = 80, 200
+THREAD_MINUTES = {
+    "": "None",
+    "60": "An hour",
+    "1440": "A day",
+    "4320": "Three days",
+    "10080": "A week",
+}
+WEBHOOK_EXAMPLE = "https://discord.com/api/webhooks/…"
+_HOSTS = re.compile(r"(?:(?:ptb|canary)\.)?discord(?:app)?\.com")
+_WEBHOOK = re.compile(r"/api(?:/v\d+)?/webhooks/(\d{5,20})/([\w-]{20,200})/?")
+_CHANNEL = re.compile(r"/channels/(?:\d{5,20}/)*(\d{5,20})/?")
+_COLOUR = re.compile(r"#?([0-9a-fA-F]{6})", re.ASCII)
+_TAKEN_NAMES = ("discord", "clyde")
+
+
+def webhook(typed: str) -> str:
+    """The address of a webhook in one form. Raises ValueError."""
+    try:
+        parts = urlsplit(typed)
+        is_discords = parts.scheme == "https" and _HOSTS.fullmatch(parts.netloc.lower())
+    except ValueError:
+        is_discords = None
+    found = _WEBHOOK.fullmatch(parts.path) if is_discords else None
+    if found is None:
+        raise ValueError(f"it is not the address of a webhook of Discord's, such as {WEBHOOK_EXAMPLE}")
+    return f"https://discord.com/api/v10/webhooks/{found[1]}/{found[2]}"
+
+
+def an_id_of_discord(typed: str) -> str:
+    """The id in what is typed, which may be a link to a channel. Raises ValueError."""
+    found = _CHANNEL.search(typed)
+    number = found[1] if found else typed
+    if not re.fullmatch(r"\d{5,20}", number, re.ASCII):
+        raise ValueError("give the id, a number of about 18 digits: “Copy ID” in Discord's developer mode.")
+    return number
+
+
+def tags(typed: str) -> str:
+    """Raises ValueError."""
+    found = typed.replace(",", " ").split()
+    if len(found) > MOST_TAGS:
+        raise ValueError(f"at most {MOST_TAGS} tags.")
+    return " ".join(an_id_of_discord(one) for one in found)
+
+
+def sender_name(typed: str) -> str:
+    """Raises ValueError."""
+    name = plain_line(typed)
+    if len(name) > SENDER_LIMIT:
+        raise ValueError(f"at most {SENDER_LIMIT} characters.")
+    if any(taken in name.lower() for taken in _TAKEN_NAMES) or name.lower() in ("everyone", "here"):
+        raise ValueError("Discord takes no name with “discord” or “clyde” in it, nor “everyone” or “here”.")
+    return name
+
+
+def picture(typed: str) -> str:
+    """Raises ValueError."""
+    if not (link := postable(typed)) or len(typed) > 2_000:
+        raise ValueError("give the address of a picture on the web, such as https://blog.example/logo.png.")
+    return link
+
+
+def colour(typed: str) -> str:
+    """Six hexadecimal digits after a #. Raises ValueError."""
+    found = _COLOUR.fullmatch(typed)
+    if found is None:
+        raise ValueError("give six digits from 0 to 9 and a to f, such as #f5a623.")
+    return f"#{found[1].lower()}"
+
+
+def words(typed: str) -> str:
+    """Words, phrases in quotes, and * for any letters. Raises ValueError."""
+    try:
+        return typed_words(read_words(typed))
+    except InvalidWords:
+        raise ValueError(
+            f"give at most {MOST_WORDS} words of {LONGEST_WORD} letters each: phrases stand between two"
+            " quotation marks, and a star beside letters."
+        ) from None
+
+
+STYLES = {
+    "": "A card",
+    "compact": "In brief, with a link",
+    "text": "Text with a preview",
+    "link": "The link alone",
+}
+PICTURE_SIZES = {"": "Large", "small": "Small", "none": "None"}
+_STYLE = choice("style", "Looks", "A card has the title, the beginning of the post and its picture.", STYLES)
+_COMMON = (
+    _STYLE,
+    choice(
+        "image",
+        "Picture",
+        "Of the post, on its card. In brief it stands where there are few words.",
+        PICTURE_SIZES,
+    ),
+    Field("colour", "Colour", "Of the card's edge, such as #f5a623.", clean=colour),
+    choice("author", "Author", "On the card.", {"": "Shown", "off": "Not shown"}),
+    line(
+        "footer",
+        "Foot",
+        f"Of the card. Empty: the newsletter's title; {NO_FOOTER} for none.",
+        most=FOOTER_LIMIT,
+    ),
+    switch(
+        "trim",
+        "Leave out what all posts say",
+        "What nearly all summaries of a feed begin or end with. In brief it is always left out.",
+    ),
+    Field(
+        "role",
+        "Role to call",
+        "The id of a role that each post calls; empty: nobody.",
+        clean=an_id_of_discord,
+    ),
+    Field(
+        "role_words",
+        "Words that call it",
+        'Only posts with one of them call the role, such as: release "new version" bee*. Empty: each post.',
+        clean=words,
+    ),
+    SILENT,
+    Field(
+        "thread_name",
+        "Name of each new thread",
+        f"Where each post begins a thread: such as “{{title}}”, which is usual. At most"
+        f" {THREAD_NAME_LIMIT} characters count.",
+        clean=checked_template,
+    ),
+    Field(
+        "applied_tags",
+        "Tags in the forum",
+        f"Ids of at most {MOST_TAGS} tags, with spaces between.",
+        clean=tags,
+    ),
+    Field("thread_id", "Thread", "The id of a thread; all goes in there.", clean=an_id_of_discord),
+)
+
+
+def _sender(usual: str, needs: str = "") -> tuple[Field, ...]:
+    """The options for the name and the picture under which posts appear."""
+    return (
+        Field("sender_name", "Name of the sender", f"Empty: {usual} own. {needs}".strip(), clean=sender_name),
+        Field("sender_picture", "Picture of the sender", f"Its address; empty: {usual} own.", clean=picture),
+    )
+
+
+class DiscordSpec(BridgeSpec):
+    """Posts by a webhook, which belongs to one channel of a server."""
+
+    key = "discord"
+    label = "Discord"
+    sentence = "A message in a channel of your server, by a webhook."
+    edits = deletes = True
+    asks_when_unsure = True
+    destination_fields = (
+        Field(
+            "webhook_url",
+            "Webhook URL",
+            "In Discord: the channel's settings, Integrations, Webhooks, New webhook, Copy webhook URL.",
+            required=True,
+            secret=True,
+            clean=webhook,
+        ),
+    )
+    own_options = (*_COMMON, *_sender("the webhook's"))
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """`core` is the webhook's id."""
+        url = given["webhook_url"]
+        number = url.split("/")[-2]
+        return ParsedDestination(core=number, label=f"Webhook {number}", secrets={"webhook_url": url})
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """Asks Discord which channel it is for (network). Raises InvalidDestination."""
+        from channels.discord.check import check_webhook
+
+        return check_webhook(destination)
+
+    @property
+    def connect(self) -> "OAuth":
+        from channels.discord.connect import DiscordConnect
+
+        return DiscordConnect()
+
+    def place(self, config: Mapping[str, str]) -> str:
+        return config.get("channel_id", "")
+
+
+class DiscordBotSpec(BridgeSpec):
+    """Posts as a bot, in any channel that it may post to."""
+
+    key = "discord_bot"
+    label = "Discord bot"
+    sentence = "A message in a channel of any server that your bot is in."
+    edits = deletes = True
+    account_fields = (
+        Field(
+            "token",
+            "Bot token",
+            "From Discord's developer portal, under Bot.",
+            required=True,
+            secret=True,
+            clean=secret_word,
+        ),
+    )
+    destination_fields = (
+        account_field("discord_bot", "Bot", "The account of the bot that posts."),
+        Field(
+            "channel_id",
+            "Channel",
+            "Its id, or the link to it. The bot needs to view it, post, embed links and read its history.",
+            required=True,
+            clean=an_id_of_discord,
+        ),
+    )
+    own_options = (
+        *_COMMON,
+        choice(
+            "thread_minutes",
+            "A thread for each post",
+            "Beneath its message, put away after so long without a word. In forums there is one anyhow. The"
+            " bot has to be allowed to create public threads.",
+            THREAD_MINUTES,
+        ),
+        switch(
+            "tags_by_category",
+            "Tags by category",
+            "In forums: those that are called as the post's categories are. Save the bridge again when the"
+            " forum gets new ones.",
+        ),
+        switch(
+            "crosspost",
+            "Show it to followers",
+            "In announcement channels: other servers that follow the channel get it, too.",
+        ),
+        *_sender(
+            "the bot's",
+            "For another name or picture the bot needs the permission “Manage Webhooks” in the channel;"
+            " without it, it posts as itself.",
+        ),
+    )
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """`core` is the account's name and the channel's id."""
+        account, channel = given["account"], given["channel_id"]
+        return ParsedDestination(
+            core=f"{account}/{channel}",
+            label=f"Channel {channel}, by {account}",
+            config={"account": account, "channel_id": channel},
+        )
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """Asks Discord what channel it is, and whether the bot sees it (network). Raises
+        InvalidDestination."""
+        from channels.discord.check import check_channel
+
+        values = account_values(self.key, destination.config["account"])
+        return check_channel(destination, values.get("token", ""))
+
+    def check_account(self, values: Mapping[str, str]) -> str:
+        from channels.discord.check import check_bot
+
+        return check_bot(values.get("token", ""))

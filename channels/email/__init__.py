@@ -1,0 +1,1 @@
+CHANNELS = {"email": ("spec.EmailSpec", "channel.EmailChannel")}

@@ -1,0 +1,100 @@
+"""Reads EMAIL_URL and the URLs of other accounts: where letters go."""
+
+from dataclasses import dataclass
+from urllib.parse import quote, unquote, urlencode, urlsplit
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from channels.email.esp.settings import ANYMAIL_PREFIX, EspSettings, parse_esp_url
+from channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
+from channels.rules.accounts import DEFAULT_ACCOUNT
+
+EXPECTED_ACCOUNT_URLS = (
+    "smtp://user:password@host:25, smtps://user:password@host:465, smtp+starttls://user:password@host:587 "
+    "(without user:password@ where the server asks for none), anymail+mailgun://KEY@domain (or another mail "
+    "service), or mailbox: to keep letters here"
+)
+# Stands for a URL whose secrets cannot be read.
+UNREADABLE = "unreadable:"
+_SECURITY = {"smtp": PLAIN, "smtp+starttls": STARTTLS, "smtps": IMPLICIT}
+_PORTS = {PLAIN: 25, STARTTLS: 587, IMPLICIT: 465}
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """No server: letters are kept for the mailbox page."""
+
+
+def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings | EspSettings | Mailbox:
+    """Where a lane's account leads: by its own `url`; the default one without a `url` by settings.EMAIL_URL.
+
+    Raises ImproperlyConfigured. Reads no database: the connections' threads ask it.
+    """
+    if account == DEFAULT_ACCOUNT and url == UNREADABLE:
+        raise ImproperlyConfigured(
+            "The password of the default mail account cannot be read, because SECRET_KEY has changed:"
+            " give it again under Mail set-up."
+        )
+    if account == DEFAULT_ACCOUNT and not (url or settings.EMAIL_URL):
+        raise ImproperlyConfigured("No mail is set up: use Mail set-up in the admin, or set EMAIL_URL.")
+    if account == DEFAULT_ACCOUNT:
+        name = "The URL of the default mail account" if url else "EMAIL_URL"
+        return parse_email_url(url or settings.EMAIL_URL, name=name)
+    if not url:
+        raise ImproperlyConfigured(
+            f"There is no mail account {account} any more, or its URL cannot be read because SECRET_KEY has"
+            f" changed: “manage.py add_account {account} --replace” sets it anew."
+        )
+    return parse_email_url(url, name=f"The URL of the mail account {account}")
+
+
+def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspSettings | Mailbox:
+    """Raises ImproperlyConfigured with the setting's `name` and without the value: it may hold a password."""
+    if not url:
+        raise ImproperlyConfigured(f"{name} is empty: expected {EXPECTED_ACCOUNT_URLS}.")
+    if url == "mailbox:":
+        return Mailbox()
+    scheme = url.partition(":")[0].lower()
+    if scheme.startswith(ANYMAIL_PREFIX):
+        return parse_esp_url(url, name=name)
+    if scheme not in _SECURITY:
+        raise _wrong(name, "its beginning is none of these")
+    if any(character.isspace() or not character.isprintable() for character in url):
+        raise _wrong(name, "it contains a space or a control character")
+    try:
+        parts = urlsplit(url)
+        port = parts.port  # raises ValueError when it is no port
+    except ValueError:
+        # `from None`: the ValueError shows part of the URL.
+        raise _wrong(name, "its host or port cannot be read") from None
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise _wrong(name, "something follows the port; write / as %2F, ? as %3F and # as %23 in a password")
+    if not parts.hostname:
+        raise _wrong(name, "the host is missing")
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if bool(user) != bool(password):
+        raise _wrong(name, "user and password go together")
+    security = _SECURITY[scheme]
+    port = _PORTS[security] if port is None else port
+    if not port:
+        raise _wrong(name, "the port is 0")
+    return SmtpSettings(parts.hostname, port, user, password, security)
+
+
+def _wrong(name: str, why: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"{name} is wrong, {why}: expected {EXPECTED_ACCOUNT_URLS}.")
+
+
+def url_to(target: SmtpSettings | EspSettings) -> str:
+    """The URL that says so: parse_email_url reads it back."""
+    if isinstance(target, EspSettings):
+        secret = f":{quote(target.secret, safe='')}" if target.secret else ""
+        options = urlencode({name: value for name, value in target.options.items() if value})
+        question = f"?{options}" if options else ""
+        key = quote(target.key, safe="")
+        return f"{ANYMAIL_PREFIX}{target.esp}://{key}{secret}@{target.domain}{question}"
+    scheme = next(name for name, security in _SECURITY.items() if security == target.security)
+    login = f"{quote(target.user, safe='')}:{quote(target.password, safe='')}@" if target.user else ""
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    return f"{scheme}://{login}{host}:{target.port}"

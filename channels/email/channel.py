@@ -1,0 +1,82 @@
+"""The e-mail channel."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
+from channels.email.account_url import Mailbox, transport_of
+from channels.email.esp.session import EspSession
+from channels.email.esp.settings import EspSettings
+from channels.email.helo import helo_name
+from channels.email.letter_form import WireLetter
+from channels.email.mail_message import MailMessage
+from channels.email.return_path import return_path
+from channels.email.session import BlockingSmtpSession, MailboxSession, UnusableSession
+from channels.email.smtp_session import SmtpSession
+from channels.email.smtp_settings import SmtpSettings
+from channels.letter import Letter, Recipient
+from channels.rules.accounts import DEFAULT_ACCOUNT
+from channels.rules.breakers import Breaker
+
+
+class EmailChannel:
+    """One SMTP account carries all letters, over several connections at once."""
+
+    key = "email"
+    # The same Message-ID again: nothing is lost, and most mailboxes show one of two.
+    crash_policy = CrashPolicy.RESEND
+    lane = LaneDefaults(serial=False, concurrency=10)
+    account_lane: LaneDefaults | None = None
+    breaker: Breaker | None = None
+
+    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
+        return options.get("account") or DEFAULT_ACCOUNT
+
+    def shared_account(self, core: str) -> str:
+        """Its lanes are accounts themselves."""
+        return ""
+
+    def domain(self, core: str) -> str:
+        return core.rpartition("@")[2]
+
+    def compose(self, letter: Letter, recipient: Recipient) -> MailMessage:
+        return self.form(letter).message(recipient)
+
+    def form(self, letter: Letter) -> WireLetter:
+        """The letter as octets with holes, for very many recipients."""
+        return WireLetter(
+            letter,
+            site_host=settings.SITE_HOST,
+            bounce_domain=settings.BOUNCE_DOMAIN,
+            return_path=return_path,
+        )
+
+    def composer(self, letter: Letter) -> Callable[[Recipient], MailMessage]:
+        return self.form(letter).message
+
+    def sessions(self, lane: LaneFacts) -> Callable[[], SmtpSession] | None:
+        """For SMTP servers."""
+        try:
+            target = transport_of(lane.account, lane.credentials.get("url", ""))
+        except ImproperlyConfigured:
+            return None
+        if not isinstance(target, SmtpSettings):
+            return None
+        helo, most = helo_name(), lane.messages_per_connection
+        # No lambda: it is handed to another process.
+        return partial(SmtpSession, target, helo=helo, messages_per_connection=most)
+
+    def connect(self, lane: LaneFacts) -> Session:
+        """Reads the account's URL, or EMAIL_URL; connects at the first message."""
+        try:
+            target = transport_of(lane.account, lane.credentials.get("url", ""))
+        except ImproperlyConfigured as error:
+            return UnusableSession(str(error))
+        if isinstance(target, EspSettings):
+            return EspSession(target, form=self.form)
+        return (
+            MailboxSession() if isinstance(target, Mailbox) else BlockingSmtpSession(target, helo=helo_name())
+        )

@@ -1,0 +1,119 @@
+"""The way to a service's API: bounded, to public addresses only, and never after a redirect.
+
+Services that want a message's parts get them from it.
+"""
+
+import re
+import socket
+import ssl
+from dataclasses import dataclass, field
+from email import message_from_string, policy
+from email.message import EmailMessage
+from typing import Any
+
+import requests
+from django.conf import settings
+
+from channels.email.mail_message import MailMessage
+from common.net.client import SafeSession
+from common.net.errors import AddressRefused, exception_chain, never_left
+from common.net.transport import CheckedAdapter
+
+# What a service writes itself, or takes in fields of its own.
+_THEIRS = frozenset({"from", "to", "reply-to", "subject", "date", "message-id", "mime-version"})
+_DELIVERY = re.compile(r"\.([1-9][0-9]{0,17})@")
+
+
+class Unsent(Exception):
+    """The service can have seen nothing of the request. The message is the rest of a sentence about it."""
+
+
+class Unanswered(Exception):
+    """The request went out, and nobody knows what became of it."""
+
+
+class EspHttp(SafeSession):
+    """The session that a backend of anymail works with. Raises Unsent and Unanswered."""
+
+    def __init__(self, *, seconds: float) -> None:
+        adapter = CheckedAdapter(
+            allow=tuple(settings.ALLOW_PRIVATE_NETWORKS), resolve=None, refused=AddressRefused
+        )
+        agent = f"Feedletter/{settings.VERSION} (django-anymail)"
+        super().__init__(adapter, user_agent=agent, seconds=seconds)
+
+    def request(self, *args: Any, **kwargs: Any) -> requests.Response:
+        """As requests does, but a redirect is an answer like any other: the key goes to nobody else."""
+        try:
+            return super().request(*args, **{**kwargs, "allow_redirects": False})
+        except (requests.RequestException, OSError) as error:
+            raise unfinished(error) from error
+
+
+def unfinished(error: BaseException) -> Unsent | Unanswered:
+    """What is known of a request that has no answer."""
+    links = list(exception_chain(error))
+    if not never_left(error):
+        return Unanswered("the connection ended before it had answered")
+    if any(isinstance(link, AddressRefused) for link in links):
+        return Unsent("has a private address, which ALLOW_PRIVATE_NETWORKS does not name")
+    if any(isinstance(link, ssl.SSLError) for link in links):
+        return Unsent("has no valid certificate")
+    if any(isinstance(link, socket.gaierror) for link in links):
+        return Unsent("has no address in the DNS")
+    return Unsent("cannot be reached")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """One recipient's message. `address` stands alone, `to` with the name; `headers` are all other fields,
+    each on one line."""
+
+    delivery_id: int
+    address: str
+    to: str
+    sender: str
+    reply_to: str
+    subject: str
+    text: str
+    html: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """About as many octets as it takes in a request."""
+        return len(self.text) + len(self.html) + 1000
+
+
+def message_parts(message: MailMessage) -> Parts:
+    """The parts of a message that WireLetter made."""
+    # As text: an address of RFC 6531 stands in the header as it is.
+    mail = message_from_string(message.data.decode(), policy=policy.default)
+    assert isinstance(mail, EmailMessage)  # noqa: S101 - for the type checker
+    headers = {}
+    for name, value in mail.raw_items():
+        if name.lower() in _THEIRS or name.lower().startswith("content-"):
+            continue
+        line = re.sub(r"\r?\n[ \t]*", " ", str(value)).strip()
+        if "=?" in line or not line.isascii():
+            # Services write encoded words (RFC 2047) anew, some wrongly: what follows the last one stays.
+            line = line.rpartition("?=")[2].strip()
+        if line:
+            headers[name] = line
+    found = _DELIVERY.search(str(mail["Message-ID"]))
+    return Parts(
+        delivery_id=int(found[1]) if found else 0,
+        address=message.recipient,
+        to=str(mail["To"]),
+        sender=str(mail["From"]),
+        reply_to=str(mail["Reply-To"] or ""),
+        subject=message.subject,
+        text=_content(mail, "plain"),
+        html=_content(mail, "html"),
+        headers=headers,
+    )
+
+
+def _content(mail: EmailMessage, kind: str) -> str:
+    body = mail.get_body((kind,))
+    return str(body.get_content()).replace("\r\n", "\n") if body else ""

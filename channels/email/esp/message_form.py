@@ -1,0 +1,94 @@
+"""A form letter in the words of a mail service: as a list of whole messages, or with its merge fields. Pure.
+
+A hole has two merge fields: its token with h, whose value is escaped, for html; and with t for text and
+subject. What a post contains that only looks like a merge field comes out as it was.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from channels.email.esp.http import Parts
+from channels.email.esp.services import Service
+from channels.fill import written_html, written_text
+
+# The field whose value is what begins a merge field.
+OPENING = "opening"
+# What anymail is given instead, to be copied for each recipient: it holds nobody's words.
+PLACEHOLDER = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The parts of a letter, with merge fields."""
+
+    subject: str
+    html: str
+    text: str
+
+
+def form(service: Service, tokens: Iterable[str], *, subject: str, html: str, text: str) -> Form:
+    """The parts of an unfilled letter, in which `tokens` stand for the holes."""
+    tokens = tuple(tokens)
+    html = disarmed(html, service, tokens)
+    if service.opens:
+        opening = service.merge_field.format(OPENING)
+        subject, text = (_opens(service, tokens).sub(opening, part) for part in (subject, text))
+    for token in tokens:
+        subject, text = (
+            part.replace(token, service.merge_field.format(f"{token}t")) for part in (subject, text)
+        )
+        html = html.replace(token, service.merge_field.format(f"{token}h"))
+    return Form(subject, html, text)
+
+
+def data(service: Service, placeholders: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    """One recipient's merge data. `placeholders`: field → token, `values`: field → text."""
+    filled = {OPENING: service.opening} if service.opens else {}
+    for name, token in placeholders.items():
+        value = values.get(name, "")
+        filled[f"{token}t"], filled[f"{token}h"] = written_text(value), written_html(value)
+    return filled
+
+
+def disarmed(html: str, service: Service, tokens: tuple[str, ...] = ()) -> str:
+    """The html, in which nothing but our own fields begins a merge field in the eyes of the service."""
+    if not service.opens:
+        return html
+    return _opens(service, tokens).sub(lambda match: f"&#{ord(match[0])};", html)
+
+
+def _opens(service: Service, tokens: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(service.opens.replace("TOKEN", "|".join(map(re.escape, tokens)) or "(?!)"))
+
+
+class Filling:
+    """Mixed into a backend of anymail. A message's `feedletter_parts` are its recipients', in their order."""
+
+    feedletter_service: Service
+
+    def build_message_payload(self, message: Any, defaults: Any) -> Any:
+        payload = super().build_message_payload(message, defaults)  # type: ignore[misc]
+        own: Sequence[Parts] = getattr(message, "feedletter_parts", ())
+        if own:
+            anymails = payload.serialize_data
+            payload.serialize_data = lambda: filled(anymails(), own, self.feedletter_service)
+        return payload
+
+
+def filled(request: str, own: Sequence[Parts], service: Service) -> str:
+    """The request (JSON), each of its messages with the subject, html and text of its recipient."""
+    layout = service.layout
+    assert layout is not None  # noqa: S101 - for the type checker
+    whole = json.loads(request)
+    messages = whole[layout.messages] if layout.messages else whole
+    for message, parts in zip(messages, own, strict=True):
+        texts = {
+            layout.subject: parts.subject,
+            layout.html: disarmed(parts.html, service),
+            layout.text: parts.text,
+        }
+        message.update({name: text for name, text in texts.items() if text})
+    return json.dumps(whole)

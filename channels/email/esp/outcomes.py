@@ -1,0 +1,187 @@
+"""What a mail service's answer means: for each recipient, for the request as a whole, and for the
+lane. Pure.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
+from channels.email.esp.settings import EspSettings
+from common.text import one_line, shortened
+from feeds.rules.pace import retry_at
+
+MAX_SERVICE_WORDS = 300
+_TELLING = ("message", "errormessage", "error", "detail", "description", "title", "errors", "messages")
+# About us: the sender, the plan, the credit. The next letter would hear the same.
+_SENDER = re.compile(r"\bfrom\b|\bsender|reply.?to|\bdomain\b.{0,40}\bverif|not verified", re.IGNORECASE)
+_ACCOUNT = re.compile(
+    r"signature|credit|quota|limit\b|\bplan\b|account|subscription|payment|approv|activat|suspend|billing|permission|api.?key|unauthori[sz]ed|token",
+    re.IGNORECASE,
+)
+_RECIPIENT = re.compile(
+    r"\b(?:to|recipient|address|e-?mail|mailbox)\b.{0,60}\b(?:invalid|not (?:a )?valid|pars|illegal|missing)"
+    r"|(?:invalid|illegal|error parsing|not (?:a )?valid|inactive)\b.{0,40}"
+    r"\b(?:to|recipients?|address(?:es)?|e-?mail)\b",
+    re.IGNORECASE,
+)
+_WRONG_KEY = (401, 403)
+_TOO_LARGE = 413
+# Not found, not allowed, not paid for: the account or the address of the API.
+_OUR_SETTINGS = (402, 404, 405, 407, 410)
+# What boto3 raises before it has sent anything.
+_BEFORE_SENDING = frozenset(
+    {"EndpointConnectionError", "ConnectTimeoutError", "SSLError", "ParamValidationError"}
+)
+# Postmark's for an address that it does not write to.
+_INACTIVE = 406
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRefused:
+    """The whole request was refused, and one recipient may be the cause. `outcome`: if it had only one."""
+
+    outcome: Outcome
+
+
+def of_status(status: str, message_id: object, name: str, words: str = "") -> Outcome:
+    """The outcome of one recipient, from anymail's status."""
+    said = f": {words}" if words else "."
+    if status in ("sent", "queued") or (status == "unknown" and message_id):
+        # Unknown, but with an id: the request was taken, and its webhooks will tell.
+        return Sent(remote_id=str(message_id or "")[:255])
+    if status == "unknown":
+        return Ambiguous(f"{name} did not say what became of this letter.")
+    if status == "invalid":
+        return Permanent(f"{name} says that this is no address{said}", disables=True)
+    if status == "rejected":
+        return Permanent(f"{name} sends nothing to this address: it is on its own suppression list{said}")
+    return judged(f"{name} could not send to this address{said}", words)
+
+
+def of_error(
+    status: int, words: str, headers: Mapping[str, str], name: str, now: datetime
+) -> Outcome | ServiceRefused:
+    """The outcome of a request that was answered with an error."""
+    said = f"{name} answered {status}" + (f": {words}" if words else ".")
+    if status in _WRONG_KEY:
+        return Temporary(f"{said} Give it a key that may send (Mail set-up, or EMAIL_URL).", stops_lane=True)
+    if status == 429 or status >= 500 or status == 408:
+        return Temporary(said, retry_at(headers.get("Retry-After", ""), now), stops_lane=True)
+    if status < 400 or status in _OUR_SETTINGS:
+        return Temporary(f"{said} Check the account (Mail set-up, or EMAIL_URL).", stops_lane=True)
+    if status == _TOO_LARGE:
+        return ServiceRefused(Permanent(said))
+    outcome = judged(said, words)
+    return outcome if isinstance(outcome, Temporary) and outcome.stops_lane else ServiceRefused(outcome)
+
+
+def judged(said: str, words: str) -> Outcome:
+    """The outcome of a refusal, by the service's words: is it about the recipient, or about us?"""
+    if _RECIPIENT.search(words) and not _SENDER.search(words):
+        return Permanent(said)
+    return Temporary(said, stops_lane=bool(_SENDER.search(words) or _ACCOUNT.search(words)))
+
+
+def words_of_answer(answer: Any) -> str:
+    """What an answer (JSON, parsed) says to people, in one line."""
+    found: dict[str, None] = {}
+    _collect(answer, found, told=False)
+    return shortened(one_line("; ".join(found)), MAX_SERVICE_WORDS)
+
+
+def _collect(value: Any, found: dict[str, None], *, told: bool) -> None:
+    if len(found) > 5:
+        return
+    if isinstance(value, str) and told:
+        found[value.strip()] = None
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            _collect(inner, found, told=str(name).lower() in _TELLING)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        for inner in value[:5]:
+            _collect(inner, found, told=told)
+
+
+def items_of(answer: Any, count: int) -> list[Any]:
+    """The part of an answer about each of `count` messages, where it has one for each."""
+    lists = [answer, *(answer.values() if isinstance(answer, dict) else ())]
+    return next((one for one in lists if isinstance(one, list) and len(one) == count), [])
+
+
+def of_statuses(mail: Any, addresses: Sequence[str], target: EspSettings) -> list[Outcome]:
+    """The outcomes of a request that was taken, at least in part."""
+    answer = _json(mail.anymail_status.esp_response)
+    items = _items(answer, len(addresses))
+    known = {address.lower(): status for address, status in mail.anymail_status.recipients.items()}
+    return [
+        _of_one(known.get(address.lower()), items[number] if items else None, target)
+        for number, address in enumerate(addresses)
+    ]
+
+
+def of_api_error(
+    error: Any, addresses: Sequence[str], target: EspSettings, now: datetime
+) -> list[Outcome] | ServiceRefused:
+    """The outcomes of a request that anymail thinks has failed."""
+    response = getattr(error, "response", None)
+    if isinstance(response, dict):
+        # boto3's, for Amazon SES.
+        said, metadata = response.get("Error", {}), response.get("ResponseMetadata", {})
+        words = target.without_secrets(f"{said.get('Code', '')}: {said.get('Message', '')}"[:300])
+        named = {"Retry-After": metadata.get("HTTPHeaders", {}).get("retry-after", "")}
+        status = int(metadata.get("HTTPStatusCode", 500))
+        return _everywhere(of_error(status, words, named, target.name, now), addresses)
+    name = target.name
+    if response is None:
+        if type(error.__cause__).__name__ in _BEFORE_SENDING:
+            outcome: Outcome = Temporary(f"Nothing was sent: {name} cannot be reached.", stops_lane=True)
+        else:
+            outcome = Ambiguous(f"The request to {name} went out, and nobody knows what became of it.")
+        return [outcome] * len(addresses)
+    answer = _json(response)
+    taken = 200 <= response.status_code < 300
+    items = _items(answer, len(addresses))
+    if taken and items and all(isinstance(item, Mapping) and "ErrorCode" in item for item in items):
+        return [_of_one(None, item, target) for item in items]
+    if taken:
+        return [Ambiguous(f"{name} took the request, but its answer cannot be understood.")] * len(addresses)
+    words = words_of_answer(answer)
+    if not words and "html" not in response.headers.get("Content-Type", ""):
+        words = words_of_answer({"message": response.text[:1000]})
+    words = target.without_secrets(words)
+    return _everywhere(of_error(response.status_code, words, response.headers, name, now), addresses)
+
+
+def _of_one(status: Any, item: Any, target: EspSettings) -> Outcome:
+    name, words = target.name, target.without_secrets(words_of_answer(item)) if item is not None else ""
+    code = item.get("ErrorCode") if isinstance(item, Mapping) else None
+    if status is None or status.status == "unknown":
+        if code == _INACTIVE:
+            return of_status("rejected", None, name, words)
+        if code:
+            return judged(f"{name} refused this letter: {words}", words)
+    if status is not None:
+        return of_status(status.status or "unknown", status.message_id, name, words)
+    if code == 0:
+        return Sent(remote_id=str(item.get("MessageID", ""))[:255])
+    return Ambiguous(f"{name} did not say what became of this letter.")
+
+
+def _everywhere(
+    outcome: Outcome | ServiceRefused, addresses: Sequence[str]
+) -> list[Outcome] | ServiceRefused:
+    return outcome if isinstance(outcome, ServiceRefused) else [outcome] * len(addresses)
+
+
+def _items(answer: Any, count: int) -> list[Any]:
+    return items_of(answer, count) or ([answer] if count == 1 and isinstance(answer, dict) else [])
+
+
+def _json(response: Any) -> Any:
+    try:
+        return response.json()
+    except (AttributeError, ValueError):
+        return None

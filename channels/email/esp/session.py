@@ -1,0 +1,157 @@
+"""Sends letters through a mail service: a group of one letter's recipients with each request."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from anymail.exceptions import AnymailAPIError, AnymailError
+from anymail.message import AnymailMessage
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
+from channels.email.esp import mails
+from channels.email.esp.backends import backend
+from channels.email.esp.group import FormOf, Group, Item
+from channels.email.esp.http import Unanswered, Unsent, message_parts
+from channels.email.esp.outcomes import ServiceRefused, of_api_error, of_statuses
+from channels.email.esp.settings import EspSettings
+from channels.email.mail_message import MailMessage
+from channels.letter import Letter, Recipient
+from common.text import one_line, shortened
+from common.transactions import forbid_open_transaction
+
+log = logging.getLogger(__name__)
+
+REQUEST_SECONDS = 60.0
+# When so many recipients were refused one by one, and none was taken, the letter itself is to blame.
+REFUSALS_BEFORE_VERDICT = 3
+
+
+@dataclass
+class BatchProgress:
+    """How the requests of one group have gone. `verdict`: the outcome of all that were not tried yet."""
+
+    taken: bool = False
+    refused: list[Outcome] = field(default_factory=list)
+    verdict: Temporary | None = None
+
+    def note(self, outcome: Outcome) -> None:
+        # An address that is on the service's own suppression list was understood, too.
+        self.taken |= isinstance(outcome, Sent | Permanent)
+        if isinstance(outcome, Temporary) and outcome.stops_lane:
+            self.verdict = outcome
+
+    def note_refused(self, outcome: Outcome) -> None:
+        self.refused.append(outcome)
+        if len(self.refused) >= REFUSALS_BEFORE_VERDICT and not self.taken:
+            self.verdict = self.verdict or Temporary(getattr(outcome, "text", ""))
+
+
+class EspSession:
+    """An account with a mail service. Used by one thread at a time.
+
+    `form` turns a letter into octets with holes. The ledger repeats a request whose outcome is unknown, with
+    all its recipients: so many may get the letter twice.
+    """
+
+    def __init__(
+        self,
+        target: EspSettings,
+        *,
+        form: FormOf,
+        seconds: float = REQUEST_SECONDS,
+        backend: Callable[..., Any] = backend,
+    ) -> None:
+        self.target, self.seconds = target, seconds
+        self._form, self._backend = form, backend
+        self._client: Any = None
+
+    @property
+    def batch(self) -> int:
+        """How many recipients of a letter one request takes."""
+        return self.target.service.batch
+
+    def send(
+        self,
+        message: MailMessage,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        """One message in a request of its own. The services know no `key`."""
+        whole = message_parts(message)
+        mail = mails.single_mail(whole, self.target.service, settings.SITE_HOST)
+        result = self._request(mail, [whole.address], now)
+        return result.outcome if isinstance(result, ServiceRefused) else result[0]
+
+    def send_batch(self, letter: Letter, recipients: Sequence[Recipient], *, now: datetime) -> list[Outcome]:
+        """The outcome of each recipient, in their order. No recipient learns of another."""
+        try:
+            group = Group(self.target.service, settings.SITE_HOST, letter, self._form)
+        except ValueError as error:
+            return [Temporary(f"The message cannot be made: {error}")] * len(recipients)
+        fortune, outcomes = BatchProgress(), list[Outcome]()
+        for chunk in group.chunks(recipients):
+            good = [item for item in chunk if not item.problem]
+            sent = iter(self._halves(group, good, fortune, now) if good else ())
+            outcomes += [Temporary(item.problem) if item.problem else next(sent) for item in chunk]
+        if fortune.taken or len(recipients) == 1:
+            return outcomes
+        # Nobody got this letter, so it is hardly the recipients' fault: each keeps their place.
+        return [Temporary(one.text) if isinstance(one, Permanent) else one for one in outcomes]
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _halves(
+        self, group: Group, items: Sequence[Item], fortune: BatchProgress, now: datetime
+    ) -> list[Outcome]:
+        """One request; where it is refused because of one of them, two of half the size, and so on."""
+        if fortune.verdict:
+            return [fortune.verdict] * len(items)
+        result = self._request(group.mail(items), [item.parts.address for item in items if item.parts], now)
+        if not isinstance(result, ServiceRefused):
+            for outcome in result:
+                fortune.note(outcome)
+            return result
+        if len(items) == 1:
+            fortune.note_refused(result.outcome)
+            return [result.outcome]
+        middle = len(items) // 2
+        first = self._halves(group, items[:middle], fortune, now)
+        return first + self._halves(group, items[middle:], fortune, now)
+
+    def _request(
+        self, mail: AnymailMessage, addresses: Sequence[str], now: datetime
+    ) -> list[Outcome] | ServiceRefused:
+        forbid_open_transaction()
+        name = self.target.name
+        try:
+            if self._client is None:
+                self._client = self._backend(self.target, seconds=self.seconds)
+            self._client.send_messages([mail])
+            return of_statuses(mail, addresses, self.target)
+        except Unsent as error:
+            outcome: Outcome = Temporary(f"Nothing was sent: {name} {error}.", stops_lane=True)
+        except Unanswered as error:
+            outcome = Ambiguous(f"A request to {name} went out, but {error}.")
+        except AnymailAPIError as error:
+            return of_api_error(error, addresses, self.target, now)
+        except ImproperlyConfigured as error:
+            outcome = Temporary(self._words(error), stops_lane=True)
+        except AnymailError as error:
+            return ServiceRefused(Temporary(f"The letter cannot go through {name}: {self._words(error)}"))
+        except Exception as error:  # anymail met an answer that it did not expect, or there is a defect
+            log.exception("a request to a mail service failed", extra={"esp": self.target.esp})
+            outcome = Ambiguous(f"A request to {name} failed in an unforeseen way ({type(error).__name__}).")
+        return [outcome] * len(addresses)
+
+    def _words(self, error: Exception) -> str:
+        return self.target.without_secrets(shortened(one_line(str(error)), 300))

@@ -1,0 +1,149 @@
+"""Turns a letter into octets with holes, once, and these into each recipient's message. Pure."""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from channels.email import headers
+from channels.email.address import EmailAddress, parse_sender
+from channels.email.body import body
+from channels.email.mail_message import MailMessage
+from channels.fill import fill_header, fill_html, fill_text, written_html, written_text
+from channels.languages import DEFAULT_LANGUAGE
+from channels.letter import Letter, Recipient
+from channels.placeholders import PERSONAL, values_for
+from common.directions import language_tag
+from common.signing import mac
+
+# A test shows the letter as subscribers get it.
+BULK_KINDS = frozenset({"issue", "test"})
+# Gmail's feedback loop tells complaints apart by this: campaign, customer, kind of mail, sender.
+SENDER_ID = "feedletter"
+NO_RECIPIENT = Recipient(delivery_id=0, core="", label="")
+
+
+class WireLetter:
+    """A letter as octets with holes. Raises InvalidDestination when its sender is no address.
+
+    Readers who leave by mail write to `bounce_domain`. `return_path` gives the envelope's sender of a
+    delivery (RFC 5321 §4.4) by its id: an empty one means From.
+    """
+
+    def __init__(
+        self,
+        letter: Letter,
+        *,
+        site_host: str,
+        bounce_domain: str = "",
+        return_path: Callable[[int], str] = lambda _: "",
+    ) -> None:
+        self.letter, self._return_path = letter, return_path
+        self._by_mail = f"mailto:leave@{bounce_domain}?subject=" if bounce_domain else ""
+        self._sender = parse_sender(letter.from_email)
+        self._is_bulk = letter.kind in BULK_KINDS
+        # The header fields that are the same for everybody.
+        head = [
+            headers.address_field("From", self._sender),
+            headers.address_field("Reply-To", parse_sender(letter.reply_to)) if letter.reply_to else "",
+            "MIME-Version: 1.0\r\n",
+            # RFC 3834 §5: keeps vacation notices away.
+            "Auto-Submitted: auto-generated\r\n",
+            # The same as the letter's html says.
+            f"Content-Language: {language_tag(letter.language) or DEFAULT_LANGUAGE}\r\n",
+            *(_list_fields(letter, self._sender, site_host) if self._is_bulk else ()),
+        ]
+        self._head = "".join(head).encode()
+        # Holes whose value is the same for everybody are filled here, once.
+        self._placeholders = {
+            name: token
+            for name, token in letter.placeholders.items()
+            if letter.has_own_code or name in PERSONAL
+        }
+        common = {
+            name: token for name, token in letter.placeholders.items() if name not in self._placeholders
+        }
+        values = values_for(letter, NO_RECIPIENT, common)
+        text, html = fill_text(letter.text, common, values), fill_html(letter.html, common, values)
+        self._subject = fill_header(letter.subject, common, values) if common else letter.subject
+        # Nearly always the subject is the same for a whole issue.
+        is_fixed = not any(token in self._subject for token in self._placeholders.values())
+        self._fixed = headers.one_line(self._subject) if is_fixed else None
+        self._body = body(
+            text, html, self._placeholders, written_text=written_text, written_html=written_html
+        )
+
+    def message(self, recipient: Recipient) -> MailMessage:
+        """The message of one delivery. Raises ValueError for an address that no header can hold."""
+        letter = self.letter
+        address = headers.checked(recipient.config.get("address") or recipient.core)
+        values = values_for(letter, recipient, self._placeholders) if self._placeholders else {}
+        subject = self._fixed
+        if subject is None:
+            subject = headers.one_line(fill_header(self._subject, self._placeholders, values))
+        own = (
+            f"{headers.to_field(address, recipient.name)}{_subject(subject)}Message-ID: "
+            f"{message_id(letter.token, recipient.delivery_id, self._sender.domain)}\r\n"
+        )
+        if self._is_bulk and recipient.unsubscribe_url:
+            link = recipient.unsubscribe_url
+            by_mail = self._by_mail and self._by_mail + link.rstrip("/").rpartition("/")[2]
+            # RFC 2369 §3.2: the link to be preferred comes first. The second field is word for word that of
+            # RFC 8058 §3.1.
+            leaving = headers.url_field("List-Unsubscribe", link, by_mail)
+            own = f"{own}{leaving}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"
+        filled, has_dots = self._body.filled(values)
+        pieces = (self._head, own.encode(), *filled)
+        envelope = self._return_path(recipient.delivery_id)
+        sender = headers.checked(envelope) if envelope else self._sender.email
+        return MailMessage(sender, address, subject, pieces, letter.signing_keys, has_dots)
+
+
+def compose_mail(
+    letter: Letter,
+    recipient: Recipient,
+    *,
+    site_host: str,
+    bounce_domain: str = "",
+    return_path: Callable[[int], str] = lambda _: "",
+) -> MailMessage:
+    """One message of a letter that has no others. Arguments and errors as WireLetter's."""
+    wire = WireLetter(letter, site_host=site_host, bounce_domain=bounce_domain, return_path=return_path)
+    return wire.message(recipient)
+
+
+def message_id(token: str, delivery_id: int, domain: str) -> str:
+    """The same for every attempt of a delivery, so that mailboxes can drop a duplicate."""
+    return f"<{message_mark(token, delivery_id)}.{delivery_id}@{domain}>"
+
+
+def message_mark(token: str, delivery_id: int) -> str:
+    """32 hex digits that nobody can guess from another reader's letter of the same issue: a report that
+    quotes them comes from someone who had this one."""
+    return mac(token, f"message-id:{delivery_id}")
+
+
+def _list_fields(letter: Letter, sender: EmailAddress, site_host: str) -> list[str]:
+    title = headers.phrase(letter.newsletter_title)
+    # The newsletter's identity (RFC 2919), a dot-atom: it does not change with the title.
+    labels = [label for label in f"{letter.newsletter}.{site_host}".split(".") if label]
+    identity = "<" + re.sub("[^A-Za-z0-9._-]", "-", ".".join(labels)) + ">"
+    owner = f"mailto:{parse_sender(letter.reply_to).email if letter.reply_to else sender.email}"
+    return [
+        headers.named_field("List-Id", title, identity) if title else f"List-Id: {identity}\r\n",
+        "Precedence: bulk\r\n",
+        headers.url_field("List-Archive", letter.archive_url) if letter.archive_url else "",
+        headers.url_field("List-Help", letter.page_url or owner),
+        headers.url_field("List-Owner", owner),
+        # RFC 2369 §3.4: nobody can write to the list.
+        "List-Post: NO\r\n",
+        f"Feedback-ID: {_plain(letter.token)}:{_plain(letter.newsletter)}:{letter.kind}:{SENDER_ID}\r\n",
+    ]
+
+
+def _plain(text: str) -> str:
+    return re.sub("[^A-Za-z0-9._-]", "-", text)[:64]
+
+
+@lru_cache(maxsize=64)
+def _subject(text: str) -> str:
+    return headers.text_field("Subject", text)

@@ -1,0 +1,111 @@
+"""Sessions for one thread at a time: with an SMTP server, with its stand-ins, and to try a login."""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import uvloop
+
+from channels.base import NOTHING, Outcome, Sent, Temporary
+from channels.email.helo import helo_name
+from channels.email.mail_message import MailMessage
+from channels.email.smtp_connection import Timeouts
+from channels.email.smtp_replies import CannotConnect, Reply, reply_words
+from channels.email.smtp_session import SmtpSession
+from channels.email.smtp_settings import SmtpSettings
+from common.refused import Refused
+
+# For somebody who waits for a page.
+IMPATIENT = Timeouts(connect=10, reply=10, message=120)
+
+
+class BlockingSmtpSession:
+    """An SMTP session for callers that wait: its loop runs while a message is sent. Used by one thread."""
+
+    def __init__(self, target: SmtpSettings, **options: Any) -> None:
+        self._loop = uvloop.new_event_loop()
+        self.pipeline = SmtpSession(target, **options)
+
+    def send(
+        self,
+        message: MailMessage,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        """The server's answer as an Outcome. `key` and `begun_at` are of no use to SMTP: the Message-ID
+        is the key, and nobody can be asked what became of an earlier attempt."""
+        return self._loop.run_until_complete(self.pipeline.send(message, now=now))
+
+    def close(self) -> None:
+        if not self._loop.is_closed():
+            self._loop.run_until_complete(self.pipeline.close())
+            self._loop.close()
+
+
+class MailboxSession:
+    """Keeps every message, for the mailbox page."""
+
+    def send(
+        self,
+        message: MailMessage,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        return Sent(stored=message.dated(now))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class UnusableSession:
+    """Stands in where the settings name no usable server: every message waits, and says why."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def send(
+        self,
+        message: MailMessage,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        return Temporary(self.reason, stops_lane=True)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class CannotLogIn(Refused):
+    """The account would not do. The message says why, in the server's words, never the password."""
+
+
+def probe_login(target: object, *, context: ssl.SSLContext | None = None) -> str:
+    """What a server answered to the login, in a sentence. Network. Raises CannotLogIn."""
+    if not isinstance(target, SmtpSettings):
+        raise CannotLogIn("Only SMTP servers can be tried like this. Send a test mail instead.")
+    try:
+        reply = asyncio.run(_reply_to_login(target, context))
+    except CannotConnect as error:
+        raise CannotLogIn(str(error)) from None
+    if reply is None:
+        return f"{target.name} answers; it was not asked for a login, because the URL has no user."
+    return f"{target.name} took the login: {reply_words(reply.code, reply.text)}"
+
+
+async def _reply_to_login(target: SmtpSettings, context: ssl.SSLContext | None) -> Reply | None:
+    pipeline = SmtpSession(target, helo=helo_name(), context=context, timeouts=IMPATIENT)
+    try:
+        return (await pipeline.ready()).login
+    finally:
+        await pipeline.close()

@@ -1,0 +1,327 @@
+"""One SMTP connection that blocks nobody: commands go out at once, replies come back in order."""
+
+import asyncio
+import socket
+import ssl
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from operator import itemgetter, ne
+from typing import cast
+
+from channels.email.smtp_addresses import open_socket, remember
+from channels.email.smtp_login import log_in
+from channels.email.smtp_replies import (
+    NO_SMTP,
+    CannotConnect,
+    Lost,
+    Reply,
+    cause_of,
+    reason,
+    reply_words,
+)
+from channels.email.smtp_settings import IMPLICIT, STARTTLS, SmtpSettings
+from channels.rules.trials import Cause
+
+MAX_REPLY = 65_536
+# No command has so many replies: a server that speaks on and on is not listened to.
+MOST_UNREAD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds, as RFC 5321 §4.5.3.2 wants them: for each address and for TLS, for the reply to a command, and
+    for the reply to the final dot, where a client that gives up early sends the message twice."""
+
+    connect: float = 10
+    reply: float = 300
+    message: float = 600
+    quit: float = 2
+
+
+code_of = itemgetter(0)
+# Three of four replies are the same for every message.
+_USUAL = {
+    line: Reply(int(line[:3]), line[4:])
+    for line in (
+        *(b"250 2.1.0 Ok", b"250 2.1.5 Ok", b"354 End data with <CR><LF>.<CR><LF>", b"250 Ok", b"250 OK"),
+        *(b"250 2.0.0 Ok", b"354 Go ahead", b"354 Start mail input; end with <CRLF>.<CRLF>"),
+    )
+}
+
+
+class Wire(asyncio.Protocol):
+    """Octets out, replies in, each with bounds."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._unread, self._lines, self._size = b"", list[bytes](), 0
+        self._replies: deque[Reply] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+        # How many replies are waited for, and until which moment of the loop's clock.
+        self._wanted, self._deadline, self._seconds = 1, 0.0, 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._lost = ""
+        self._all_has_left = True
+        # It was given up because no reply came.
+        self.was_silent = False
+
+    # --- what asyncio tells us
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports are no subclass of asyncio's.
+        self._transport = cast(asyncio.Transport, transport)
+        # So that we are told whenever something has not left yet. TLS pauses at the limit, TCP above it.
+        self._transport.set_write_buffer_limits(high=1)
+
+    def pause_writing(self) -> None:
+        self._all_has_left = False
+
+    def resume_writing(self) -> None:
+        self._all_has_left = True
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._end(reason(error) if error else "the server closed the connection")
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._unread = (self._unread + data).split(b"\n")
+        before = len(self._replies)
+        for line in lines:
+            line = line.rstrip(b"\r")
+            if not self._lines and line in _USUAL:
+                self._replies.append(_USUAL[line])
+                continue
+            # Some servers put a blank line before a reply.
+            if not line.strip():
+                continue
+            code, more = line[:3], line[3:4] == b"-"
+            self._size += len(line)
+            if not (code.isdigit() and len(code) == 3 and (more or line[3:4] in (b" ", b""))):
+                self._replies.append(Reply(NO_SMTP, line))
+            elif more:
+                self._lines.append(line[4:].strip())
+                continue
+            else:
+                self._replies.append(Reply(int(code), b"\n".join([*self._lines, line[4:].strip()])))
+            self._lines, self._size = [], 0
+        if self._size + len(self._unread) > MAX_REPLY or len(self._replies) > MOST_UNREAD:
+            self._replies.append(Reply(NO_SMTP, b"(a reply without an end)"))
+            self.abort("its reply had no end")
+        if self._has(self._wanted):
+            self._wake()
+        elif len(self._replies) > before:
+            # Each command has its own time (RFC 5321 §4.5.3.2), also where several went out together.
+            self._deadline = self._loop.time() + self._seconds
+
+    def _has(self, number: int) -> bool:
+        """Whether so many replies are there, or one that may end the matter: after 354 none comes."""
+        return len(self._replies) >= number or any(reply.code != 250 for reply in self._replies)
+
+    # --- what a session does
+
+    @property
+    def is_open(self) -> bool:
+        return not self._lost
+
+    def say(self, octets: bytes) -> None:
+        """Sends; what cannot be sent shows at the next reply."""
+        if self._transport is not None and not self._lost:
+            self._transport.write(octets)
+
+    async def reply(self, seconds: float) -> Reply:
+        """The next reply, whole within so many seconds. Raises Lost."""
+        if not self._replies:
+            await self.arrival(1, seconds)
+        if not self._replies:
+            raise Lost(self._lost, sent_all=self._all_has_left)
+        return self._replies.popleft()
+
+    def took(self, codes: Sequence[int]) -> bool:
+        """Takes the next replies, if they have these codes and no others are there."""
+        if len(self._replies) != len(codes) or any(map(ne, codes, map(code_of, self._replies))):
+            return False
+        self._replies.clear()
+        return True
+
+    async def arrival(self, number: int, seconds: float) -> None:
+        """Waits until so many replies are there to be had, or one that is a refusal, or the connection is
+        lost; when one of them takes longer than so many seconds it is given up."""
+        if self._lost or self._has(number):
+            return
+        self._wanted, self._seconds = number, seconds
+        self._deadline = self._loop.time() + seconds
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)
+        elif self._timer.when() > self._deadline:
+            self._timer.cancel()
+            self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter, self._wanted = None, 1
+
+    def _look_at_the_time(self) -> None:
+        """The timer is set once for many replies: to set one for each takes longer than to read the reply."""
+        self._timer = None
+        if self._waiter is None or self._lost:
+            return
+        if self._loop.time() >= self._deadline:
+            self.was_silent = True
+            self.abort("it did not answer in time")
+        else:
+            self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)
+
+    async def encrypt(self, context: ssl.SSLContext, host: str, seconds: float) -> None:
+        """Begins TLS. Raises OSError."""
+        # RFC 3207 §4.2: forget whatever was said in the clear, or somebody on the way could have said it.
+        self._unread, self._lines, self._size = b"", [], 0
+        self._replies.clear()
+        assert self._transport is not None  # noqa: S101 - for the type checker
+        transport = await self._loop.start_tls(
+            self._transport, self, context, server_hostname=host, ssl_handshake_timeout=seconds
+        )
+        if transport is None:
+            raise ConnectionResetError("the server closed the connection")
+        self.connection_made(transport)
+
+    def abort(self, why: str) -> None:
+        """Closes at once."""
+        self._end(why)
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end(self, why: str) -> None:
+        self._lost = self._lost or why
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+@dataclass(slots=True)
+class Connection:
+    """A server that has greeted us, with what it offers (RFC 1869), and how many messages it had from us."""
+
+    wire: Wire
+    features: dict[str, str]
+    # What the server said to the login, where there was one.
+    login: Reply | None = None
+    messages: int = 0
+
+
+async def connect(
+    target: SmtpSettings, *, helo: str, context: ssl.SSLContext | None, timeouts: Timeouts
+) -> Connection:
+    """Connected, greeted, encrypted and logged in. Raises CannotConnect with a sentence."""
+    where = f"The mail server {target.name}"
+    opening = _Opening(target, helo, context or _usual_context(), timeouts)
+    try:
+        return await opening.established()
+    except Lost as error:
+        text = f"{where} broke off before it took anything: {error}"
+        raise CannotConnect(text, cause_of(error), str(error)) from error
+    except (OSError, UnicodeError) as error:
+        words = reason(error)
+        raise CannotConnect(f"{where} cannot be reached: {words}", cause_of(error), words) from error
+
+
+@lru_cache(maxsize=1)
+def _usual_context() -> ssl.SSLContext:
+    """Made once: reading the system's certificates takes longer than a hundred messages."""
+    return ssl.create_default_context()
+
+
+class _Opening:
+    """The dialogue before the first message."""
+
+    def __init__(self, target: SmtpSettings, helo: str, context: ssl.SSLContext, timeouts: Timeouts) -> None:
+        self.target, self.helo, self.context, self.timeouts = target, helo, context, timeouts
+
+    async def established(self) -> Connection:
+        target = self.target
+        opened, address = await open_socket(target.host, target.port, self.timeouts.connect)
+        try:
+            wire, features = await self._greeted(opened)
+        except BaseException:
+            remember(target.host, target.port, address, answers=False)
+            raise
+        remember(target.host, target.port, address, answers=True)
+        try:
+            login = await self._log_in(wire, features) if target.user else None
+        except BaseException:
+            wire.abort("not used")
+            raise
+        return Connection(wire, features, login)
+
+    async def _greeted(self, opened: socket.socket) -> tuple[Wire, dict[str, str]]:
+        """Return the encrypted connection, and the features that the server offers."""
+        target, is_implicit = self.target, self.target.security == IMPLICIT
+        async with asyncio.timeout(self.timeouts.connect):
+            _, wire = await asyncio.get_running_loop().create_connection(
+                Wire,
+                sock=opened,
+                ssl=self.context if is_implicit else None,
+                server_hostname=target.host if is_implicit else None,
+            )
+        try:
+            # The server speaks first, without a command.
+            self._expect(await wire.reply(self.timeouts.reply), 220)
+            features = await self._introduced(wire)
+            if target.security == STARTTLS:
+                if "starttls" not in features:
+                    raise CannotConnect(
+                        f"{target.name} does not offer STARTTLS: use smtps:// (Mail set-up, or EMAIL_URL).",
+                        Cause.NO_STARTTLS,
+                    )
+                self._expect(await self._command(wire, "STARTTLS"), 220)
+                await wire.encrypt(self.context, target.host, self.timeouts.connect)
+                features = await self._introduced(wire)
+        except BaseException:
+            wire.abort("not used")
+            raise
+        return wire, features
+
+    async def _introduced(self, wire: Wire) -> dict[str, str]:
+        """What the server offers, keyword in lower case → parameters.
+
+        After EHLO; HELO is only for a server that does not know it: any other refusal is meant for us.
+        """
+        reply = await self._command(wire, f"EHLO {self.helo}")
+        if reply.code in (500, 502, 504):
+            reply = await self._command(wire, f"HELO {self.helo}")
+            self._expect(reply, 250)
+            return {}
+        self._expect(reply, 250)
+        features: dict[str, str] = {}
+        # The first line is the server's name.
+        for line in reply.text.decode("ascii", "replace").split("\n")[1:]:
+            # Some write AUTH=PLAIN, as a draft once said.
+            keyword, _, parameters = line.replace("=", " ", 1).partition(" ")
+            known = features.get(keyword.lower(), "")
+            features[keyword.lower()] = f"{known} {parameters}".strip()
+        return features
+
+    async def _log_in(self, wire: Wire, features: dict[str, str]) -> Reply:
+        return await log_in(
+            self.target,
+            offered=features.get("auth", "").upper().split(),
+            is_encrypted=self.target.security in (STARTTLS, IMPLICIT),
+            ask=partial(self._command, wire),
+        )
+
+    async def _command(self, wire: Wire, line: str) -> Reply:
+        wire.say(f"{line}\r\n".encode())
+        return await wire.reply(self.timeouts.reply)
+
+    def _expect(self, reply: Reply, code: int) -> None:
+        if reply.code != code:
+            said = reply_words(reply.code, reply.text)
+            text = f"The mail server {self.target.name} is not ready: {said}"
+            raise CannotConnect(text, Cause.NOT_READY, said)

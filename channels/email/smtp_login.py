@@ -1,0 +1,119 @@
+"""Logs in to an SMTP server by the mechanisms that it offers, one after the other (RFC 4954)."""
+
+import base64
+import binascii
+import hmac
+from collections.abc import Awaitable, Callable, Sequence
+
+from channels.email.smtp_replies import CannotConnect, Lost, Reply, reply_words
+from channels.email.smtp_settings import SmtpSettings
+from channels.rules.trials import Cause
+
+Ask = Callable[[str], Awaitable[Reply]]
+_LOGGED_IN, _CHALLENGE, _REFUSED = 235, 334, 535
+# RFC 5321 §4.2.2, §4.2.3: the server does not understand the argument; it knows us already.
+_BAD_ARGUMENT, _OUT_OF_TURN = 501, 503
+# Some servers ask for the user twice.
+MOST_CHALLENGES = 3
+_KNOWN = ("PLAIN", "LOGIN", "CRAM-MD5")
+# By server and user: the mechanism that worked last. A refused try counts where accounts are locked.
+_worked: dict[tuple[str, str], str] = {}
+
+
+async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: bool, ask: Ask) -> Reply:
+    """Return the reply that accepts the login; each mechanism is tried once. Raises CannotConnect, Lost.
+
+    A temporary refusal ends it at once: the other mechanisms would ask the same account.
+    """
+    # Only CRAM-MD5 keeps the password from those who listen.
+    order = _KNOWN if is_encrypted else _KNOWN[::-1]
+    usual = _worked.get((target.name, target.user))
+    mechanisms = sorted((name for name in order if name in offered), key=lambda name: name != usual)
+    if not mechanisms:
+        raise CannotConnect(
+            f"{target.name} offers no login we know ({', '.join(_KNOWN)}) here; "
+            "encrypt it by STARTTLS or TLS (Mail set-up, or EMAIL_URL), or leave out user and password.",
+            Cause.NO_LOGIN,
+        )
+    refusal: Reply | None = None
+    for mechanism in mechanisms:
+        try:
+            reply = await _tried(mechanism, target, ask)
+        except Lost:
+            # Some servers hang up after a refusal: that is the reason to report.
+            if refusal is None:
+                raise
+            break
+        if reply.code == _LOGGED_IN or (reply.code == _OUT_OF_TURN and refusal is None):
+            _worked[target.name, target.user] = mechanism
+            return reply
+        # That the password is wrong says more than that a mechanism is unknown.
+        if refusal is None or refusal.code != _REFUSED:
+            refusal = reply
+        if not 500 <= reply.code < 600:
+            break
+    assert refusal is not None  # noqa: S101 - for the type checker
+    said = reply_words(refusal.code, refusal.text)
+    if 500 <= refusal.code < 600:
+        raise CannotConnect(
+            f"{target.name} refused the login; check user and password (Mail set-up, or EMAIL_URL): {said}",
+            Cause.LOGIN,
+            said,
+        )
+    text = f"{target.name} cannot check the login now; it is tried again by itself: {said}"
+    raise CannotConnect(text, Cause.NOT_READY, said)
+
+
+async def _tried(mechanism: str, target: SmtpSettings, ask: Ask) -> Reply:
+    """Return the server's last reply to the dialogue of one mechanism."""
+    user, password = target.user.encode(), target.password.encode()
+    if mechanism == "LOGIN":
+        return await _by_name_and_password(user, password, ask)
+    if mechanism == "PLAIN":
+        answer = _base64(b"\0" + user + b"\0" + password)
+        reply = await ask(f"AUTH PLAIN {answer}")
+        if reply.code == _BAD_ARGUMENT:
+            reply = await ask("AUTH PLAIN")
+    else:
+        reply = await ask("AUTH CRAM-MD5")
+        answer = _signed(reply.text, user, password)
+    if reply.code == _CHALLENGE:
+        reply = await ask(answer)
+    return await _ended(reply, ask)
+
+
+async def _by_name_and_password(user: bytes, password: bytes, ask: Ask) -> Reply:
+    # Without the user: some servers refuse an argument, others ignore it and ask again.
+    reply = await ask("AUTH LOGIN")
+    knows_user = False
+    for _ in range(MOST_CHALLENGES):
+        if reply.code != _CHALLENGE:
+            return reply
+        question = _decoded(reply.text).lower()
+        if b"pass" in question or (knows_user and b"user" not in question):
+            return await _ended(await ask(_base64(password)), ask)
+        reply, knows_user = await ask(_base64(user)), True
+    return await _ended(reply, ask)
+
+
+async def _ended(reply: Reply, ask: Ask) -> Reply:
+    """Cancel a dialogue in which the server asks for more than there is to say."""
+    return await ask("*") if reply.code == _CHALLENGE else reply
+
+
+def _signed(challenge: bytes, user: bytes, password: bytes) -> str:
+    """Return the answer to a challenge of CRAM-MD5 (RFC 2195)."""
+    digest = hmac.new(password, _decoded(challenge), "md5").hexdigest()
+    return _base64(user + b" " + digest.encode())
+
+
+def _decoded(challenge: bytes) -> bytes:
+    """Return what the server asks; nothing if that is no base64."""
+    try:
+        return base64.b64decode(challenge)
+    except binascii.Error:
+        return b""
+
+
+def _base64(octets: bytes) -> str:
+    return base64.b64encode(octets).decode("ascii")

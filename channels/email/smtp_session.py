@@ -1,0 +1,320 @@
+"""Sends messages over one SMTP connection at a time, pipelined where the server offers it (RFC 2920)."""
+
+import logging
+import ssl
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from channels.base import Ambiguous, Holdup, Outcome, Permanent, Sent, Temporary
+from channels.email.mail_message import MailMessage
+from channels.email.smtp_connection import Connection, Timeouts, connect
+from channels.email.smtp_replies import CannotConnect, Lost, Reply, Stage, outcome_of_reply
+from channels.email.smtp_settings import SmtpSettings
+from channels.rules.meaning import Meaning
+from channels.rules.trials import Cause
+
+log = logging.getLogger(__name__)
+
+MESSAGES_PER_CONNECTION = 100
+# Seconds. A server that was told of a message and has not got it for longer may have given us up.
+ANNOUNCED_FOR = 5.0
+PATIENT = Timeouts()
+_ENVELOPE = (Stage.MAIL, Stage.RCPT, Stage.DATA)
+_GO_ON = (250, 250, 354)
+_WANTED = {Stage.MAIL: 250, Stage.RCPT: 250, Stage.DATA: 354, Stage.MESSAGE: 250}
+_SERVER_GOES = 421
+CUT_OFF = "it did not answer before this worker had to stop"
+# RFC 5321 §4.2.3: bad sequence of commands.
+_OUT_OF_TURN = 503
+# Servers that offer PIPELINING and cannot bear a command behind a message: they get none there any more.
+_ONE_AT_A_TIME: set[tuple[str, int]] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class _Announced:
+    """A message whose envelope went with the message before it; `data` is what will be sent of it.
+
+    `said_at` is on the monotonic clock.
+    """
+
+    message: MailMessage
+    data: bytes
+    said_at: float
+
+
+class SmtpSession:
+    """Connects at the first message and stays connected. One message at a time."""
+
+    def __init__(
+        self,
+        target: SmtpSettings,
+        *,
+        helo: str,
+        context: ssl.SSLContext | None = None,
+        timeouts: Timeouts = PATIENT,
+        messages_per_connection: int = MESSAGES_PER_CONNECTION,
+    ) -> None:
+        self.target, self.helo, self.context, self.timeouts = target, helo, context, timeouts
+        self.messages_per_connection = messages_per_connection
+        self.connection: Connection | None = None
+        self._announced: _Announced | None = None
+        self._is_cut_off = False
+
+    @property
+    def is_ready(self) -> bool:
+        connection, announced = self.connection, self._announced
+        if connection is None or not connection.wire.is_open:
+            return False
+        if announced is not None and time.monotonic() - announced.said_at > ANNOUNCED_FOR:
+            return False
+        return connection.messages < self.messages_per_connection
+
+    async def open(self) -> Temporary | None:
+        """Connects for the next message. Returns the obstacle, if there is one."""
+        try:
+            await self.ready()
+        except CannotConnect as error:
+            return Temporary(str(error), stops_lane=True)
+        return None
+
+    async def send(
+        self,
+        message: MailMessage,
+        *,
+        now: datetime,
+        following: Callable[[], MailMessage | None] | None = None,
+    ) -> Outcome:
+        """The server's answer as an Outcome; never raises for what a server or a network does.
+
+        RFC 2920 §3.1: the next envelope may go in one group with the end of a message. `following` is asked
+        for that message just before this one leaves, and must give it to `send` next. Nothing of it but its
+        envelope leaves before.
+        """
+        announced = self._announced
+        if announced is not None and announced.message is not message:
+            await self.close()
+            announced = None
+        try:
+            connection = await self.ready()
+            # If it is another connection by now, this one has heard of nothing.
+            announced, self._announced = self._announced, None
+            data = announced.data if announced else message.dated(now)
+            outcome: Outcome | None = None if announced else _obstacle(connection, message, data)
+            if outcome is None:
+                is_kept = connection.messages > 0
+                outcome, is_gone = await self._transaction(
+                    connection,
+                    message,
+                    data,
+                    is_announced=announced is not None,
+                    following=following,
+                    now=now,
+                )
+                if is_gone and is_kept:
+                    # The server had closed the connection we kept, before it knew of this message. It gets
+                    # the message on a new one.
+                    connection.wire.abort("closed by the server")
+                    connection = await self.ready()
+                    outcome, _ = await self._transaction(connection, message, data)
+        except CannotConnect as error:
+            return Temporary(str(error), stops_lane=True)
+        # What was refused at its end is over; its connection is at the next envelope already.
+        is_between = self._announced is None and self.connection is not None and self.connection.wire.is_open
+        if not isinstance(outcome, Sent) and is_between:
+            await self._reset()
+        return outcome
+
+    async def _reset(self) -> None:
+        """RSET makes the connection fit for the next message; if it does not, the connection is given up."""
+        assert self.connection is not None  # noqa: S101 - for the type checker
+        self.connection.wire.say(b"RSET\r\n")
+        with suppress(Lost):
+            reply = await self.connection.wire.reply(self.timeouts.reply)
+            if reply.code != 250:
+                await self.close()
+
+    async def close(self) -> None:
+        """Says QUIT and closes; never raises for what a server does."""
+        connection, self.connection = self.connection, None
+        announced, self._announced = self._announced, None
+        if connection is None or not connection.wire.is_open:
+            return
+        if announced is not None:
+            # The server waits for its text: QUIT would be a line of it. A message without an end is none.
+            connection.wire.abort("what was announced is not sent")
+            return
+        connection.wire.say(b"QUIT\r\n")
+        try:
+            await connection.wire.reply(self.timeouts.quit)
+        except Lost:
+            return
+        connection.wire.abort("done")
+
+    def cut_off(self) -> None:
+        """Close at once, for good."""
+        self._is_cut_off = True
+        if self.connection is not None:
+            self.connection.wire.abort(CUT_OFF)
+
+    async def ready(self) -> Connection:
+        """The connection for the next message, which may be a new one. Raises CannotConnect."""
+        if self._is_cut_off:
+            raise CannotConnect(CUT_OFF, Cause.CLOSED)
+        if self.connection is not None and not self.is_ready:
+            await self.close()
+        if self.connection is None:
+            self.connection = await connect(
+                self.target, helo=self.helo, context=self.context, timeouts=self.timeouts
+            )
+        return self.connection
+
+    async def _transaction(
+        self,
+        connection: Connection,
+        message: MailMessage,
+        data: bytes,
+        *,
+        is_announced: bool = False,
+        following: Callable[[], MailMessage | None] | None = None,
+        now: datetime | None = None,
+    ) -> tuple[Outcome, bool]:
+        """The outcome, and whether the server went before it knew of this message."""
+        connection.messages += 1
+        try:
+            refused, stage = await self._envelope(connection, message, len(data), is_announced)
+        except _LostAt as lost:
+            if is_announced and connection.wire.was_silent:
+                self._announce_no_more(str(lost))
+            return Temporary(str(lost)), lost.stage is Stage.MAIL
+        if refused is not None:
+            if is_announced and stage is Stage.MAIL and connection.wire.is_open:
+                # It may be no more than that the command came together with a message: it is asked again.
+                self._announce_no_more(refused)
+                return refused, True
+            return refused, stage is Stage.MAIL and not connection.wire.is_open
+        # Dots are doubled (RFC 5321 §4.5.2).
+        if message.has_dots:
+            data = data.replace(b"\r\n.", b"\r\n..")
+        next_envelope = self._announce(connection, following, now) if following and now else b""
+        end = b".\r\n" if data.endswith(b"\r\n") else b"\r\n.\r\n"
+        connection.wire.say(b"".join((data, end, next_envelope)))
+        try:
+            reply = await connection.wire.reply(self.timeouts.message)
+        except Lost as error:
+            text = str(_LostAt(Stage.MESSAGE, error))
+            # Only with the final dot gone and no answer come can the server have the message. What has not
+            # left may have been the next envelope.
+            is_unknown = error.sent_all or next_envelope
+            return Ambiguous(text) if is_unknown else Temporary(text), False
+        outcome = _answer(connection, Stage.MESSAGE, reply)
+        return outcome or Ambiguous("The mail server gave no answer."), False
+
+    def _announce(
+        self, connection: Connection, following: Callable[[], MailMessage | None], now: datetime
+    ) -> bytes:
+        """The next message's envelope; empty if there is none to be said here."""
+        is_last = connection.messages >= self.messages_per_connection
+        if is_last or "pipelining" not in connection.features or self._server in _ONE_AT_A_TIME:
+            return b""
+        message = following()
+        if message is None:
+            return b""
+        data = message.dated(now)
+        if _obstacle(connection, message, data) is not None:
+            # It hears so when its turn comes.
+            return b""
+        self._announced = _Announced(message, data, time.monotonic())
+        return b"".join(_commands(connection, message, len(data)))
+
+    def _announce_no_more(self, why: object) -> None:
+        log.info("%s is told of a message only when it has the one before: %s", self.target.name, why)
+        _ONE_AT_A_TIME.add(self._server)
+
+    @property
+    def _server(self) -> tuple[str, int]:
+        return self.target.host, self.target.port
+
+    async def _envelope(
+        self, connection: Connection, message: MailMessage, size: int, is_announced: bool
+    ) -> tuple[Outcome | None, Stage]:
+        """MAIL, RCPT and DATA: the first refusal and its stage; None when the server wants the message."""
+        said = _commands(connection, message, size)
+        pipelines = "pipelining" in connection.features
+        if pipelines:
+            if not is_announced:
+                connection.wire.say(b"".join(said))
+            await connection.wire.arrival(len(said), self.timeouts.reply)
+            # What nearly always comes, and needs no judging.
+            if connection.wire.took(_GO_ON):
+                return None, Stage.DATA
+        for stage, command in zip(_ENVELOPE, said, strict=True):
+            if not pipelines:
+                connection.wire.say(command)
+            refused = _answer(connection, stage, await self._reply(connection, stage))
+            if refused is not None:
+                if pipelines:
+                    await self._rest(connection, stage)
+                return refused, stage
+        return None, Stage.DATA
+
+    async def _rest(self, connection: Connection, refused: Stage) -> None:
+        """Reads the replies to the commands that went out after the refused one."""
+        after = list(Stage)[list(Stage).index(refused) + 1 : list(Stage).index(Stage.MESSAGE)]
+        try:
+            for stage in after:
+                reply = await self._reply(connection, stage)
+                if stage is Stage.DATA and reply.code == 354:
+                    # RFC 2920 §3.1: an empty message, which nobody gets.
+                    connection.wire.say(b".\r\n")
+                    await self._reply(connection, Stage.MESSAGE)
+        except _LostAt:
+            return
+
+    async def _reply(self, connection: Connection, stage: Stage) -> Reply:
+        try:
+            return await connection.wire.reply(self.timeouts.reply)
+        except Lost as error:
+            raise _LostAt(stage, error) from error
+
+
+class _LostAt(Exception):
+    """The connection ended while the answer to a command was waited for."""
+
+    def __init__(self, stage: Stage, error: Lost) -> None:
+        super().__init__(f"The connection was lost at {stage}: {error}.")
+        self.stage = stage
+
+
+def _obstacle(connection: Connection, message: MailMessage, data: bytes) -> Permanent | Temporary | None:
+    """What the server said at EHLO that it cannot take."""
+    if "smtputf8" not in connection.features and message.needs_utf8:
+        return Permanent("The mail server cannot send to addresses with letters like these (no SMTPUTF8).")
+    limit = connection.features.get("size", "")
+    if limit.isascii() and limit.isdigit() and 0 < int(limit[:18]) < len(data):
+        text = f"{Holdup.LETTER}: it has {len(data)} octets, and the mail server takes {limit} at most."
+        return Temporary(text, holdup=Holdup.LETTER, meaning=Meaning.SIZE)
+    return None
+
+
+def _commands(connection: Connection, message: MailMessage, size: int) -> tuple[bytes, bytes, bytes]:
+    """The envelope: MAIL, RCPT and DATA."""
+    options = f" SIZE={size}" if "size" in connection.features else ""
+    # Without SMTPUTF8 the message would not have come so far.
+    if "smtputf8" in connection.features and message.needs_utf8:
+        options += " SMTPUTF8 BODY=8BITMIME"
+    mail = f"MAIL FROM:<{message.sender}>{options}\r\n".encode()
+    return mail, f"RCPT TO:<{message.recipient}>\r\n".encode(), b"DATA\r\n"
+
+
+def _answer(connection: Connection, stage: Stage, reply: Reply) -> Outcome | None:
+    if reply.code == _WANTED[stage]:
+        return None if stage is not Stage.MESSAGE else outcome_of_reply(stage, reply.code, reply.text)
+    outcome = outcome_of_reply(stage, reply.code, reply.text)
+    # 421 announces that the server closes; an answer that is no SMTP leaves us out of step.
+    is_refusal = 400 <= reply.code < 600 and reply.code != _SERVER_GOES
+    if not (outcome is None or isinstance(outcome, Sent) or is_refusal):
+        connection.wire.abort("out of step")
+    return outcome

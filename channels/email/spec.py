@@ -1,0 +1,67 @@
+"""What the rest of the program knows of e-mail."""
+
+from collections.abc import Mapping
+
+from channels.account import Account
+from channels.email.address import checked_name, parse_address
+from channels.rules.accounts import DEFAULT_ACCOUNT
+from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, ParsedDestination
+
+
+def _accounts() -> list[tuple[str, str]]:
+    """What a newsletter can choose from."""
+    names = Account.objects.mail().values_list("name", flat=True)
+    return [("", "The default one"), *((name, name) for name in names)]
+
+
+class EmailSpec:
+    """Letters to people, who may sign up themselves."""
+
+    key = "email"
+    label = "E-mail"
+    sentence = "A letter to everybody who has signed up."
+    public_sign_up = True
+    is_by_code = False
+    needs_html = True
+    is_companion = False
+    arrangements = ARRANGEMENTS
+    announcement_hook = ""
+    destination_fields: tuple[Field, ...] = (
+        Field("email", "E-mail address", "Such as ada@example.org or Ada <ada@example.org>.", required=True),
+        Field("name", "Name", "How letters address them; may be empty."),
+    )
+    option_fields: tuple[Field, ...] = (
+        Field(
+            "account",
+            "Mail account",
+            "Whose server carries its letters and mails. More are added under Delivery, Mail set-up.",
+            choices=_accounts,
+        ),
+    )
+
+    def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
+        """`email` may carry a name; `name` goes before it. Raises InvalidDestination."""
+        address = parse_address(data.get("email", ""))
+        return ParsedDestination(
+            core=address.core,
+            label=address.label,
+            display_name=checked_name(data.get("name", "")) or address.name,
+            config={"address": address.email},
+        )
+
+    def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
+        """The mail account, if it is another than the default one. Raises InvalidDestination."""
+        for name in data.keys() - {"account"}:
+            raise InvalidDestination(f"E-mail has no option “{name}”.")
+        account = data.get("account", "").strip()
+        if not account or account == DEFAULT_ACCOUNT:
+            return {}
+        names = [name for name, _ in _accounts() if name]
+        if account not in names:
+            known = f"There are: {', '.join(names)}." if names else "There is none besides the default one."
+            raise InvalidDestination(f"account: there is no mail account “{account[:64]}”. {known}")
+        return {"account": account}
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """As it is: nothing can be asked beforehand, the confirmation mail is the check."""
+        return destination

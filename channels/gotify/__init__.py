@@ -1,0 +1,1 @@
+CHANNELS = {"gotify": ("spec.GotifySpec", "channel.GotifyChannel")}

@@ -1,0 +1,78 @@
+"""Posts messages with an application's token, https://gotify.net/docs/pushmsg."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import datetime
+from typing import Any
+
+import requests
+
+from channels.base import NOTHING, Outcome, Permanent, Sent
+from channels.gotify.compose import GotifyPush
+from channels.http.checking import told_at_fields
+from channels.http.client import Failed, UnreadableAnswer
+from channels.http.outcomes import ApiService
+from channels.http.session import ApiSession
+from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
+from common.clock import utcnow
+from common.ports.channels import ParsedDestination
+
+GOTIFY = ApiService(
+    name="a Gotify server",
+    words=lambda answer: answer.text_at("errorDescription"),
+    advice="Save the token of an application that is still there.",
+)
+
+
+class GotifySession(ApiSession):
+    """What was posted can be neither found nor changed with an application's token."""
+
+    def send(
+        self,
+        message: GotifyPush,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        if message.refusal:
+            return Permanent(message.refusal)
+        url, token = message.config["server_url"], message.secrets["access_token"]
+        client = self.client(url, GOTIFY, now, secrets=(token,))
+        headers = {"X-Gotify-Key": token}
+        try:
+            number = client.call(
+                "POST", f"{url}/message", read=_number, posting=True, json=message.body, headers=headers
+            )
+        except Failed as failed:
+            return failed.outcome
+        return Sent(str(number))
+
+
+def check_server(
+    destination: ParsedDestination,
+    *,
+    session: requests.Session | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+) -> None:
+    """Raises InvalidDestination."""
+    url = destination.config["server_url"]
+    opened = GotifySession(session=session, timeout=timeout)
+    client = opened.client(url, GOTIFY, utcnow(), secrets=tuple(destination.secrets.values()))
+    elsewhere = f"{client.host} does not look like {GOTIFY.name}."
+    with closing(opened), told_at_fields("server_url", elsewhere=elsewhere):
+        client.call("GET", f"{url}/version", read=_version)
+
+
+def _number(answer: ApiResponse) -> int:
+    number = answer.at("id")
+    if not isinstance(number, int):
+        raise UnreadableAnswer("no id")
+    return number
+
+
+def _version(answer: ApiResponse) -> str:
+    if not (answer.text_at("version") and answer.text_at("buildDate")):
+        raise UnreadableAnswer("no version")
+    return answer.text_at("version")

@@ -1,0 +1,55 @@
+"""What the rest of the program knows of Gotify."""
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from channels import fields
+from channels.bridge import BridgeSpec
+from common.ports.channels import Field, ParsedDestination
+
+PRIORITIES = {"": "Usual: with a sound", "2": "Low: no sound", "8": "High: with a sound, on top"}
+
+
+class GotifySpec(BridgeSpec):
+    """Pushes to everybody who is signed in to a Gotify server as the application's owner."""
+
+    key = "gotify"
+    label = "Gotify"
+    sentence = "A push to your phones and browsers, by a Gotify server of yours."
+    asks_when_unsure = True
+    core_is_chosen = True
+    destination_fields = (
+        Field(
+            "account",
+            "Name",
+            "A short name of your own, such as news.",
+            required=True,
+            clean=fields.short_name,
+        ),
+        fields.server("server_url", "Server", example="gotify.example"),
+        fields.secret("access_token", "Access token", "In Gotify: Apps, Create application; show it there."),
+    )
+    own_options = (
+        Field("priority", "Priority", choices=lambda: list(PRIORITIES.items())),
+        Field("picture", "Picture", choices=lambda: [("", "The post's first one"), ("no", "None")]),
+    )
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """`core` is name@host: a token does not say whose it is."""
+        host = urlsplit(given["server_url"]).netloc
+        return ParsedDestination(
+            core=f"{given['account']}@{host}",
+            label=f"{given['account']} at {host}",
+            config={name: given[name] for name in ("account", "server_url")},
+            secrets={"access_token": given["access_token"]},
+        )
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """Asks whether a Gotify server is there (network). Raises InvalidDestination.
+
+        An application's token can be tried only by posting.
+        """
+        from channels.gotify.session import check_server
+
+        check_server(destination)
+        return destination

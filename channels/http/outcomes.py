@@ -1,0 +1,168 @@
+"""What became of a request to a service: its answer, or how the network failed. Nothing here sends.
+
+One table for all services (`of_answer`); a service adds what its own codes and words mean (`ApiService`).
+"""
+
+import re
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from enum import Enum
+from typing import Any
+
+import requests
+
+from channels.base import Ambiguous, Outcome, Permanent, Temporary
+from channels.http.transport import ApiResponse, Redirected
+from channels.rules.breakers import Breaker
+from common.net.errors import AddressRefused, exception_chain, never_left
+from common.text import one_line
+
+# A service that names more than a day is not believed.
+LONGEST_RATE_LIMIT = timedelta(days=1)
+LONGEST_WORDS = 500
+TRY_LATER = (408, 421, 425)
+# Of the service, or of a proxy before it (520 to 530 are Cloudflare's), not of this one message.
+SERVICE_DOWN = (502, 503, 504, *range(520, 531))
+# The message itself is what the service will not take: once more, plainer, may do.
+ABOUT_MESSAGE = (400, 413, 422)
+ANSWER = re.compile(r"\S{1,300} answered \d{3}\b")
+REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
+    (AddressRefused, "has a private address, which ALLOW_PRIVATE_NETWORKS does not name"),
+    (socket.gaierror, "has no address in the DNS"),
+    (ssl.SSLCertVerificationError, "has no valid certificate"),
+    (ConnectionRefusedError, "refuses connections"),
+    ((requests.exceptions.Timeout, TimeoutError), "did not answer in time"),
+)
+
+
+class Verdict(Enum):
+    """What a service's own code means, where the status alone does not tell."""
+
+    TRY_AGAIN = "temporary, of this message"
+    STOPS = "temporary, of the whole account"
+    SHARED = "temporary, of an account that other destinations share"
+    FORBIDDEN = "temporary, of the destination, until a person gives a right back"
+    MESSAGE = "this message, for good; once more, plainer, may do"
+    DESTINATION = "the destination, for good"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiService:
+    """How one service speaks. `code` finds its own code in an answer, `verdicts` says what the codes mean.
+
+    `advice` is what to do when the token, or the destination, is no longer good. `name` completes "does not
+    answer like ...".
+    """
+
+    name: str
+    words: Callable[[ApiResponse], str]
+    code: Callable[[ApiResponse], Any] = lambda answer: None
+    verdicts: Mapping[Any, Verdict] = field(default_factory=dict)
+    waits: Callable[[ApiResponse], Any] = lambda answer: None
+    advice: str = "Save new credentials."
+    # When it is given a rest; None: it shuts nobody out.
+    breaker: Breaker | None = None
+    # The verdict on a 403 with words and a code that `verdicts` does not have.
+    unknown_refusal: Verdict = Verdict.DESTINATION
+    # Statuses of success under which the body may tell of a failure, in words.
+    hides_failures_in: frozenset[int] = frozenset()
+
+
+def of_answer(
+    answer: ApiResponse,
+    host: str,
+    now: datetime,
+    service: ApiService,
+    *,
+    cover: Callable[[str], str] = lambda text: text,
+) -> Outcome:
+    """The outcome of an answer that is no success. `cover` hides secrets in a text."""
+    # Before they are cut: a secret's beginning would be one no more to be found.
+    words = cover(one_line(service.words(answer)))[:LONGEST_WORDS]
+    said = f"{host} answered {answer.status}" + (f": {words}" if words else "")
+    # Services end their sentences as they like, and advice may follow.
+    said += "" if said.endswith((".", "!", "?")) else "."
+    again = retry_at(answer.headers, now, said=service.waits(answer))
+    usual = service.unknown_refusal if answer.status == 403 and words else _verdict(answer.status)
+    match service.verdicts.get(service.code(answer), usual):
+        case Verdict.TRY_AGAIN:
+            return Temporary(said, retry_at=again)
+        case Verdict.STOPS:
+            return Temporary(said, retry_at=again, stops_lane=True, suspect=True)
+        case Verdict.FORBIDDEN:
+            return Temporary(said, stops_lane=True, forbidden=True)
+        case Verdict.SHARED:
+            text = said if answer.status == 429 else f"{said} {service.advice}"
+            return Temporary(text, retry_at=again, stops_account=True)
+        case Verdict.DESTINATION:
+            return Permanent(f"{said} {service.advice}", disables=True)
+        case _:
+            return Permanent(said)
+
+
+def is_answer(text: str) -> bool:
+    """Return whether a recorded text is a service's answer, in the words of `of_answer`."""
+    return ANSWER.match(text) is not None
+
+
+def _verdict(status: int) -> Verdict:
+    # A firewall before the service answers 403 without its words, and changes its mind.
+    if status in (403, 429) or status in SERVICE_DOWN:
+        return Verdict.STOPS
+    if status >= 500 or status in TRY_LATER:
+        return Verdict.TRY_AGAIN
+    if status == 401:
+        return Verdict.DESTINATION
+    return Verdict.MESSAGE
+
+
+def of_failure(failure: BaseException, host: str, *, posting: bool) -> Outcome:
+    """The outcome of a request that has no complete answer, or was pointed elsewhere."""
+    links = list(exception_chain(failure))
+    redirect = next((link for link in links if isinstance(link, Redirected)), None)
+    if redirect:
+        moved = "If it has moved, save its new address."
+        return Temporary(f"Nothing was posted: {host} redirects to {redirect}. {moved}", stops_lane=True)
+    if posting and not never_left(failure):
+        return Ambiguous(f"The connection to {host} ended before its answer was complete.")
+    reasons = (words for types, words in REASONS if any(isinstance(link, types) for link in links))
+    return Temporary(f"Nothing was posted: {host} {next(reasons, 'cannot be reached')}.", stops_lane=True)
+
+
+def retry_at(headers: Mapping[str, str], now: datetime, *, said: Any = None) -> datetime | None:
+    """When the service said to come back; at most a day from now.
+
+    By `said` (seconds, from the body), Retry-After (RFC 9110 §10.2.3; some give fractions), or the reset of
+    the rate limit: an ISO time (Mastodon), or seconds since 1970 (GoToSocial, Bluesky).
+    """
+    moment = None
+    for value in (said, headers.get("Retry-After", "")):
+        if (seconds := _seconds(value)) is not None:
+            moment = now + timedelta(seconds=seconds)
+        elif isinstance(value, str):
+            with suppress(ValueError, OverflowError):
+                moment = parsedate_to_datetime(value).astimezone(UTC)
+        if moment is not None:
+            break
+    else:
+        reset = headers.get("X-RateLimit-Reset", "") or headers.get("RateLimit-Reset", "")
+        with suppress(ValueError, OverflowError, OSError):
+            if (seconds := _seconds(reset)) is not None:
+                moment = datetime.fromtimestamp(seconds, UTC)
+            else:
+                moment = datetime.fromisoformat(reset)
+                moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return min(max(moment, now), now + LONGEST_RATE_LIMIT) if moment else None
+
+
+def _seconds(said: Any) -> float | None:
+    if isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < 1e11:
+        return float(said)
+    if isinstance(said, str) and re.fullmatch(r"\d{1,11}(?:\.\d{1,9})?", said.strip(), re.ASCII):
+        return float(said)
+    return None

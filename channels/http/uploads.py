@@ -1,0 +1,76 @@
+"""A post's pictures on their way to a service, which may take a while to prepare them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from channels.announcement import PostImage
+from channels.base import Temporary
+from channels.http.client import Failed
+from channels.pictures import PictureBounds, fetched_picture
+from common.pictures.picture import CleanPicture
+from common.truncation import cut_to
+
+# Some two minutes in all, each pause longer by this: 5 s, 10 s, 15 s ...; a lane may make them longer.
+PAUSE = timedelta(seconds=5)
+MOST_LOOKS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Uploader:
+    """How a service takes pictures.
+
+    `upload` a picture with its words, of at most `alt` characters: its id, and whether it may be posted at
+    once. `is_ready`: whether it may now. Both raise Failed.
+    """
+
+    upload: Callable[[CleanPicture, str], tuple[str, bool]]
+    is_ready: Callable[[str], bool]
+    bounds: PictureBounds
+    alt: int
+
+
+class Uploads:
+    """A message's pictures at the service, by id, and whether each may be posted; what fails is left out."""
+
+    def __init__(self, progress: Mapping[str, Any]) -> None:
+        """`progress` is what an earlier outcome carried of it."""
+        self._media: dict[str, bool] = dict(progress.get("media", {}))
+        self._looks = int(progress.get("looks", 0))
+
+    @property
+    def progress(self) -> dict[str, Any]:
+        return {"media": self._media, "looks": self._looks} if self._media else {}
+
+    def ready(self, images: Sequence[PostImage], by: Uploader, now: datetime) -> list[str]:
+        """Those that may be posted now, uploaded once. Raises Failed with a Temporary that waits, while the
+        service prepares one."""
+        if not self._media:
+            self._upload(images, by)
+        else:
+            self._look(by)
+        if not all(self._media.values()) and self._looks < MOST_LOOKS:
+            self._looks += 1
+            again = now + PAUSE * self._looks
+            raise Failed(Temporary("The pictures are being prepared.", retry_at=again, waits=True))
+        return [media_id for media_id, is_ready in self._media.items() if is_ready]
+
+    def _upload(self, images: Sequence[PostImage], by: Uploader) -> None:
+        for image in images:
+            if (picture := fetched_picture(image, by.bounds)) is None:
+                continue
+            try:
+                media_id, is_ready = by.upload(picture, cut_to(image.alt, by.alt))
+            except Failed as failed:
+                if failed.is_about_message:
+                    continue
+                break  # the others would fare no better
+            self._media[media_id] = is_ready
+
+    def _look(self, by: Uploader) -> None:
+        for media_id in [media_id for media_id, is_ready in self._media.items() if not is_ready]:
+            try:
+                self._media[media_id] = by.is_ready(media_id)
+            except Failed:
+                del self._media[media_id]

@@ -1,0 +1,1 @@
+CHANNELS = {"mastodon": ("spec.MastodonSpec", "channel.MastodonChannel")}

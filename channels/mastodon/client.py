@@ -1,0 +1,192 @@
+"""One account's API, with every failure turned into an Outcome."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, TypeVar, cast
+
+import requests
+from mastodon import Mastodon
+
+from channels.base import Permanent, Sent
+from channels.http.client import (
+    ApiClient,
+    Failed,
+    UnreadableAnswer,
+    a_moment,
+    a_web_url,
+    an_id,
+    host_of,
+)
+from channels.http.links import is_of
+from channels.http.outcomes import ApiService, Verdict
+from channels.http.session import ApiSession
+from channels.http.transport import ApiResponse
+from channels.mastodon.compose import Message
+from channels.mastodon.instance import Instance, instance_of
+from channels.mastodon.spec import SCOPES
+from common.pictures.picture import CleanPicture
+
+T = TypeVar("T")
+STATUSES_LOOKED_AT = 40
+CLOCKS_DIFFER = timedelta(minutes=10)
+
+
+def _code(answer: ApiResponse) -> str:
+    """A 403 is about the token's scopes, or about the account, which may come back."""
+    if answer.status == 403 and (words := answer.text_at("error")):
+        return "scope" if "scope" in words.lower() else "account"
+    return ""
+
+
+MASTODON = ApiService(
+    name="a Mastodon instance",
+    words=lambda answer: answer.text_at("error"),
+    code=_code,
+    verdicts={"account": Verdict.STOPS},
+    advice=f"Save a new access token: the old one is no longer good, or lacks the scopes {SCOPES}.",
+)
+
+
+class Client:
+    """Each method makes one request or two. Raises Failed.
+
+    By Mastodon.py over our transport, whose answers we read ourselves; but for uploads, before which it asks
+    for the version, and edits, at which it raises TypeError once there are pictures.
+    """
+
+    def __init__(self, session: ApiSession, url: str, token: str, now: datetime) -> None:
+        self.host, self._url, self._token = host_of(url), url, token
+        self._client = ApiClient(
+            session.transport, self.host, MASTODON, now, secrets=(token,), timeout=session.timeout
+        )
+        self._api = Mastodon(
+            api_base_url=url,
+            session=cast(requests.Session, session.transport),
+            request_timeout=session.timeout,
+            ratelimit_method="throw",
+            version_check_mode="none",
+            user_agent="",  # the session has its own
+        )
+        # Not by the constructor, which reads a file where the token names one.
+        self._api.access_token = token
+
+    def instance(self) -> Instance:
+        """What it says in its newer way, else in the older; else the usual."""
+        older = partial(self._read, self._api.instance_v1, instance_of, gone=Instance)
+        return self._read(self._api.instance_v2, instance_of, gone=older)
+
+    def account(self) -> tuple[str, str]:
+        """The id and the name of the account the token is for, such as bot."""
+        return self._read(
+            self._api.account_verify_credentials,
+            lambda answer: (an_id(answer.at("id")), an_id(answer.at("acct"))),
+        )
+
+    def scopes(self) -> set[str]:
+        """What the token may do; none where the server does not say. Mastodon does from 4.3 on; before, it
+        tells nothing to who may not read all."""
+        try:
+            return self._read(
+                self._api.app_verify_credentials, lambda answer: set(answer.at("scopes") or ()), gone=set
+            )
+        except Failed:
+            answer = self._client.transport.answer
+            if answer is not None and answer.status == 403:
+                return set()
+            raise
+
+    def post(self, message: Message, text: str, key: str, *, media: Sequence[str], before: str) -> Sent:
+        """Posts the text as a status, or as an answer to one, which strangers' timelines do not show."""
+        post = partial(
+            self._api.status_post,
+            text,
+            visibility="unlisted" if before and message.visibility == "public" else message.visibility,
+            spoiler_text=message.spoiler or None,
+            **({"sensitive": True} if message.sensitive else {}),
+            language=message.language or None,
+            quote_approval_policy=message.quotes or None,
+            media_ids=list(media) or None,
+            in_reply_to_id=before or None,
+            idempotency_key=key,
+        )
+        return self._read(post, _sent, posting=True)
+
+    def edit(self, status_id: str, message: Message, text: str) -> Sent:
+        """Changes a status; its pictures stay, which they do only where they are named."""
+        path = f"/api/v1/statuses/{status_id}"
+        pictures = self._ask(
+            "GET", path, lambda answer: [one["id"] for one in answer.json["media_attachments"]]
+        )
+        form = {"status": text, "spoiler_text": message.spoiler, "language": message.language or None}
+        form |= {"sensitive": "true"} if message.sensitive else {}
+        return self._ask("PUT", path, _sent, data={**form, "media_ids[]": pictures})
+
+    def delete(self, status_id: str) -> None:
+        """Deletes a status, if it is there."""
+        nothing: Callable[..., None] = lambda *_: None  # noqa: E731
+        self._read(partial(self._api.status_delete, status_id), nothing, gone=nothing)
+
+    def upload(self, picture: CleanPicture, alt: str) -> tuple[str, bool]:
+        """The picture's id at the instance, and whether it may be posted at once."""
+        files, form = {"file": (picture.name, picture.data, picture.media_type)}, {"description": alt or None}
+        return self._ask(
+            "POST",
+            "/api/v2/media",
+            lambda answer: (an_id(answer.at("id")), answer.status == 200),
+            files=files,
+            data=form,
+        )
+
+    def is_ready(self, media_id: str) -> bool:
+        """Whether an upload may be posted. One that never may is a failure."""
+        return self._ask("GET", f"/api/v1/media/{media_id}", lambda answer: answer.status == 200)
+
+    def find(self, message: Message, text: str, before: str, *, since: datetime) -> Sent | None:
+        """Return the account's own status with our link that begins so, among its last 40 and since then.
+
+        Of a thread's others it is the one that answers `before`. Without a link another post may have the
+        same words. Raises Failed then, because only a person can tell.
+        """
+        is_known = bool(before or message.link)
+
+        def is_ours(status: Any) -> bool:
+            created = a_moment(status.get("created_at"))
+            # A status without a readable date counts: better looked at than posted twice.
+            is_new = created is None or created >= since - CLOCKS_DIFFER
+            is_there = before == (status.get("in_reply_to_id") or "")
+            content, link = str(status.get("content", "")), "" if before else message.link
+            return is_new and is_there and is_of(content, text=text, link=link, whole=not is_known)
+
+        me = self.account()[0]
+        newest = partial(self._api.account_statuses, me, limit=STATUSES_LOOKED_AT, exclude_reblogs=True)
+        found = self._read(newest, lambda answer: next(map(_status, filter(is_ours, answer.json)), None))
+        if found and not is_known:
+            raise Failed(Permanent(f"A status with the same words is there: {found.url or found.remote_id}"))
+        return found
+
+    def _read(self, request: Callable[[], Any], read: Callable[[ApiResponse], T], **options: Any) -> T:
+        """What is in the answer to a request of Mastodon.py."""
+
+        def answered() -> T:
+            request()
+            answer = self._client.transport.answer
+            if answer is None:
+                raise UnreadableAnswer("none")
+            return read(answer)
+
+        found: T = self._client.ask(answered, **options)
+        return found
+
+    def _ask(self, method: str, path: str, read: Callable[[ApiResponse], T], **options: Any) -> T:
+        headers = {"Authorization": f"Bearer {self._token}"}
+        found: T = self._client.call(method, f"{self._url}{path}", read=read, headers=headers, **options)
+        return found
+
+
+def _sent(answer: ApiResponse) -> Sent:
+    return _status(answer.json)
+
+
+def _status(said: Any) -> Sent:
+    return Sent(remote_id=an_id(said["id"]), url=a_web_url(said.get("url")))

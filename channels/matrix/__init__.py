@@ -1,0 +1,1 @@
+CHANNELS = {"matrix": ("spec.MatrixSpec", "channel.MatrixChannel")}

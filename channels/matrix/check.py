@@ -1,0 +1,92 @@
+"""Finds a homeserver and a room, before they are saved."""
+
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+
+from channels.http.address import server_url
+from channels.http.checking import told_at_fields
+from channels.http.client import Failed, UnreadableAnswer
+from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
+from channels.matrix.client import MATRIX, Homeserver
+from channels.matrix.session import MatrixSession
+from common.clock import utcnow
+from common.ports.channels import InvalidDestination, ParsedDestination
+
+ENCRYPTED = "room: it is encrypted, and encryption cannot be switched off. Choose or make a room without."
+
+
+def resolved(
+    destination: ParsedDestination,
+    *,
+    session: requests.Session | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+) -> ParsedDestination:
+    """The destination at the server's own address, with the room's id. Enters the room if it may.
+
+    Raises InvalidDestination.
+    """
+    config, token = destination.config, destination.secrets["access_token"]
+    opened = MatrixSession(session=session, timeout=timeout)
+    with closing(opened):
+        url = _found(opened, config["server_url"])
+        server = Homeserver(opened.client(url, MATRIX, utcnow(), secrets=(token,)), url, token)
+        elsewhere = f"{urlsplit(url).netloc} does not look like {MATRIX.name}."
+        with told_at_fields("server_url", credentials="access_token", elsewhere=elsewhere):
+            account = server.whoami()
+        with told_at_fields("room"):
+            room = server.join(config["room"])
+            if server.is_encrypted(room):
+                raise InvalidDestination(ENCRYPTED)
+            levels = server.state(room, "m.room.power_levels")
+            # Only room versions from 12 on have ids without a server.
+            created = {} if ":" in room else server.creation(room)
+    if not (_may_post(account, levels) or _may_be_creator(account, created)):
+        raise InvalidDestination(f"room: {account} may not post there. Have it made a moderator.")
+    host = urlsplit(url).netloc
+    return replace(
+        destination,
+        core=f"{room}@{host}",
+        config={**config, "server_url": url, "room": room, "via": account.partition(":")[2]},
+    )
+
+
+def _found(opened: MatrixSession, typed: str) -> str:
+    """The address that the domain names in its .well-known; without one, it is the server itself."""
+
+    def read(answer: ApiResponse) -> str:
+        try:
+            return server_url(answer.text_at("m.homeserver", "base_url"), example="matrix.example")
+        except ValueError:
+            raise UnreadableAnswer("no address") from None
+
+    client = opened.client(typed, MATRIX, utcnow(), secrets=())
+    try:
+        return client.call("GET", f"{typed}/.well-known/matrix/client", read=read)
+    except Failed:
+        return typed
+
+
+def _may_post(account: str, levels: dict[str, Any]) -> bool:
+    """Whether the account's power is enough for a message, by §m.room.power_levels."""
+    needed = _level(levels.get("events"), "m.room.message", levels.get("events_default", 0))
+    return _level(levels.get("users"), account, levels.get("users_default", 0)) >= needed
+
+
+def _may_be_creator(account: str, created: dict[str, Any]) -> bool:
+    """Whether the account may have created the room: creators are above all levels (MSC4289)."""
+    if not created:
+        return False
+    content = created.get("content", created)
+    more = content.get("additional_creators") if isinstance(content, dict) else None
+    # Servers that return the content alone do not say who sent it.
+    return created.get("sender", account) == account or (isinstance(more, list) and account in more)
+
+
+def _level(among: Any, name: str, otherwise: Any) -> int:
+    said = among.get(name, otherwise) if isinstance(among, dict) else otherwise
+    # Before room version 10 a level might be a string.
+    return int(said) if isinstance(said, int) or str(said).lstrip("-").isdecimal() else 0

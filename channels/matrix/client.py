@@ -1,0 +1,142 @@
+"""The client-server API of a homeserver, https://spec.matrix.org/latest/client-server-api/."""
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id
+from channels.http.outcomes import ApiService, Verdict
+from channels.http.transport import ApiResponse
+from channels.matrix.compose import KEY
+
+T = TypeVar("T")
+API = "/_matrix/client/v3"
+PAGES, EVENTS_ON_A_PAGE = 5, 100
+CLOCKS_DIFFER = timedelta(minutes=10)
+
+
+def _seconds(answer: ApiResponse) -> float | None:
+    """Before Matrix 1.10 the wait stood in the body."""
+    said = answer.at("retry_after_ms")
+    return said / 1000 if isinstance(said, int) else None
+
+
+MATRIX = ApiService(
+    name="a Matrix homeserver",
+    words=lambda answer: answer.text_at("error"),
+    code=lambda answer: answer.text_at("errcode"),
+    verdicts={
+        "M_UNKNOWN_TOKEN": Verdict.DESTINATION,
+        "M_MISSING_TOKEN": Verdict.DESTINATION,
+        "M_USER_DEACTIVATED": Verdict.DESTINATION,
+        "M_FORBIDDEN": Verdict.DESTINATION,
+        # An administrator's doing, which may be undone.
+        "M_USER_LOCKED": Verdict.STOPS,
+        "M_USER_SUSPENDED": Verdict.STOPS,
+    },
+    waits=_seconds,
+    advice="Save a token that is good, of an account that is in the room and may post there.",
+)
+
+
+class Homeserver:
+    """One account at one server. Each method makes one request, unless it says otherwise. Raises Failed."""
+
+    def __init__(self, client: ApiClient, url: str, token: str) -> None:
+        self._client, self._api = client, url + API
+        self._headers = {"Authorization": f"Bearer {token}"}
+
+    def whoami(self) -> str:
+        """The account's id."""
+        return self._get("/account/whoami", lambda answer: an_id(answer.at("user_id")))
+
+    def join(self, room: str) -> str:
+        """Enters a room by its id or alias, or is there already; the room's id."""
+        return self._client.call(
+            "POST",
+            f"{self._api}/join/{_in_path(room)}",
+            read=lambda answer: an_id(answer.at("room_id")),
+            json={},
+            headers=self._headers,
+        )
+
+    def creation(self, room_id: str) -> dict[str, Any]:
+        """Return the event that created the room; only its content where the server knows no `format`."""
+        return self.state(room_id, "m.room.create", params={"format": "event"})
+
+    def state(self, room_id: str, kind: str, **options: Any) -> dict[str, Any]:
+        """What the room has of that kind; {} for nothing."""
+
+        def read(answer: ApiResponse) -> dict[str, Any]:
+            if not isinstance(answer.json, dict):
+                raise UnreadableAnswer("no state")
+            return answer.json
+
+        try:
+            return self._get(f"/rooms/{_in_path(room_id)}/state/{kind}", read, **options)
+        except Failed:
+            answer = self._client.transport.answer
+            if answer is not None and answer.text_at("errcode") == "M_NOT_FOUND":
+                return {}
+            raise
+
+    def is_encrypted(self, room_id: str) -> bool:
+        """Whether the room takes encrypted messages only, which cannot be switched off again."""
+        return bool(self.state(room_id, "m.room.encryption"))
+
+    def post(self, room_id: str, content: dict[str, Any], txn: str) -> str:
+        """Sends a message; its id. The same transaction of one token is done once only."""
+        return self._put(f"/rooms/{_in_path(room_id)}/send/m.room.message/{_in_path(txn)}", content)
+
+    def redact(self, room_id: str, event_id: str, txn: str) -> str:
+        """Empties an event, also one that is empty; the id of that act."""
+        place = f"/rooms/{_in_path(room_id)}/redact/{_in_path(event_id)}/{_in_path(txn)}"
+        return self._put(place, {})
+
+    def find(self, room_id: str, key: str, *, since: datetime) -> str:
+        """The id of the account's own event with that key, among its last 500 and since then; else "".
+
+        Makes up to six requests.
+        """
+        wanted = {"types": ["m.room.message"], "senders": [self.whoami()]}
+        query = {"dir": "b", "limit": str(EVENTS_ON_A_PAGE), "filter": json.dumps(wanted)}
+        earliest = (since - CLOCKS_DIFFER).timestamp() * 1000
+        for _ in range(PAGES):
+            events, end = self._get(f"/rooms/{_in_path(room_id)}/messages", _page, params=query)
+            for event in events:
+                content = event.get("content")
+                if isinstance(content, dict) and content.get(KEY) == key:
+                    return an_id(event.get("event_id"))
+            oldest = events[-1].get("origin_server_ts") if events else None
+            if not end or (isinstance(oldest, int) and oldest < earliest):
+                break
+            query["from"] = end
+        return ""
+
+    def _get(self, place: str, read: Callable[[ApiResponse], T], **options: Any) -> T:
+        found: T = self._client.call("GET", self._api + place, read=read, headers=self._headers, **options)
+        return found
+
+    def _put(self, place: str, content: dict[str, Any]) -> str:
+        return self._client.call(
+            "PUT",
+            self._api + place,
+            read=lambda answer: an_id(answer.at("event_id")),
+            posting=True,
+            data=json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"),
+            headers=self._headers,
+        )
+
+
+def _page(answer: ApiResponse) -> tuple[list[dict[str, Any]], str]:
+    """The events, the newest first, and where to go on; "" at the room's beginning."""
+    events, end = answer.at("chunk"), answer.at("end")
+    if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
+        raise UnreadableAnswer("no events")
+    return events, end if isinstance(end, str) else ""
+
+
+def _in_path(text: str) -> str:
+    return quote(text, safe="")

@@ -1,0 +1,118 @@
+"""Posts to rooms; after a doubt it looks for its own event first."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from hashlib import sha256
+from typing import Any
+from urllib.parse import quote
+
+from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
+from channels.http.client import Failed
+from channels.http.session import ApiSession
+from channels.matrix.client import MATRIX, Homeserver
+from channels.matrix.compose import KEY, Notice
+from common.ttl_cache import TtlCache
+
+# Encryption may be switched on later: each room is asked for it once an hour.
+ROOM_REMEMBERED_SECONDS = 60 * 60.0
+MOST_ROOMS = 1000
+ENCRYPTED = (
+    "The room is encrypted now, and encryption cannot be switched off. Nothing was posted, because bridges"
+    " post readable text. Choose or make a room without."
+)
+
+
+def encrypted_rooms() -> TtlCache[bool]:
+    """Whether rooms are encrypted, by server and room."""
+    return TtlCache(room=MOST_ROOMS, seconds=ROOM_REMEMBERED_SECONDS, size=lambda _: 1)
+
+
+ENCRYPTED_ROOMS = encrypted_rooms()
+
+
+class MatrixSession(ApiSession):
+    """As Session, Edits and Deletes have it."""
+
+    def __init__(self, *, encrypted: TtlCache[bool] = ENCRYPTED_ROOMS, **options: Any) -> None:
+        """Takes what ApiSession takes, too."""
+        super().__init__(**options)
+        self._encrypted = encrypted
+
+    def send(
+        self,
+        message: Notice,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        """Posts once: the transaction is repeatable for minutes, and later the event is looked for."""
+        if message.refusal:
+            return Permanent(message.refusal)
+        server, room = self._server(message, now), message.config["room"]
+        if begun_at is not None:
+            try:
+                found = server.find(room, key, since=begun_at)
+            except Failed as failed:
+                why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
+                return Ambiguous(f"Whether the post went out could not be looked up. {why}", holds=True)
+            if found:
+                return _sent(message, found)
+        if (obstacle := self._obstacle(server, message)) is not None:
+            return obstacle
+        for plain, txn in ((False, key), (True, f"{key}-plain")):
+            try:
+                content = {**message.content(plain=plain), KEY: key}
+                return _sent(message, server.post(room, content, txn))
+            except Failed as failed:
+                outcome = failed.outcome
+                if not failed.is_about_message:
+                    break
+        return outcome
+
+    def edit(
+        self, message: Notice, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
+    ) -> Outcome:
+        """Puts another content in the place of the first; the event's id stays."""
+        if message.refusal:
+            return Permanent(message.refusal)
+        server, room = self._server(message, now), message.config["room"]
+        if (obstacle := self._obstacle(server, message)) is not None:
+            return obstacle
+        try:
+            server.post(room, message.new_content(remote_id), key)
+        except Failed as failed:
+            return failed.outcome
+        return _sent(message, remote_id)
+
+    def delete(self, message: Notice, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
+        """Empties the event, once or again."""
+        txn = sha256(remote_id.encode()).hexdigest()
+        try:
+            self._server(message, now).redact(message.config["room"], remote_id, txn)
+        except Failed as failed:
+            return failed.outcome
+        return Sent(remote_id)
+
+    def _obstacle(self, server: Homeserver, message: Notice) -> Outcome | None:
+        """Return why readable text may not be posted to the room; None if it may."""
+        room = message.config["room"]
+        key = f"{message.config['server_url']} {room}"
+        try:
+            is_encrypted = self._encrypted.get(key, lambda: server.is_encrypted(room))
+        except Failed as failed:
+            # A refusal to tell is no encryption: the room itself takes the post, or says why not.
+            return failed.outcome if isinstance(failed.outcome, Temporary) else None
+        return Permanent(ENCRYPTED, disables=True) if is_encrypted else None
+
+    def _server(self, message: Notice, now: datetime) -> Homeserver:
+        url, token = message.config["server_url"], message.secrets["access_token"]
+        return Homeserver(self.client(url, MATRIX, now, secrets=(token,)), url, token)
+
+
+def _sent(message: Notice, event_id: str) -> Sent:
+    """With a link for people, who may come from a server that does not know the room."""
+    room, via = message.config["room"], message.config.get("via", "")
+    place = f"{quote(room, safe='!:')}/{quote(event_id, safe='$:')}" + (f"?via={quote(via)}" if via else "")
+    return Sent(event_id, url=f"https://matrix.to/#/{place}")

@@ -1,0 +1,73 @@
+"""What the rest of the program knows of Matrix."""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+from urllib.parse import urlsplit
+
+from channels.bridge import BridgeSpec
+from channels.fields import secret_word
+from channels.http.address import server_url
+from common.ports.channels import Field, ParsedDestination
+
+
+def room_name(typed: str) -> str:
+    """A room's id or alias. Raises ValueError."""
+    # "MUST NOT exceed 255 bytes"; since room version 12 an id has no server in it.
+    if not re.fullmatch(r"![!-~]{1,254}|#[^\s:]+:[!-~]+", typed) or len(typed.encode()) > 255:
+        raise ValueError("give an alias such as #news:matrix.example, or an id, which begins with !.")
+    return typed
+
+
+class MatrixSpec(BridgeSpec):
+    """Posts to a room that is not encrypted."""
+
+    key = "matrix"
+    label = "Matrix"
+    sentence = "A notice in a room that is not encrypted."
+    edits = deletes = True
+    destination_fields = (
+        Field(
+            "server_url",
+            "Homeserver",
+            "The account's, such as https://matrix.example.",
+            required=True,
+            clean=partial(server_url, example="matrix.example"),
+        ),
+        Field(
+            "access_token",
+            "Access token",
+            "Of an account made for this. In Element: All settings, Help & About, Access Token. Close the"
+            " window then, without signing out.",
+            required=True,
+            secret=True,
+            clean=secret_word,
+        ),
+        Field(
+            "room",
+            "Room",
+            "Such as #news:matrix.example. The account has to be invited, or the room open to all.",
+            required=True,
+            clean=room_name,
+        ),
+    )
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """`core` is room@host; `check` puts the room's id in the place of an alias."""
+        url, room = given["server_url"], given["room"]
+        host = urlsplit(url).netloc
+        return ParsedDestination(
+            core=f"{room}@{host}",
+            label=f"{room} at {host}",
+            config={"server_url": url, "room": room},
+            secrets={"access_token": given["access_token"]},
+        )
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """Finds the homeserver, enters the room, and sees whether the account may post there (network).
+
+        Raises InvalidDestination.
+        """
+        from channels.matrix.check import resolved
+
+        return resolved(destination)

@@ -1,0 +1,1 @@
+CHANNELS = {"ntfy": ("spec.NtfySpec", "channel.NtfyChannel")}

@@ -1,0 +1,129 @@
+"""Publishes to a topic, https://docs.ntfy.sh/publish/#publish-as-json."""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import datetime
+from typing import Any
+
+import requests
+
+from channels.base import NOTHING, Outcome, Permanent, Sent
+from channels.http.checking import told_at_fields
+from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id
+from channels.http.outcomes import ApiService
+from channels.http.session import ApiSession
+from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
+from channels.ntfy.compose import LONGEST_MESSAGE, Push, sequence_id_of
+from common.clock import utcnow
+from common.ports.channels import ParsedDestination
+from common.truncation import DoesNotFit
+
+NTFY = ApiService(
+    name="an ntfy server",
+    words=lambda answer: answer.text_at("error"),
+    advice="Save a token, or a user and password, that may write to this topic.",
+)
+
+
+class NtfySession(ApiSession):
+    """As Session, Edits and Deletes have it."""
+
+    def send(
+        self,
+        message: Push,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        """Publishes under the key as its sequence id, so that a repetition replaces what may be there."""
+        return self._publish(message, sequence_id_of(key), now)
+
+    def edit(
+        self, message: Push, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
+    ) -> Outcome:
+        """Publishes once more under the sequence id of the first, which it replaces."""
+        return self._publish(message, remote_id, now)
+
+    def delete(self, message: Push, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
+        """Takes the push off the phones; servers before 2.16 cannot."""
+        url = f"{message.config['server_url']}/{message.config['topic']}/{remote_id}"
+        try:
+            self._to(message, now).call(
+                "DELETE", url, read=_published, headers=_credentials(message.config, message.secrets)
+            )
+        except Failed as failed:
+            return failed.outcome
+        return Sent(remote_id)
+
+    def _publish(self, message: Push, sequence_id: str, now: datetime) -> Outcome:
+        if message.refusal:
+            return Permanent(message.refusal)
+        client = self._to(message, now)
+        headers = {"Content-Type": "application/json", **_credentials(message.config, message.secrets)}
+        # Once more, plainer: a server's own limits may be lower, and attachments be switched off.
+        for most, picture in ((LONGEST_MESSAGE, True), (LONGEST_MESSAGE // 2, False)):
+            try:
+                body = message.body(sequence_id, most=most, picture=picture)
+                url = f"{message.config['server_url']}/"
+                client.call("POST", url, read=_published, posting=True, data=body, headers=headers)
+                return Sent(sequence_id)
+            except DoesNotFit:
+                return Permanent(f"The link alone is longer than what {client.host} takes.")
+            except Failed as failed:
+                outcome = failed.outcome
+                if not failed.is_about_message:
+                    break
+        return outcome
+
+    def _to(self, message: Push, now: datetime) -> ApiClient:
+        return self.client(message.config["server_url"], NTFY, now, secrets=tuple(message.secrets.values()))
+
+
+def check_topic(
+    destination: ParsedDestination,
+    *,
+    session: requests.Session | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+) -> None:
+    """Asks whether the credentials are good. Raises InvalidDestination.
+
+    A server tells who may read a topic, and not who may write: a token that may only write is asked for its
+    account instead.
+    """
+    config, secrets = destination.config, destination.secrets
+    opened = NtfySession(session=session, timeout=timeout)
+    client = opened.client(config["server_url"], NTFY, utcnow(), secrets=tuple(secrets.values()))
+    headers = _credentials(config, secrets)
+    elsewhere = f"{client.host} does not look like {NTFY.name}."
+    with closing(opened), told_at_fields("server_url", credentials="access_token", elsewhere=elsewhere):
+        try:
+            client.call(
+                "GET", f"{config['server_url']}/{config['topic']}/auth", read=_success, headers=headers
+            )
+        except Failed:
+            answer = client.transport.answer
+            if not headers or answer is None or answer.status != 403:
+                raise
+            url = f"{config['server_url']}/v1/account"
+            client.call("GET", url, read=lambda answer: an_id(answer.at("username")), headers=headers)
+
+
+def _credentials(config: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:
+    if token := secrets.get("access_token"):
+        return {"Authorization": f"Bearer {token}"}
+    if user := config.get("user"):
+        login = f"{user}:{secrets.get('password', '')}".encode()
+        return {"Authorization": f"Basic {b64encode(login).decode()}"}
+    return {}
+
+
+def _published(answer: ApiResponse) -> str:
+    return an_id(answer.at("id"))
+
+
+def _success(answer: ApiResponse) -> None:
+    if answer.at("success") is not True:
+        raise UnreadableAnswer("no success")

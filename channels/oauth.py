@@ -1,0 +1,233 @@
+"""What a destination needs may come from the service itself: a person says yes there.
+
+It is the grant with a code (RFC 6749 §4.1). A kind that knows it has a subclass of OAuth as its `connect`.
+"""
+
+import base64
+import hashlib
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TypeVar
+from urllib.parse import urlencode
+
+from channels.base import Outcome, Sent
+from channels.fields import secret_word
+from channels.http.client import ApiClient, Failed, UnreadableAnswer
+from channels.http.outcomes import ApiService
+from channels.http.session import ApiSession
+from channels.http.transport import ApiResponse
+from common.clock import utcnow
+from common.ports.channels import Field
+from common.refused import Refused
+from common.text import one_line, shortened
+
+T = TypeVar("T")
+AGAIN = "Press Connect once more."
+LONGEST_SECRET, LONGEST_SAID = 2_000, 300
+# RFC 6749 §5.2, and Slack's words for the same.
+# https://docs.slack.dev/reference/methods/oauth.v2.access
+CODE_IS_OVER = frozenset({"invalid_grant", "invalid_code", "code_already_used", "code_expired"})
+APP_IS_UNKNOWN = frozenset(
+    {"invalid_client", "unauthorized_client", "bad_client_secret", "invalid_client_id"}
+)
+REDIRECT_IS_WRONG = frozenset({"bad_redirect_uri", "redirect_uri_mismatch"})
+
+
+class NotConnected(Refused):
+    """The service gave nothing. The message is a sentence or two for who pressed the button."""
+
+
+class AppUnknown(NotConnected):
+    """The service does not know our application, or not under this secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authorisation:
+    """Where a browser is sent so that its person says yes, and what `finish` needs afterwards."""
+
+    url: str
+    kept: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a service gave: a destination's fields, and what else it said of the place."""
+
+    fields: Mapping[str, str] = field(repr=False)
+    config: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
+
+
+class OAuth(ABC):
+    """One service's way. `key` and `label` name its applications among the accounts of services.
+
+    `asks` are the destination's fields that have to be known before. With `account_fields` an admin makes the
+    application there and gives these, by the `steps`; without, `register` makes it.
+    """
+
+    key: str
+    label: str
+    service: str
+    asks: tuple[str, ...] = ()
+    account_fields: tuple[Field, ...] = ()
+    steps: tuple[str, ...] = ()
+    # Whether it leads back to https addresses alone.
+    needs_https = False
+
+    def known_as(self, given: Mapping[str, str]) -> str:
+        """What people know the service by, such as its host."""
+        return self.service
+
+    def check_account(self, values: Mapping[str, str]) -> str:
+        """How an application is known; it cannot be tried but by connecting."""
+        return values["client_id"]
+
+    def register(self, given: Mapping[str, str], return_url: str) -> Mapping[str, str]:
+        """Makes an application at the service (network). Raises NotConnected."""
+        raise NotConnected(f"{self.label}: add it first.")
+
+    def is_known(self, app: Mapping[str, str], given: Mapping[str, str]) -> bool:
+        """Whether the service still knows what was registered there (network)."""
+        return True
+
+    @abstractmethod
+    def begin(
+        self, given: Mapping[str, str], return_url: str, state: str, app: Mapping[str, str]
+    ) -> Authorisation:
+        """Where to go (network). `given` are the destination's fields so far. Raises NotConnected."""
+
+    @abstractmethod
+    def finish(self, code: str, return_url: str, kept: Mapping[str, str], app: Mapping[str, str]) -> Grant:
+        """What the service gives for the code (network). Raises NotConnected."""
+
+
+class WebhookOAuth(OAuth):
+    """A service with one address, which makes a webhook for who says yes.
+
+    The token that comes along is for nothing that we do, and is not kept.
+    """
+
+    authorise_address: str
+    token_address: str
+    scope: str
+
+    def begin(
+        self, given: Mapping[str, str], return_url: str, state: str, app: Mapping[str, str]
+    ) -> Authorisation:
+        url = authorise_url(self.authorise_address, app, return_url, scope=self.scope, state=state)
+        return Authorisation(url)
+
+    def finish(self, code: str, return_url: str, kept: Mapping[str, str], app: Mapping[str, str]) -> Grant:
+        def ask(client: ApiClient) -> Grant:
+            form = token_form(code, return_url, app)
+            return client.call(
+                "POST", self.token_address, read=self.granted, data=form, headers=self.headers()
+            )
+
+        return ask_service(ask, self.token_address, self.service, hidden=(code, app["client_secret"]))
+
+    def headers(self) -> Mapping[str, str]:
+        """By which the service wants to know us."""
+        return {}
+
+    @abstractmethod
+    def granted(self, answer: ApiResponse) -> Grant:
+        """The webhook that it made. Raises UnreadableAnswer."""
+
+
+def application_fields(where: str) -> tuple[Field, ...]:
+    """What an application has at its service."""
+    return (
+        Field("client_id", "Client ID", f"From {where}.", required=True, clean=secret_word),
+        Field(
+            "client_secret", "Client secret", f"From {where}.", required=True, secret=True, clean=secret_word
+        ),
+    )
+
+
+def authorise_url(address: str, app: Mapping[str, str], return_url: str, **more: str) -> str:
+    """RFC 6749 §4.1.1; `more` are scope, state and the like."""
+    asked = {"response_type": "code", "client_id": app["client_id"], "redirect_uri": return_url, **more}
+    return f"{address}?{urlencode(asked)}"
+
+
+def token_form(code: str, return_url: str, app: Mapping[str, str], **more: str) -> dict[str, str]:
+    """RFC 6749 §4.1.3."""
+    return {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": return_url,
+        "client_id": app["client_id"],
+        "client_secret": app["client_secret"],
+        **more,
+    }
+
+
+def new_verifier() -> tuple[str, str]:
+    """A verifier and its challenge by S256 (RFC 7636 §4.1 and §4.2)."""
+    verifier = secrets.token_urlsafe(48)
+    digest = hashlib.sha256(verifier.encode()).digest()
+    return verifier, base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+
+
+def code_of_yes(params: Mapping[str, str], service: str) -> str:
+    """The code that a person's yes led back with (RFC 6749 §4.1.2). Raises NotConnected."""
+    error = params.get("error", "")
+    if error == "access_denied":
+        raise NotConnected(f"You said no at {service}, so nothing was connected.")
+    if error:
+        said = params.get("error_description", "") or error
+        raise NotConnected(f"{service} said: {shortened(one_line(said), LONGEST_SAID)}")
+    code = params.get("code", "")
+    if not 0 < len(code) <= LONGEST_SECRET:
+        raise NotConnected(f"{service} led back without an answer. {AGAIN}")
+    return code
+
+
+def a_secret(said: object) -> str:
+    """A text of the service's that is kept. Raises UnreadableAnswer."""
+    if not isinstance(said, str) or not 0 < len(said) <= LONGEST_SECRET:
+        raise UnreadableAnswer("It gave no usable answer.")
+    return said
+
+
+def ask_service(
+    act: Callable[[ApiClient], T],
+    url: str,
+    service: str,
+    *,
+    hidden: Collection[str] = (),
+    session: ApiSession | None = None,
+) -> T:
+    """What `act` gets of a service for a client of its own (network). `hidden` is masked in what it says.
+
+    Raises NotConnected with a sentence for who pressed the button.
+    """
+    # (Slack tells of failures with 200.)
+    speaks = ApiService(
+        service,
+        words=lambda answer: answer.text_at("error_description") or answer.text_at("error"),
+        code=lambda answer: answer.at("error"),
+        hides_failures_in=frozenset({200}),
+    )
+    with closing(session or ApiSession()) as opened:
+        client = opened.client(url, speaks, utcnow(), secrets=hidden)
+        try:
+            return act(client)
+        except Failed as failed:
+            answer = client.transport.answer
+            raise _refusal(answer.at("error") if answer else "", failed.outcome, service) from None
+
+
+def _refusal(code: object, outcome: Outcome, service: str) -> NotConnected:
+    if code in CODE_IS_OVER:
+        return NotConnected(f"What {service} gave was used already, or is too old. {AGAIN}")
+    if code in APP_IS_UNKNOWN:
+        return AppUnknown(f"{service} does not know our application under this id and secret.")
+    if code in REDIRECT_IS_WRONG:
+        return NotConnected(f"{service} does not lead back here: the application lacks our redirect URL.")
+    why = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
+    return NotConnected(f"Nothing was connected: {why}")

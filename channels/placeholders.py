@@ -1,0 +1,130 @@
+"""The %Fields% of letters and the holes that they leave in a form letter, with one recipient's values. Pure.
+
+Names are lower case here.
+"""
+
+import re
+import secrets
+import string
+from collections.abc import Callable, Collection, Mapping
+
+from channels.letter import Letter, LetterError, Recipient
+from common.text import one_line
+
+BUILT_IN = (
+    "from",
+    "replyTo",
+    "to",
+    "toFull",
+    "toNickname",
+    "toEmail",
+    "toNicknameOrEmail",
+    "removeLink",
+    "manageLink",
+    "archiveLink",
+    "webLink",
+)
+# RFC 5322 §3.2.3: a name with one of these is written in quotes.
+_SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
+# What may differ from one recipient to the next.
+PERSONAL = frozenset(
+    {"to", "tofull", "tonickname", "toemail", "tonicknameoremail", "removelink", "managelink"}
+)
+# Upstream's rule; `\%x%` is a literal `%x%`. Neither `width:100%` nor `%20` can be the beginning of one.
+FIELD = re.compile(r"(\\?)%([A-Za-z]\w*)%", re.ASCII)
+_ALPHABET = string.ascii_letters + string.digits
+
+
+class UnknownField(LetterError):
+    """A template uses a field that does not exist. The message names the existing ones."""
+
+    def __init__(self, field: str, names: Mapping[str, str]) -> None:
+        there_are = ", ".join(f"%{name}%" for name in names.values())
+        super().__init__(f"There is no field %{field}%. There are: {there_are}.")
+
+
+def field_names(params: Mapping[str, str]) -> dict[str, str]:
+    """Every field of a newsletter with these extra parameters: name in lower case → as it is written."""
+    built_in = {name.lower(): name for name in BUILT_IN}
+    return built_in | {name.lower(): name for name in params if name.lower() not in built_in}
+
+
+def values_for(letter: Letter, recipient: Recipient, names: Collection[str] | None = None) -> dict[str, str]:
+    """One recipient's value of every field, or of those named (in lower case).
+
+    Extra parameters are fields too; a built-in wins unless blank. What the newsletter's own code gave the
+    recipient wins over both.
+    """
+    params = {name.lower(): value for name, value in letter.params.items()} if letter.params else {}
+    wanted = BUILT_IN_VALUES.keys() | params.keys() if names is None else names
+    if not recipient.params:
+        return {name: _value(name, letter, recipient, params) for name in wanted}
+    own = {name.lower(): value for name, value in recipient.params.items()}
+    return {name: own[name] if name in own else _value(name, letter, recipient, params) for name in wanted}
+
+
+def values_without_reader(params: Mapping[str, str], shared: Mapping[str, str]) -> dict[str, str]:
+    """The values that a letter has before it is anybody's: `shared` unless blank, then extra parameters."""
+    said = {name: value for name, value in shared.items() if value.strip()}
+    return {name.lower(): value for name, value in params.items()} | said
+
+
+def _value(name: str, letter: Letter, recipient: Recipient, params: Mapping[str, str]) -> str:
+    value = BUILT_IN_VALUES[name](letter, recipient) if name in BUILT_IN_VALUES else ""
+    return value if value.strip() else params.get(name, value)
+
+
+def _address(recipient: Recipient) -> str:
+    return recipient.label or recipient.core
+
+
+def _full(letter: Letter, recipient: Recipient) -> str:
+    name, address = one_line(recipient.name), _address(recipient)
+    if _SPECIALS.search(name):
+        name = '"' + re.sub(r'(["\\])', r"\\\1", name) + '"'
+    return f"{name} <{address}>" if name else address
+
+
+BUILT_IN_VALUES: Mapping[str, Callable[[Letter, Recipient], str]] = {
+    "from": lambda letter, _: letter.from_email,
+    "replyto": lambda letter, _: letter.reply_to,
+    "to": _full,
+    "tofull": _full,
+    "tonickname": lambda _, recipient: one_line(recipient.name),
+    "toemail": lambda _, recipient: _address(recipient),
+    "tonicknameoremail": lambda _, recipient: one_line(recipient.name) or _address(recipient),
+    "removelink": lambda _, recipient: recipient.unsubscribe_url,
+    "managelink": lambda _, recipient: recipient.manage_url,
+    "archivelink": lambda letter, _: letter.archive_url,
+    # Where the letter can be read on the web: its own page, else the archive, else its only post's link.
+    "weblink": lambda letter, _: (
+        letter.web_url or letter.archive_url or (letter.entries[0].link if len(letter.entries) == 1 else "")
+    ),
+}
+
+
+class Placeholders:
+    """A random token for each field of one letter.
+
+    Random, so that no post can contain one; letters and digits only, so that neither escaping nor
+    inlining changes it; all of one length, so that none is the beginning of another.
+    """
+
+    def __init__(self, params: Mapping[str, str]) -> None:
+        self._names = field_names(params)
+        prefix = "h" + "".join(secrets.choice(_ALPHABET) for _ in range(20))
+        self._tokens = {name: f"{prefix}{number:05d}x" for number, name in enumerate(self._names)}
+        self._used: dict[str, str] = {}
+
+    def token(self, field: str) -> str:
+        """The token that stands for the field, in any case of letters. Raises UnknownField."""
+        name = field.lower()
+        if name not in self._tokens:
+            raise UnknownField(field, self._names)
+        self._used[name] = self._tokens[name]
+        return self._tokens[name]
+
+    @property
+    def used(self) -> dict[str, str]:
+        """The fields that the letter has so far: name in lower case → token."""
+        return dict(self._used)

@@ -1,0 +1,147 @@
+"""An announcement as a post in Slack, Mattermost or Rocket.Chat. Pure."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from channels.announcement import Announcement, PostImage
+from channels.http.links import WORD_JOINER
+from channels.letter import Recipient
+from channels.wording import listed_parts, parts_of
+from common.truncation import DoesNotFit, FittingPart, fitted
+
+# Slack's own limits are higher for some blocks; a room is no place for more. Mattermost takes 16,383.
+MOST_CHARACTERS = 3_000
+# Slack refuses from about 13,200 characters of blocks on.
+MOST_IN_BLOCKS = 12_000
+MOST_TITLES = 20
+MOST_ALT = 2_000
+# Slack refuses addresses beyond.
+MOST_IMAGE_URL = 3_000
+
+# Those for which it knows an escape; html it shows as it stands.
+_MATTERMOST = re.compile(r"([\\`*_{}\[\]()#+\-.!|~>])")
+_ROCKETCHAT = re.compile(r"([*_~`#])")
+# What Rocket.Chat has no escape for: links, quotes, formulas, spoilers.
+_ROCKETCHAT_MORE = re.compile(r"([\\\[\]<>|$!])")
+
+JsonBody = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RoomPost:
+    """What is posted: `bodies` are its JSON, the plainer one last. With a `refusal` there is none.
+
+    `shown` and `picture` are what people see of it.
+    """
+
+    secrets: Mapping[str, str] = field(repr=False)
+    bodies: tuple[JsonBody, ...]
+    refusal: str = ""
+    shown: str = ""
+    picture: str = ""
+
+
+Writer = Callable[[Sequence[FittingPart], PostImage | None], Sequence[JsonBody]]
+
+
+def room_post_of(
+    said: Announcement, options: Mapping[str, str], recipient: Recipient, write: Writer
+) -> RoomPost:
+    """`write` is the service's: what it is sent for some parts, the plainer body last."""
+    template = options.get("template", "")
+    picture = said.images[0] if said.images and options.get("picture") != "no" else None
+    bodies: Sequence[JsonBody] = ()
+    shown = ""
+    for titles in (MOST_TITLES, 5, 0):
+        usual = listed_parts(said, titles) if not template and not said.own_words else []
+        try:
+            parts = fitted([*parts_of(said, template), *usual], lambda pieces: _fits(write(pieces, picture)))
+        except DoesNotFit:
+            continue
+        bodies, shown = write(parts, picture), "".join(part.text for part in parts)
+        break
+    too_long = "" if bodies else "The link alone is longer than a message may be."
+    # A service that fetches the picture by itself finds another one, or none.
+    address = picture.url if picture and any("blocks" in body for body in bodies) else ""
+    return RoomPost(recipient.secrets, tuple(bodies), said.refusal or too_long, shown, address)
+
+
+def _fits(bodies: Sequence[JsonBody]) -> bool:
+    return all(
+        len(body["text"]) <= MOST_CHARACTERS and len(str(body.get("blocks", ""))) <= MOST_IN_BLOCKS
+        for body in bodies
+    )
+
+
+def for_slack(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
+    """Blocks of plain elements, in which nothing is markup, and for notifications the text.
+
+    Slack fetches the picture, and refuses all of it where it cannot: then without. "mrkdwn" is false so
+    that the text alone has no formatting.
+    """
+    text = "".join(_in_slack(part) for part in parts)
+    elements = [
+        {"type": "link", "url": part.link, **({} if part.text == part.link else {"text": part.text})}
+        if part.link
+        else {"type": "text", "text": part.text}
+        for part in parts
+        if part.text
+    ]
+    section = {"type": "rich_text_section", "elements": elements}
+    blocks: list[dict[str, Any]] = [{"type": "rich_text", "elements": [section]}]
+    plain = {"text": text, "mrkdwn": False, "unfurl_links": False, "unfurl_media": False}
+    bodies = [{**plain, "blocks": blocks}, plain]
+    if picture and len(picture.url) <= MOST_IMAGE_URL:
+        alt = picture.alt[:MOST_ALT] or "Picture"
+        image = {"type": "image", "image_url": picture.url, "alt_text": alt}
+        bodies.insert(0, {**plain, "blocks": [*blocks, image]})
+    return bodies
+
+
+def _in_slack(part: FittingPart) -> str:
+    def escaped(text: str) -> str:
+        return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+    if not part.link:
+        return escaped(part.text)
+    label = "" if part.text == part.link else "|" + escaped(part.text).replace("|", "¦")
+    return f"<{escaped(part.link).replace('|', '%7C')}{label}>"
+
+
+def for_mattermost(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
+    """Markdown, whose every sign is escaped; a picture is what the server finds at the link."""
+
+    def written(text: str) -> str:
+        return _MATTERMOST.sub(r"\\\1", _unmentioned(text))
+
+    return ({"text": _marked(parts, written)},)
+
+
+def for_rocketchat(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
+    """Its own Markdown: some signs have an escape, the others are parted with an invisible joiner."""
+
+    def written(text: str) -> str:
+        apart = _ROCKETCHAT_MORE.sub(rf"\1{WORD_JOINER}", _unmentioned(text))
+        return _ROCKETCHAT.sub(r"\\\1", apart)
+
+    return ({"text": _marked(parts, written)},)
+
+
+def _marked(parts: Sequence[FittingPart], written: Callable[[str], str]) -> str:
+    """In Markdown, with titles as links where they are ones."""
+    return "".join(
+        written(part.text)
+        if not part.link
+        else part.link
+        if part.text == part.link
+        # A bracket of the address would end it.
+        else f"[{written(part.text)}]({part.link.replace('(', '%28').replace(')', '%29')})"
+        for part in parts
+        if part.text
+    )
+
+
+def _unmentioned(text: str) -> str:
+    return text.replace("@", f"@{WORD_JOINER}")

@@ -1,0 +1,91 @@
+"""What the rest of the program knows of Slack, Mattermost and Rocket.Chat: their incoming webhooks."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from channels.bridge import BridgeSpec
+from channels.fields import posting_url, short_name
+from common.ports.channels import Field, InvalidDestination, ParsedDestination
+
+if TYPE_CHECKING:
+    from channels.oauth import OAuth
+
+
+class IncomingWebhookSpec(BridgeSpec):
+    """Posts to the room that an incoming webhook was made for. `path` is what its address has in it."""
+
+    asks_when_unsure = True
+    core_is_chosen = True
+    path: str
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """`core` is name@host."""
+        parts = urlsplit(given["webhook_url"])
+        if self.path not in parts.path:
+            raise InvalidDestination(
+                f"webhook_url: an incoming webhook of {self.label} has {self.path} in it."
+            )
+        account = given["account"]
+        return ParsedDestination(
+            core=f"{account}@{parts.netloc}",
+            label=f"{account} at {parts.netloc}",
+            config={"account": account},
+            secrets={"webhook_url": given["webhook_url"]},
+        )
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """Nothing is asked: an incoming webhook can be tried only by posting."""
+        return destination
+
+
+def _fields(example: str, where: str) -> tuple[Field, ...]:
+    return (
+        Field("account", "Name", "A short name of your own, such as news.", required=True, clean=short_name),
+        Field(
+            "webhook_url",
+            "Webhook's address",
+            f"{where} Whoever knows it can post there.",
+            required=True,
+            secret=True,
+            clean=posting_url(example),
+        ),
+    )
+
+
+class SlackSpec(IncomingWebhookSpec):
+    key = "slack"
+    label = "Slack"
+    sentence = "A message in a channel, by an incoming webhook."
+    path = "/services/"
+    destination_fields = _fields(
+        "hooks.slack.com", "At api.slack.com/apps: your app, Incoming Webhooks, Add New Webhook to Workspace."
+    )
+    own_options = (
+        Field("picture", "Picture", choices=lambda: [("", "The post's first one"), ("no", "None")]),
+    )
+
+    @property
+    def connect(self) -> "OAuth":
+        from channels.slack.connect import SlackConnect
+
+        return SlackConnect()
+
+    def place(self, config: Mapping[str, str]) -> str:
+        return config.get("channel_id", "")
+
+
+class MattermostSpec(IncomingWebhookSpec):
+    key = "mattermost"
+    label = "Mattermost"
+    sentence = "A message in a channel, by an incoming webhook."
+    path = "/hooks/"
+    destination_fields = _fields("chat.example", "In Mattermost: Integrations, Incoming Webhooks, Add.")
+
+
+class RocketChatSpec(IncomingWebhookSpec):
+    key = "rocketchat"
+    label = "Rocket.Chat"
+    sentence = "A message in a channel, by an incoming webhook."
+    path = "/hooks/"
+    destination_fields = _fields("chat.example", "In Rocket.Chat: Workspace, Integrations, New, Incoming.")

@@ -1,0 +1,1 @@
+CHANNELS = {"sms": ("spec.SmsSpec", "channel.SmsChannel")}

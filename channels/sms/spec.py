@@ -1,0 +1,145 @@
+"""What the rest of the program knows of text messages."""
+
+import re
+from collections.abc import Mapping
+
+from channels.bridge import TEMPLATE, account_field
+from channels.fields import secret_word
+from channels.sms.number import ANY_COUNTRY, REGIONS, mobile_number
+from common.ports.channels import ARRANGEMENTS, Field, ParsedDestination, read_fields
+
+# With more of them Twilio's 1,600 characters could be exceeded.
+MOST_PARTS = 10
+
+
+def account_sid(typed: str) -> str:
+    """Raises ValueError."""
+    if not re.fullmatch(r"AC[0-9a-f]{32}", typed, re.ASCII):
+        raise ValueError("it begins with AC, and 32 digits and letters follow.")
+    return typed
+
+
+def sender_name(typed: str) -> str:
+    """A messaging service, a number, or a name of letters. Raises ValueError."""
+    if re.fullmatch(r"MG[0-9a-f]{32}", typed, re.ASCII):
+        return typed
+    number = re.sub(r"[\s().-]", "", typed)
+    if re.fullmatch(r"\+[1-9]\d{6,14}", number, re.ASCII):
+        return number
+    if re.fullmatch(r"(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11}", typed, re.ASCII):
+        return typed
+    raise ValueError(
+        "give the SID of a messaging service (MG…), a number such as +1 202 555 0123, or a name of up to"
+        " eleven letters and digits."
+    )
+
+
+def country(typed: str) -> str:
+    """Raises ValueError."""
+    code = typed.upper()
+    if code not in REGIONS:
+        raise ValueError(f"“{typed[:20]}” is no country's code of two letters, such as DE.")
+    return code
+
+
+def country_list(typed: str) -> str:
+    """Raises ValueError."""
+    if typed.strip() == ANY_COUNTRY:
+        return ANY_COUNTRY
+    return " ".join(dict.fromkeys(country(one) for one in re.split(r"[\s,]+", typed) if one))
+
+
+def part_count(typed: str) -> str:
+    """Raises ValueError."""
+    if not re.fullmatch(r"\d{1,2}", typed, re.ASCII) or not 1 <= int(typed) <= MOST_PARTS:
+        raise ValueError(f"give a number from 1 to {MOST_PARTS}.")
+    return str(int(typed))
+
+
+class SmsSpec:
+    """Text messages to people, who may sign up themselves with a code."""
+
+    key = "sms"
+    label = "SMS"
+    sentence = "A text message to everybody who has signed up with a phone number, by Twilio."
+    public_sign_up = True
+    is_by_code = True
+    is_companion = False
+    needs_html = False
+    arrangements = ARRANGEMENTS
+    announcement_hook = ""
+    destination_fields: tuple[Field, ...] = (
+        Field("phone", "Phone number", "Such as +49 1512 3456789.", required=True),
+    )
+    account_fields: tuple[Field, ...] = (
+        Field(
+            "account_sid", "Account SID", "On the first page of Twilio's console.", required=True,
+            clean=account_sid,
+        ),
+        Field(
+            "auth_token", "Auth token", "Beside it. It also proves that what comes in is Twilio's.",
+            required=True, secret=True, clean=secret_word,
+        ),
+        Field(
+            "sender", "Sender",
+            "The SID of a messaging service (MG…), or a number of yours. To a name of letters nobody can"
+            " answer STOP.",
+            required=True, clean=sender_name,
+        ),
+    )  # fmt: skip
+    option_fields: tuple[Field, ...] = (
+        account_field("sms", "Twilio account", "Whose number or messaging service sends its messages."),
+        Field(
+            "parts",
+            "Parts of a message",
+            f"1 to {MOST_PARTS}; empty: 1, which is 160 letters. Each part costs as much as a message.",
+            clean=part_count,
+        ),
+        Field(
+            "region",
+            "Country",
+            "A code such as DE: where a number belongs that is typed without its country's code.",
+            clean=country,
+        ),
+        Field(
+            "countries",
+            "Countries that may sign up",
+            "Codes such as DE AT CH; * for all. Empty: the country above, or all where there is none. Whoever"
+            " pays for messages does well to name them.",
+            clean=country_list,
+        ),
+        Field(
+            "letters",
+            "Letters",
+            "In simple letters a message has room for 160; a single other one leaves 70.",
+            choices=lambda: [("", "Simple ones where they can stand for the others"), ("all", "As written")],
+        ),
+        TEMPLATE,
+    )
+
+    def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
+        """`phone` is the number; `region` and `countries` are a newsletter's options. Raises
+        InvalidDestination, whose sentence is in the reader's language."""
+        given = {name: value for name, value in data.items() if name not in ("region", "countries")}
+        typed = read_fields(self.destination_fields, given, owner=self.label)["phone"]
+        region = data.get("region", "")
+        countries = data.get("countries", "").split() or ([region] if region and "region" in data else [])
+        number = mobile_number(typed, region=region, countries=countries)
+        return ParsedDestination(
+            core=number.e164, label=number.shown, config={"number": number.e164, "region": number.region}
+        )
+
+    def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
+        """Those that are given. Raises InvalidDestination."""
+        given = read_fields(self.option_fields, data, owner=self.label)
+        return {name: value for name, value in given.items() if value}
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """As it is: the code that is sent there is the check."""
+        return destination
+
+    def check_account(self, values: Mapping[str, str]) -> str:
+        """How Twilio calls the account (network). Raises InvalidDestination."""
+        from channels.sms.check import check_twilio
+
+        return check_twilio(values)

@@ -1,0 +1,1 @@
+CHANNELS = {"telegram": ("spec.TelegramSpec", "channel.TelegramChannel")}

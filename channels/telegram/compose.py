@@ -1,0 +1,110 @@
+"""An announcement as a message of Telegram. Pure."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import Any
+
+from channels.announcement import Announcement
+from channels.http.links import WORD_JOINER
+from channels.http.measures import utf16_units
+from channels.letter import Recipient
+from channels.wording import headline, parts_of, text_of_unlinked
+from common.truncation import DoesNotFit, FittingPart, fitted
+
+# In UTF-16 units, of what is shown.
+TEXT_LIMIT, CAPTION_LIMIT = 4_096, 1_024
+# Of the posts of a digest: a message has at most 100 links and the like.
+DIGEST_LINES = 50
+TOO_LONG = "The link alone is longer than what Telegram takes."
+UNTITLED = "New Untitled Post"
+# At the end of a part, too: another follows.
+_MENTION = re.compile(r"(?<!\w)@(?=\w|\Z)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`text` and `caption` are html, `plain` is not. With a `refusal` there is nothing to post.
+
+    `common` is for all requests that post, `preview` for those with a text.
+    """
+
+    chat_id: str = ""
+    text: str = ""
+    caption: str = ""
+    plain: str = ""
+    picture: str = ""
+    # Hidden until somebody taps it.
+    has_spoiler: bool = False
+    preview: Mapping[str, Any] = field(default_factory=dict)
+    common: Mapping[str, Any] = field(default_factory=dict)
+    refusal: str = ""
+
+
+def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
+    """The message of a post or a digest. It mentions nobody: an invisible joiner breaks `@someone`."""
+    if said.refusal:
+        return Message(refusal=said.refusal)
+    template = options.get("template", "")
+    usual = said.own_words or template
+    parts = parts_of(said, template) if usual else _usual(said)
+    pictures = (said.images or said.sensitive_images) if options.get("photo") else ()
+    try:
+        return Message(
+            chat_id=recipient.config.get("chat_id", ""),
+            text=_html(parts, TEXT_LIMIT),
+            caption=_html(parts, CAPTION_LIMIT),
+            plain="".join(part.text for part in _within(parts_of(said, template), TEXT_LIMIT * 9 // 10)),
+            picture=pictures[0].url if pictures else "",
+            has_spoiler=bool(said.sensitive_images),
+            preview=_preview(said.link, options.get("link_preview", "")),
+            common={
+                **({"message_thread_id": int(options["thread_id"])} if options.get("thread_id") else {}),
+                **({"disable_notification": True} if options.get("silent") else {}),
+            },
+        )
+    except DoesNotFit:
+        return Message(refusal=TOO_LONG)
+
+
+def _usual(said: Announcement) -> list[FittingPart]:
+    """The title, which is the link; below it who says so; of a digest its posts."""
+    by = f", by {said.authors}" if said.authors else ""
+    parts = [
+        FittingPart(headline(said) or UNTITLED, cuttable=True, link=said.link),
+        FittingPart(f"\n{said.newsletter_title}{by}"),
+        *text_of_unlinked(said),
+    ]
+    for line in said.lines[:DIGEST_LINES]:
+        parts += [FittingPart("\n• "), FittingPart(line.title, cuttable=True, link=line.link)]
+    return parts
+
+
+def _within(parts: Sequence[FittingPart], limit: int) -> list[FittingPart]:
+    """Raises DoesNotFit."""
+    broken = [
+        part if part.text == part.link else replace(part, text=_unmentioned(part.text)) for part in parts
+    ]
+    return fitted(broken, lambda pieces: sum(utf16_units(piece.text) for piece in pieces) <= limit)
+
+
+def _html(parts: Sequence[FittingPart], limit: int) -> str:
+    # What is shown of a link may call nobody either; where it leads stays as it is.
+    shown = [replace(part, text=_unmentioned(part.text)) for part in parts]
+    return "".join(map(_written, _within(shown, limit)))
+
+
+def _written(part: FittingPart) -> str:
+    text = escape(part.text)
+    return f'<a href="{escape(part.link)}">{text}</a>' if part.link and part.text else text
+
+
+def _unmentioned(text: str) -> str:
+    return _MENTION.sub(f"@{WORD_JOINER}", text)
+
+
+def _preview(link: str, wish: str) -> dict[str, Any]:
+    if wish == "none" or not link:
+        return {"is_disabled": True}
+    return {"url": link, "prefer_small_media" if wish == "small" else "prefer_large_media": True}

@@ -1,0 +1,164 @@
+"""Posts messages as a bot of Telegram's."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+import requests
+
+from channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent, Temporary
+from channels.http.client import ApiClient, Failed, UnreadableAnswer
+from channels.http.session import ApiSession
+from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
+from channels.telegram.compose import Message
+from channels.telegram.service import MESSAGE_GONE, NOT_MODIFIED, TELEGRAM, result_of, said_by
+
+T = TypeVar("T")
+NAME = re.compile(r"\w{3,64}", re.ASCII)
+HTML = {"parse_mode": "HTML"}
+HAS_CAPTION = "there is no text in the message to edit"
+UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
+# The id of a group of many begins with this; its links leave it out.
+SUPERGROUP = "-100"
+
+
+class TelegramSession(ApiSession):
+    """Posts to the chats that a bot may post to. Used by one thread at a time.
+
+    `base` is the API's address. `moved` are the new ids of chats that have become large groups since they
+    were saved.
+    """
+
+    def __init__(
+        self,
+        token: str,
+        *,
+        moved: Mapping[str, str] = NOTHING,
+        base: str,
+        session: requests.Session | None = None,
+        timeout: float = TIMEOUT_SECONDS,
+    ) -> None:
+        super().__init__(session=session, timeout=timeout)
+        self._token, self._base, self._moved = token, base, dict(moved)
+        self._has_moved = False
+
+    def send(
+        self,
+        message: Message,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        """Posts; nobody can tell what became of an unfinished earlier attempt. With the picture, else in
+        text, else plain."""
+        if message.refusal:
+            return Permanent(message.refusal)
+        text: dict[str, Any] = {"text": message.text, "link_preview_options": dict(message.preview), **HTML}
+        tries: list[tuple[str, dict[str, Any]]] = [
+            ("sendMessage", text),
+            ("sendMessage", {"text": message.plain}),
+        ]
+        if message.picture:
+            photo = {"photo": message.picture, "caption": message.caption, **HTML}
+            hidden = {"has_spoiler": True} if message.has_spoiler else {}
+            tries.insert(0, ("sendPhoto", {**photo, **hidden}))
+        if not self._token:
+            return Temporary(UNUSABLE, stops_account=True)
+        client, chat = self.api(now), self._moved.get(message.chat_id, message.chat_id)
+        while True:
+            method, body = tries[0]
+            try:
+                return self.call(
+                    client, method, {"chat_id": chat, **message.common, **body}, _sent, posting=True
+                )
+            except Failed as failed:
+                moved = _answer(client).at("parameters", "migrate_to_chat_id")
+                if moved and str(moved) != chat:
+                    chat = self._moved[message.chat_id] = str(moved)
+                    self._has_moved = True
+                elif len(tries) > 1 and (failed.is_about_message or _is_refused_picture(failed, method)):
+                    del tries[0]
+                else:
+                    return failed.outcome
+
+    def edit(
+        self, message: Message, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
+    ) -> Outcome:
+        """Writes the message that was posted anew: its text, or the words below its picture."""
+        if message.refusal:
+            return Permanent(message.refusal)
+        of, client = _of(remote_id), self.api(now)
+        text = {**of, "text": message.text, "link_preview_options": dict(message.preview), **HTML}
+        try:
+            try:
+                return self.call(client, "editMessageText", text, _sent)
+            except Failed:
+                if HAS_CAPTION not in said_by(_answer(client)):
+                    raise
+            return self.call(client, "editMessageCaption", {**of, "caption": message.caption, **HTML}, _sent)
+        except Failed as failed:
+            said = said_by(_answer(client))
+            if NOT_MODIFIED in said:
+                return Sent(remote_id=remote_id)
+            return NO_POST if any(words in said for words in MESSAGE_GONE) else failed.outcome
+
+    def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
+        """Deletes it; Sent too if it is gone already."""
+        client = self.api(now)
+        try:
+            self.call(client, "deleteMessage", _of(remote_id), lambda _: None)
+        except Failed as failed:
+            if not any(words in said_by(_answer(client)) for words in MESSAGE_GONE):
+                return failed.outcome
+        return Sent(remote_id=remote_id)
+
+    def new_state(self) -> Mapping[str, str] | None:
+        """As StatefulSession has it."""
+        has_moved, self._has_moved = self._has_moved, False
+        return dict(self._moved) if has_moved else None
+
+    def api(self, now: datetime) -> ApiClient:
+        return self.client(self._base, TELEGRAM, now, secrets=(self._token,))
+
+    def call(
+        self,
+        client: ApiClient,
+        method: str,
+        body: Mapping[str, Any],
+        read: Callable[[ApiResponse], T],
+        *,
+        posting: bool = False,
+    ) -> T:
+        """Raises Failed."""
+        url = f"{self._base}/bot{self._token}/{method}"
+        return client.call("POST", url, json=body, read=read, posting=posting)
+
+
+def _is_refused_picture(failed: Failed, method: str) -> bool:
+    """Whether a picture was refused for good, perhaps because the chat allows texts only."""
+    return method == "sendPhoto" and isinstance(failed.outcome, Permanent)
+
+
+def _answer(client: ApiClient) -> ApiResponse:
+    return client.transport.answer or ApiResponse(0)
+
+
+def _of(remote_id: str) -> dict[str, Any]:
+    chat, _, number = remote_id.rpartition("/")
+    return {"chat_id": chat, "message_id": int(number)}
+
+
+def _sent(answer: ApiResponse) -> Sent:
+    """What stands there now, and its link, which that of a private group is for its members. Raises
+    UnreadableAnswer."""
+    result = result_of(answer)
+    number, chat = result.get("message_id"), answer.at("result", "chat", "id")
+    name = answer.text_at("result", "chat", "username")
+    name = name if NAME.fullmatch(name) else ""
+    if not isinstance(number, int) or not isinstance(chat, int):
+        raise UnreadableAnswer("Telegram named no message.")
+    place = name or (f"c/{inner}" if (inner := str(chat).removeprefix(SUPERGROUP)) != str(chat) else "")
+    return Sent(remote_id=f"{chat}/{number}", url=f"https://t.me/{place}/{number}" if place else "")

@@ -1,0 +1,96 @@
+"""What the rest of the program knows of Telegram."""
+
+import re
+from collections.abc import Mapping
+
+from channels.bridge import BridgeSpec, account_field, account_values
+from channels.fields import SILENT
+from common.ports.channels import Field, ParsedDestination
+
+_NAME = re.compile(r"(?:https?://)?(?:t\.me/)?@?([A-Za-z]\w{3,31})/?", re.ASCII)
+
+
+def chat(typed: str) -> str:
+    """The id or the @name of a chat. Raises ValueError."""
+    if re.fullmatch(r"-?\d{1,20}", typed, re.ASCII):
+        return typed
+    if found := _NAME.fullmatch(typed):
+        return f"@{found[1]}"
+    raise ValueError("give the name of a public chat, such as @blog_example, or the number of any chat.")
+
+
+def thread(typed: str) -> str:
+    """Raises ValueError."""
+    if not re.fullmatch(r"[1-9]\d{0,17}", typed, re.ASCII):
+        raise ValueError("give the number of a topic: the last one in its link.")
+    return typed
+
+
+def bot_token(typed: str) -> str:
+    """Raises ValueError."""
+    if not re.fullmatch(r"\d{1,20}:[\w-]{20,100}", typed, re.ASCII):
+        raise ValueError("it does not look like a bot's token, which is a number, a colon and letters.")
+    return typed
+
+
+class TelegramSpec(BridgeSpec):
+    """Posts as a bot in channels and groups."""
+
+    key = "telegram"
+    label = "Telegram"
+    sentence = "A message of your bot's in a channel or a group."
+    edits = deletes = True
+    asks_when_unsure = True
+    account_fields = (
+        Field(
+            "token", "Bot token", "@BotFather gives it to you.", required=True, secret=True, clean=bot_token
+        ),
+    )
+    destination_fields = (
+        account_field("telegram", "Bot", "The account of the bot that posts."),
+        Field(
+            "chat",
+            "Chat",
+            "Such as @blog_example, or the number of a private one. In a channel the bot has to be an"
+            " administrator who may post.",
+            required=True,
+            clean=chat,
+        ),
+    )
+    own_options = (
+        Field(
+            "link_preview",
+            "Preview of the link",
+            choices=lambda: [("", "Large"), ("small", "Small"), ("none", "None")],
+        ),
+        Field(
+            "photo",
+            "The post's picture",
+            "Posted with the words below it, which are at most 1,024 characters then.",
+            choices=lambda: [("", "In the preview only"), ("on", "As a photo")],
+        ),
+        Field("thread_id", "Thread", "The number of a group's topic; all goes in there.", clean=thread),
+        SILENT,
+    )
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """`core` is the account's name and the chat, whose number `check` finds out."""
+        account, place = given["account"], given["chat"]
+        return ParsedDestination(
+            core=f"{account}/{place.lower()}",
+            label=f"{place}, by {account}",
+            config={"account": account, "chat_id": place},
+        )
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """Asks Telegram which chat it is, and whether the bot may post there (network). Raises
+        InvalidDestination."""
+        from channels.telegram.check import check_chat
+
+        values = account_values(self.key, destination.config["account"])
+        return check_chat(destination, values.get("token", ""))
+
+    def check_account(self, values: Mapping[str, str]) -> str:
+        from channels.telegram.check import check_bot
+
+        return check_bot(values.get("token", ""))

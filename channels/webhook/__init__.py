@@ -1,0 +1,1 @@
+CHANNELS = {"webhook": ("spec.WebhookSpec", "channel.WebhookChannel")}

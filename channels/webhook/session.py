@@ -1,0 +1,78 @@
+"""Calls webhooks, signed as Standard Webhooks 1.0.0 has it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from channels.base import NOTHING, Outcome, Permanent, Sent
+from channels.http.client import Failed, secrets_in
+from channels.http.outcomes import ApiService, Verdict
+from channels.http.session import ApiSession
+from channels.http.transport import ApiResponse
+from channels.rules.webhooks import HTTP_GONE, signed_headers
+from channels.webhook.compose import PostsCall
+
+GONE, REFUSED = "gone", "refused"
+
+
+def _words(answer: ApiResponse) -> str:
+    """The receiver's own words, where they are text."""
+    kind = answer.headers.get("content-type", "").lower()
+    is_text = kind.startswith(("text/plain", "application/json", "application/problem+json"))
+    return answer.body.decode("utf-8", "replace") if is_text else ""
+
+
+def _code(answer: ApiResponse) -> str:
+    """A receiver says for good that it wants no more by 410 only; another refusal may be its mistake."""
+    if answer.status == HTTP_GONE:
+        return GONE
+    return REFUSED if 400 <= answer.status < 500 and answer.status != 429 else ""
+
+
+WEBHOOK = ApiService(
+    name="a webhook",
+    words=_words,
+    code=_code,
+    verdicts={GONE: Verdict.DESTINATION, REFUSED: Verdict.TRY_AGAIN},
+    advice="It wants no more calls.",
+)
+
+
+class WebhookSession(ApiSession):
+    """As Session and Edits have it. Nothing that was told can be untold."""
+
+    def send(
+        self,
+        message: PostsCall,
+        *,
+        key: str,
+        begun_at: datetime | None,
+        now: datetime,
+        progress: Mapping[str, Any] = NOTHING,
+    ) -> Outcome:
+        """Calls with the key as webhook-id, by which the receiver knows a repetition."""
+        return self._call(message, message.body("published", key), key, key, now)
+
+    def edit(
+        self, message: PostsCall, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
+    ) -> Outcome:
+        """Tells of the change in a call of its own, with the id of what was published first."""
+        return self._call(message, message.body("updated", remote_id), remote_id, key, now)
+
+    def _call(self, message: PostsCall, body: bytes, subject: str, key: str, now: datetime) -> Outcome:
+        if message.refusal:
+            return Permanent(message.refusal)
+        url, secret = message.secrets["webhook_url"], message.secrets["signing_secret"]
+        signed = signed_headers(event_id=key, at=now, body=body, secrets=[secret])
+        try:
+            self.client(url, WEBHOOK, now, secrets=(*secrets_in(url), secret)).call(
+                "POST",
+                url,
+                read=lambda answer: answer.status,
+                posting=True,
+                data=body,
+                headers={"Content-Type": "application/json", **signed},
+            )
+        except Failed as failed:
+            return failed.outcome
+        return Sent(subject)

@@ -1,0 +1,72 @@
+"""What the rest of the program knows of webhooks that are told of posts."""
+
+import base64
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from channels.bridge import BridgeSpec
+from channels.fields import posting_url, short_name
+from channels.rules.webhooks import KEY_PREFIX, secret_of
+from common.ports.channels import Field, InvalidDestination, ParsedDestination
+
+# "Between 24 bytes (192 bits) and 64 bytes (512 bits)."
+SHORTEST_KEY, LONGEST_KEY = 24, 64
+
+
+def signing_secret(typed: str) -> str:
+    """Raises ValueError."""
+    try:
+        key = base64.b64decode(typed.removeprefix(KEY_PREFIX), validate=True)
+    except ValueError:
+        key = b""
+    if not SHORTEST_KEY <= len(key) <= LONGEST_KEY:
+        raise ValueError("give whsec_ and 24 to 64 octets in base64, as openssl rand -base64 32 makes them.")
+    return secret_of(key)
+
+
+class WebhookSpec(BridgeSpec):
+    """Tells another program of each post."""
+
+    key = "webhook"
+    label = "Webhook"
+    sentence = "A signed call of a program of yours."
+    edits = True
+    destination_fields = (
+        Field("account", "Name", "A short name of your own, such as shop.", required=True, clean=short_name),
+        Field(
+            "webhook_url",
+            "Address",
+            "Where the other program listens. Whoever knows it may be able to post there.",
+            required=True,
+            secret=True,
+            clean=posting_url("shop.example"),
+        ),
+        Field(
+            "signing_secret",
+            "Signing secret",
+            "whsec_ and 24 to 64 octets in base64. Make one with openssl rand -base64 32 and give it to the"
+            " other program, too.",
+            required=True,
+            secret=True,
+            clean=signing_secret,
+        ),
+    )
+    own_options = (
+        Field("content", "Posts in full", choices=lambda: [("", "No"), ("html", "Yes, as cleaned HTML")]),
+    )
+
+    def destination(self, given: Mapping[str, str]) -> ParsedDestination:
+        """`core` is name@host."""
+        host = urlsplit(given["webhook_url"]).netloc
+        if not host:
+            raise InvalidDestination("webhook_url: it has no host.")
+        return ParsedDestination(
+            core=f"{given['account']}@{host}",
+            label=f"{given['account']} at {host}",
+            config={"account": given["account"], "host": host},
+            secrets={name: given[name] for name in ("webhook_url", "signing_secret")},
+        )
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """Nothing is asked: the other program would take the question for a post."""
+        return destination

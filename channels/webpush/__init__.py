@@ -1,0 +1,1 @@
+CHANNELS = {"webpush": ("spec.WebPushSpec", "channel.WebPushChannel")}

@@ -1,0 +1,105 @@
+"""What the rest of the program knows of Web Push: notifications on readers' own devices."""
+
+from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from hashlib import sha256
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from common.net.addresses import may_be_called
+from common.ports.channels import ARRANGEMENTS, Field, ParsedDestination, read_fields
+
+LONGEST_ENDPOINT = 1_000
+LOCAL_ENDINGS = (".localhost", ".local", ".internal")
+NO_ADDRESS = "that is no https address of a push service."
+
+
+def push_endpoint(typed: str) -> str:
+    """The address that a browser was given by its push service. Raises ValueError.
+
+    What a name leads to is looked at whenever it is called. Here an address must be public, or one of those
+    that the operator allows; of these loopback, where nobody listens in, needs no https.
+    """
+    try:
+        parts = urlsplit(typed)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        raise ValueError(NO_ADDRESS) from None
+    usable = typed.isascii() and typed.isprintable() and len(typed) <= LONGEST_ENDPOINT and " " not in typed
+    if not usable or parts.username is not None or parts.fragment:
+        raise ValueError(NO_ADDRESS)
+    try:
+        address = ip_address(host)
+    except ValueError:
+        is_loopback, is_public = False, "." in host and not host.endswith(LOCAL_ENDINGS)
+    else:
+        is_loopback = address.is_loopback
+        is_public = may_be_called(address, settings.ALLOW_PRIVATE_NETWORKS)
+    if not is_public:
+        raise ValueError("its host is no public one.")
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback):
+        raise ValueError(NO_ADDRESS)
+    return typed
+
+
+def _point(typed: str) -> str:
+    # Not at the top: commands and forms ask for kinds at every start.
+    from channels.webpush.keys import public_key_of
+
+    try:
+        public_key_of(typed)
+    except ValueError:
+        raise ValueError("that is no key of a browser.") from None
+    return typed
+
+
+def _secret(typed: str) -> str:
+    from channels.webpush.keys import AUTH_OCTETS, from_base64url
+
+    try:
+        from_base64url(typed, AUTH_OCTETS)
+    except ValueError:
+        raise ValueError("that is no secret of a browser.") from None
+    return typed
+
+
+class WebPushSpec:
+    """Devices that tell their reader of a new issue. The browser's own question is the consent."""
+
+    key = "webpush"
+    label = "Notifications on devices"
+    sentence = "Tells phones and desktops of readers who asked for it on a newsletter's page."
+    public_sign_up = True
+    is_companion = True
+    is_by_code = False
+    needs_html = False
+    arrangements = ARRANGEMENTS
+    announcement_hook = ""
+    option_fields: tuple[Field, ...] = ()
+    # As a PushSubscription of the Push API has them.
+    destination_fields: tuple[Field, ...] = (
+        Field("endpoint", "Endpoint", required=True, secret=True, clean=push_endpoint),
+        Field("p256dh", "Public key", required=True, secret=True, clean=_point),
+        Field("auth", "Secret", required=True, secret=True, clean=_secret),
+    )
+
+    def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
+        """`core` is hash@host: whoever knows the endpoint may push, so it is a secret. Raises
+        InvalidDestination."""
+        given = read_fields(self.destination_fields, data, owner=self.label)
+        host = (urlsplit(given["endpoint"]).hostname or "").lower()
+        digest = sha256(given["endpoint"].encode()).digest()[:18]
+        name = urlsafe_b64encode(digest).decode()
+        return ParsedDestination(
+            core=f"{name}@{host}", label=f"device {name[:6]} ({host})", secrets={**given}
+        )
+
+    def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
+        """It has none. Raises InvalidDestination."""
+        return read_fields(self.option_fields, data, owner=self.label)
+
+    def check(self, destination: ParsedDestination) -> ParsedDestination:
+        """As it is: a push service can be asked by a push only."""
+        return destination

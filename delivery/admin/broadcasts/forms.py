@@ -1,0 +1,148 @@
+"""For which newsletter a letter of one's own is, and when it goes."""
+
+import re
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from common.admin.refusals import add_refusal
+from common.clock import utcnow
+from common.refused import Refused
+from common.text import one_line
+from delivery.admin.issue_actions import MomentWidget
+from delivery.issues.audience import UnknownAudience, audience_of, chosen_audience
+from delivery.models import Broadcast
+from delivery.rendering.subjects import LONGEST_SUBJECT
+from subscriptions.branding.pictures import kept_picture
+from subscriptions.forms.pictures import PictureField
+from subscriptions.models import Subscribable, SubscriberTag
+from subscriptions.rules.schedule import first_instant, wall
+from subscriptions.rules.words import clock_words, zone_words
+
+
+class BeginForm(forms.Form):
+    """Where there is one newsletter, nobody need choose."""
+
+    subscribable = forms.ModelChoiceField(
+        Subscribable.objects.none(),
+        label="Newsletter",
+        widget=UnfoldAdminSelectWidget(),
+        help_text="Its subscribers get the letter.",
+    )
+    subject = forms.CharField(
+        required=False,
+        max_length=LONGEST_SUBJECT,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="It can be changed until the letter goes out.",
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.newsletters = Subscribable.objects.filter(channel="email")
+        self.fields["subscribable"].queryset = self.newsletters  # type: ignore[attr-defined]
+        if len(only := list(self.newsletters.values_list("pk", flat=True)[:2])) == 1:
+            self.initial["subscribable"] = only[0]
+
+
+class PictureForm(forms.Form):
+    """A picture for the text."""
+
+    picture = PictureField(required=True, error_messages={"required": "Choose a picture first."})
+    shows = forms.CharField(required=False, max_length=300)
+
+    @property
+    def markdown(self) -> str:
+        """What stands for it in the text, once it is kept."""
+        name = kept_picture(self.cleaned_data["picture"])
+        shows = re.sub(r"([\\\[\]])", r"\\\1", one_line(self.cleaned_data["shows"]))
+        return f"![{shows}](/pictures/{name})"
+
+
+class AudienceForm(forms.Form):
+    """Whom it is for: tags that one has or has not, and readers of other newsletters."""
+
+    any_of = forms.MultipleChoiceField(
+        label="Only who has one of these tags",
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+        help_text="None chosen: everybody.",
+    )
+    none_of = forms.MultipleChoiceField(
+        label="Not who has one of these tags",
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+    )
+    others = forms.MultipleChoiceField(
+        label="Readers of these newsletters, too",
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget(),
+        help_text="Who reads several gets it once. It looks like a letter of its own newsletter.",
+    )
+
+    def __init__(self, letter: Broadcast, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.newsletter = letter.subscribable
+        # One that is of a newer release, or names what was deleted, is chosen anew.
+        with suppress(UnknownAudience):
+            chosen = audience_of(letter)
+            tags = dict(SubscriberTag.objects.filter(pk__in=chosen.tags).values_list("pk", "name"))
+            for part in ("any_of", "none_of"):
+                self.initial[part] = [tags[key] for key in getattr(chosen, part) if key in tags]
+            others = Subscribable.objects.filter(pk__in=chosen.others)
+            self.initial["others"] = list(others.values_list("name", flat=True))
+        names = list(SubscriberTag.objects.values_list("name", flat=True))
+        others = Subscribable.objects.filter(channel="email").exclude(pk=letter.subscribable_id)
+        offered = {
+            "any_of": [(name, name) for name in names],
+            "none_of": [(name, name) for name in names],
+            "others": [(row.name, str(row)) for row in others.order_by("title", "name")],
+        }
+        for part, choices in offered.items():
+            if choices:
+                self.fields[part].choices = choices  # type: ignore[attr-defined]
+            else:
+                del self.fields[part]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        try:
+            self.audience = chosen_audience(self.newsletter, **data)
+        except Refused as error:
+            add_refusal(self, error)
+        return data
+
+
+class ScheduleForm(forms.Form):
+    """A day and an hour on the newsletter's own clock."""
+
+    at = forms.CharField(widget=MomentWidget())
+
+    def __init__(self, newsletter: Subscribable, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.zone = newsletter.zone
+        shown = wall(utcnow(), self.zone)
+        zone = zone_words(self.zone)
+        self.fields["at"].label = f"Send it at ({zone})"
+        self.fields[
+            "at"
+        ].help_text = f"The newsletter’s own clock, which shows {clock_words(shown.time())} now."
+
+    def clean_at(self) -> datetime:
+        """The instant; in a gap of the clock, the first one after it."""
+        try:
+            reading = datetime.fromisoformat(self.cleaned_data["at"])
+        except ValueError:
+            reading = None
+        if reading is None or reading.tzinfo is not None:
+            raise forms.ValidationError("Give a day and an hour, such as 2026-03-01T07:00.")
+        try:
+            return first_instant(reading, self.zone)
+        except OverflowError as error:
+            raise forms.ValidationError("Give a year that calendars have.") from error

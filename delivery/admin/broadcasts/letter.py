@@ -1,0 +1,318 @@
+"""The pages on which an editor writes a letter, sees it, and sends it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import F, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_POST
+from unfold.decorators import display
+
+from common.admin.html import add_url, list_url, object_url, when
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
+from common.admin.refusals import NO_ADDRESS, not_done
+from common.body_limits import MAX_FORM_BYTES, takes_body
+from common.clock import utcnow
+from common.pictures.picture import MOST_BYTES
+from common.ports.panels import Action
+from common.refused import Refused
+from delivery.admin.broadcasts import words
+from delivery.admin.broadcasts.forms import BeginForm, PictureForm
+from delivery.admin.broadcasts.posted import in_bounds, posted_text, seen, words_of
+from delivery.admin.broadcasts.send import SendPage
+from delivery.admin.issue_actions import for_each_issue
+from delivery.issues.broadcast_issue import LetterText, letter_text
+from delivery.issues.broadcasts import (
+    MOST_MARKDOWN,
+    begin_letter,
+    drop_letter,
+    in_letter_state,
+    save_letter,
+    unschedule_letter,
+)
+from delivery.letters.preview import preview_written
+from delivery.letters.send_test import send_test_written
+from delivery.models import Broadcast
+from delivery.models.broadcast import LETTER_STATES
+from delivery.rendering.subjects import LONGEST_SUBJECT
+from delivery.rules.audience import is_for_some
+from delivery.views.preview import as_json, frames
+from subscriptions.forms.pictures import ACCEPTED
+from subscriptions.models import Subscribable
+from subscriptions.rules.words import clock_words
+
+COLOURS = {"draft": "info", "scheduled": "success", "trouble": "danger"}
+
+
+class LetterStateFilter(SimpleListFilter):
+    title = "Which are still being written?"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(state, words.LETTER_STATE_WORDS[state]) for state in LETTER_STATES]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Broadcast]") -> Any:
+        wanted = self.value()
+        return in_letter_state(queryset, wanted) if wanted in LETTER_STATES else queryset
+
+
+def asked_to_drop(keys: list[int]) -> list[str]:
+    rows = Broadcast.objects.filter(pk__in=keys)
+    return [
+        f"“{letter}” is deleted with all that is written in it. This cannot be taken back." for letter in rows
+    ]
+
+
+@for_each_issue
+def drop(pk: int) -> str:
+    drop_letter(letter_id=pk)
+    return "Deleted."
+
+
+@admin.register(Broadcast)
+class BroadcastAdmin(SendPage):
+    """The page of a letter is a desk: what is written, and beside it the letter that it makes."""
+
+    list_display = ("shown_subject", "newsletter", "shown_state", "goes_out", "author", "changed")
+    list_display_links = ("shown_subject",)
+    list_filter = (
+        LetterStateFilter,
+        ("subscribable", asks("To the readers of which newsletter?", RelatedFieldListFilter)),
+    )
+    empty = EmptyList(
+        "You have not written a letter so far",
+        "A letter of your own goes to a newsletter’s subscribers beside the posts: a word of thanks, a break"
+        " in summer, a question.",
+        "Write a letter",
+        "admin:delivery_broadcast_add",
+        "delivery.add_broadcast",
+    )
+    list_select_related = ("subscribable",)
+    search_fields = ("subject",)
+    own_actions = (Action("drop", "Delete", drop, asked_to_drop, permission="drop"),)
+
+    @display(description="newsletter", ordering="subscribable")
+    def newsletter(self, letter: Broadcast) -> str:
+        return str(letter.subscribable)
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Broadcast]":
+        every: QuerySet[Broadcast] = super().get_queryset(request)
+        return every.select_related("subscribable").annotate(published_at=F("issue__published_at"))
+
+    def get_urls(self) -> list[URLPattern]:
+        views: tuple[tuple[str, Callable[..., HttpResponse], str], ...] = (
+            ("show", require_POST(self.show_view), "show"),
+            ("keep", require_POST(self.keep_view), "keep"),
+            ("picture", require_POST(self.picture_view), "picture"),
+            ("send", self.send_view, "send"),
+        )
+        own = [
+            path(f"<int:pk>/{end}/", self.admin_site.admin_view(view), name=f"delivery_writtenletter_{name}")
+            for end, view, name in views
+        ]
+        return own + super().get_urls()
+
+    # --- beginning
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Asks for whom it is; all else is written at the desk."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = BeginForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
+        if request.method == "POST" and form.is_valid():
+            letter = begin_letter(**form.cleaned_data, author=request.user.get_username(), now=utcnow())
+            self.log_addition(request, letter, "Begun.")
+            return self.back(letter)
+        title = "Write a letter"
+        context = {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "content_title": title,
+            "opts": self.opts,
+            "media": self.media,
+            "form": form,
+            "has_newsletters": form.newsletters.exists(),
+            "newsletter_url": add_url(Subscribable),
+            "list_url": list_url(Broadcast),
+        }
+        return TemplateResponse(request, "admin/delivery/broadcast_begin.html", context)
+
+    # --- the desk
+
+    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """The desk; once it has gone out, the page of its issue."""
+        key = unquote(object_id)
+        letter = self.found(request, int(key) if key.isdecimal() and len(key) < 19 else 0)
+        if letter.issue is not None:
+            return HttpResponseRedirect(object_url(letter.issue))
+        acts = {
+            "save": self.save,
+            "preview": self.save,
+            "test": self.test,
+            "send": self.to_send,
+            "edit": self.edit,
+            "picture": self.picture,
+        }
+        if request.method != "POST":
+            return self.desk(request, letter)
+        self.require_change(request)
+        return acts.get(request.POST.get("do", ""), self.desk)(request, letter)
+
+    def save(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
+        place = "preview" if request.POST["do"] == "preview" else ""
+        return self.kept(request, letter) or self.back(letter, place)
+
+    def test(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
+        """What was written, to whoever wrote it."""
+        if (refused := self.kept(request, letter)) is not None:
+            return refused
+        address = getattr(request.user, "email", "")
+        letter.refresh_from_db()
+        problem = preview_written(
+            subscribable=letter.subscribable, text=letter_text(letter), now=utcnow()
+        ).problem
+        if not address:
+            messages.error(request, NO_ADDRESS)
+        elif problem:
+            messages.error(request, f"Not sent. {problem}")
+        else:
+            newsletter, text = letter.subscribable, letter_text(letter)
+            send_test_written(subscribable=newsletter, text=text, to=address, now=utcnow())
+            messages.success(request, f"A test is on its way to {address}.")
+        return self.back(letter)
+
+    def to_send(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
+        place = reverse("admin:delivery_broadcast_send", args=[letter.pk])
+        return self.kept(request, letter) or HttpResponseRedirect(place)
+
+    def edit(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
+        """Takes it off the schedule."""
+        try:
+            unschedule_letter(letter_id=letter.pk)
+        except Refused as error:
+            messages.error(request, not_done(error))
+        else:
+            messages.success(request, "It is a draft again and does not go by itself.")
+        return self.back(letter)
+
+    def picture(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
+        """Without a script: the picture stands at the end of the text."""
+        if (refused := self.kept(request, letter)) is not None:
+            return refused
+        form = PictureForm(request.POST, request.FILES)
+        if not form.is_valid():
+            messages.error(request, f"Not uploaded. {words_of(form)}")
+            return self.back(letter)
+        letter.refresh_from_db()
+        markdown = f"{letter.markdown.rstrip()}\n\n{form.markdown}\n".lstrip()
+        save_letter(letter_id=letter.pk, markdown=markdown, version=letter.version, now=utcnow())
+        messages.success(request, "The picture stands at the end of the text.")
+        return self.back(letter)
+
+    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
+    def picture_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Keeps a picture, and says what stands for it in the text."""
+        self.found(request, pk)
+        self.require_change(request)
+        form = PictureForm(request.POST, request.FILES)
+        if not form.is_valid():
+            return JsonResponse({"problem": f"Not uploaded. {words_of(form)}"}, status=422)
+        return JsonResponse({"markdown": form.markdown})
+
+    def kept(self, request: HttpRequest, letter: Broadcast) -> HttpResponse | None:
+        """Saves what the form has, if it has any; the desk with all that was typed where that is refused."""
+        if "markdown" not in request.POST:
+            return None
+        try:
+            self.keep(request, letter)
+        except Refused as error:
+            messages.error(request, f"Not saved. {error}")
+            return self.desk(request, letter, refused=posted_text(request))
+        return None
+
+    def keep(self, request: HttpRequest, letter: Broadcast) -> Broadcast:
+        text = posted_text(request)
+        return save_letter(
+            letter_id=letter.pk,
+            subject=text.subject,
+            markdown=text.markdown,
+            version=seen(request),
+            now=utcnow(),
+        )
+
+    def keep_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Saves while somebody types."""
+        letter = self.found(request, pk)
+        self.require_change(request)
+        try:
+            saved = self.keep(request, letter)
+        except Refused as error:
+            return JsonResponse({"problem": f"Not saved. {error}"}, status=409)
+        at = saved.changed_at.astimezone(saved.subscribable.zone)
+        return JsonResponse({"version": saved.version, "said": f"Saved at {clock_words(at.time())}."})
+
+    def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The letter that a text makes, as JSON: for the page that follows the typing."""
+        newsletter = self.found(request, pk).subscribable
+        text = in_bounds(posted_text(request))
+        shown = preview_written(subscribable=newsletter, text=text, now=utcnow())
+        return JsonResponse(as_json(shown, newsletter, ""))
+
+    def desk(
+        self, request: HttpRequest, letter: Broadcast, refused: LetterText | None = None
+    ) -> HttpResponse:
+        newsletter = letter.subscribable
+        text = refused or letter_text(letter)
+        shown = preview_written(subscribable=newsletter, text=in_bounds(text), now=utcnow())
+        may_edit = self.has_change_permission(request, letter)
+        context = {
+            **self.page_context(request, letter, str(letter)),
+            "text": text,
+            # A text that was refused is still written on the version that its writer saw.
+            "version": seen(request) if refused else letter.version,
+            "edits": may_edit and letter.send_at is None,
+            "may_edit": may_edit,
+            "may_drop": self.has_drop_permission(request),
+            "picture_types": ACCEPTED,
+            "most_subject": LONGEST_SUBJECT,
+            "most_markdown": MOST_MARKDOWN,
+            "shown": shown,
+            "frames": frames(shown, newsletter),
+            "problem": shown.problem,
+            "goes_to": words.goes_to(letter) if letter.send_at else "",
+            "for_whom": words.for_whom(letter),
+            "is_for_some": is_for_some(letter.audience),
+            "goes_at": words.in_zone(letter.send_at, newsletter) if letter.send_at else "",
+            "saved_at": words.in_zone(letter.changed_at, newsletter),
+        }
+        return TemplateResponse(request, "admin/delivery/broadcast.html", context)
+
+    # --- the list
+
+    @display(description="changed", ordering="changed_at")
+    def changed(self, letter: Broadcast) -> str:
+        return when(letter.changed_at, zone=letter.subscribable.zone)
+
+    @display(description="subject", ordering="subject")
+    def shown_subject(self, letter: Broadcast) -> str:
+        return str(letter)
+
+    @display(description="stands", label=COLOURS)
+    def shown_state(self, letter: Broadcast) -> tuple[str, str]:
+        state = words.standing_of(letter)
+        return state, words.LETTER_STATE_WORDS[state]
+
+    @display(description="goes out")
+    def goes_out(self, letter: Any) -> str:
+        moment = letter.published_at or letter.send_at
+        return words.in_zone(moment, letter.subscribable) if moment else "when you send it"

@@ -1,0 +1,87 @@
+"""The page that says who will get a letter, and sends it now or at a time."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+
+from common.admin.html import facts, object_url
+from common.admin.refusals import add_refusal, refusal_sentence
+from common.clock import utcnow
+from common.refused import Refused
+from common.text import pluralize
+from delivery.admin.broadcasts import words
+from delivery.admin.broadcasts.forms import AudienceForm, ScheduleForm
+from delivery.admin.broadcasts.letter_page import LetterPage
+from delivery.admin.broadcasts.posted import seen
+from delivery.issues.audience import audience_words
+from delivery.issues.broadcast_issue import send_letter
+from delivery.issues.broadcasts import save_letter, schedule_letter
+from delivery.models import Broadcast
+from delivery.rules.audience import is_for_some
+
+
+class SendPage(LetterPage):
+    """Part of BroadcastAdmin."""
+
+    def send_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Says who will get it, and asks when."""
+        letter = self.found(request, pk)
+        self.require_change(request)
+        if letter.issue is not None:
+            return HttpResponseRedirect(object_url(letter.issue))
+        do = request.POST.get("do", "")
+        typed = {"at": request.POST.get("at", "")}
+        form = ScheduleForm(letter.subscribable, data=typed if do == "schedule" else None, initial=typed)
+        whom = AudienceForm(letter, data=request.POST if "whom" in request.POST else None)
+        try:
+            if whom.is_bound and not self.is_for_those(request, letter, whom):
+                # Nobody sends it to more people than they have read.
+                form = ScheduleForm(letter.subscribable, initial=typed)
+            elif do == "now":
+                return self.send_now(request, letter, seen(request))
+            elif do == "schedule" and form.is_valid():
+                return self.schedule(request, letter, form.cleaned_data["at"], seen(request))
+        except Refused as error:
+            if do == "schedule" and error.field == "at":
+                add_refusal(form, error)
+            else:
+                messages.error(request, f"Not sent. {refusal_sentence(error)}")
+        context = {
+            **self.page_context(request, letter, f"Send “{letter}”"),
+            "form": form,
+            "whom": whom,
+            "is_for_some": is_for_some(letter.audience),
+            "rows": facts(words.before_sending(letter, settings.DEFAULT_FROM_EMAIL)),
+        }
+        return TemplateResponse(request, "admin/delivery/broadcast_send.html", context)
+
+    def is_for_those(self, request: HttpRequest, letter: Broadcast, whom: AudienceForm) -> bool:
+        """Whether it is for those whom the form says; if not it is from now on, and that is said first."""
+        if not whom.is_valid():
+            return False
+        if whom.audience.to_json() == letter.audience:
+            return True
+        saved = save_letter(letter_id=letter.pk, audience=whom.audience, version=seen(request), now=utcnow())
+        letter.audience, letter.version = saved.audience, saved.version
+        said = "Nothing is sent so far. " if request.POST.get("do") in ("now", "schedule") else ""
+        messages.warning(request, f"{said}It goes to {words.goes_to(letter)}.")
+        return False
+
+    def send_now(self, request: HttpRequest, letter: Broadcast, version: int) -> HttpResponse:
+        queued = send_letter(letter_id=letter.pk, version=version, now=utcnow())
+        letter.refresh_from_db()
+        self.log_change(request, letter, "Sent.")
+        said = f": {audience_words(letter)}" if letter.audience else ""
+        messages.success(request, f"It is on its way to {pluralize(queued, 'subscriber')}{said}.")
+        return HttpResponseRedirect(object_url(letter.issue or letter))
+
+    def schedule(self, request: HttpRequest, letter: Broadcast, at: Any, version: int) -> HttpResponse:
+        schedule_letter(letter_id=letter.pk, at=at, version=version, now=utcnow())
+        self.log_change(request, letter, "Scheduled.")
+        messages.success(
+            request, f"It goes out on {words.in_zone(at, letter.subscribable)}, unless you stop it."
+        )
+        return self.back(letter)

@@ -1,0 +1,128 @@
+"""One request to a template's page: whose template, what is written, and for which reader it is shown."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import QuerySet
+
+from channels.letter import Recipient
+from common.clock import utcnow
+from delivery.admin.letter_templates.panels import page_of
+from delivery.admin.letter_templates.versions import compared, versions
+from delivery.admin.letter_templates.words import groups
+from delivery.customisation import source_of
+from delivery.letters.preview import Preview, UnknownReader, find_reader, preview
+from delivery.letters.templates import KnownTemplate, known_templates
+from delivery.models import LetterTemplate
+from delivery.rendering.engine import usual_source
+from delivery.rendering.errors import BrokenTemplate
+from delivery.rendering.facts import LONGEST_TEMPLATE_SUBJECT, TemplateSource
+from delivery.views.preview import frames
+from subscriptions.models import Subscribable
+
+
+class TemplateEditor:
+    """`row` is the version in use, if there is one; `data` is what the browser sent."""
+
+    def __init__(
+        self,
+        newsletter: Subscribable,
+        known: KnownTemplate,
+        data: Mapping[str, Any],
+        row: LetterTemplate | None,
+        *,
+        sees_readers: bool,
+    ) -> None:
+        self.newsletter, self.known, self.row = newsletter, known, row
+        self.is_draft = "html" in data
+        self.draft = TemplateSource(**{part: str(data.get(part, "")) for part in ("html", "text", "subject")})
+        self.address = str(data.get("as", "")).strip()
+        self.sees_readers = sees_readers
+        self.note = str(data.get("note", ""))
+        self.compared_with = str(data.get("version", ""))
+        self.reader_problem = ""
+
+    @property
+    def source(self) -> TemplateSource | None:
+        """What to show: the draft, or what the newsletter has; none for our file."""
+        if self.is_draft:
+            return self.draft
+        return source_of(self.row) if self.row else None
+
+    def shown(self) -> Preview:
+        """What the reader who was asked for would get; a made-up one, and a sentence, if there is no such."""
+        source = self.source
+        if source is not None and not source.html.strip():
+            reason = "write something, or go back to the default"
+            return Preview(problem=BrokenTemplate(self.known.name, reason, part="html"))
+        reader: Recipient | None = None
+        if self.address and not self.sees_readers:
+            self.reader_problem = "You may not see subscribers. Shown for Ada instead."
+        elif self.address:
+            try:
+                reader = find_reader(self.newsletter, self.address)
+            except UnknownReader as error:
+                self.reader_problem = f"{error} Shown for Ada instead."
+        return preview(
+            subscribable=self.newsletter,
+            name=self.known.name,
+            source=source,
+            reader=reader,
+            now=utcnow(),
+        )
+
+    def versions(self) -> "QuerySet[LetterTemplate]":
+        rows = LetterTemplate.objects.filter(subscribable=self.newsletter, name=self.known.name)
+        return rows.select_related("subscribable")
+
+    def context(self, *, edits: bool, shown: Preview | None) -> dict[str, Any]:
+        """What the page is rendered from."""
+        shown = shown or self.shown()
+        usual = usual_source(self.known.name)
+        source = self.source or usual
+        problem = shown.problem
+        return {
+            "edits": edits,
+            "newsletter": self.newsletter,
+            "known": self.known,
+            "row": self.row,
+            "source": source,
+            "address": self.address,
+            "note": self.note,
+            "most_subject": LONGEST_TEMPLATE_SUBJECT,
+            "shown": shown,
+            "frames": frames(shown, self.newsletter),
+            "problem": problem,
+            "bad_line": _line_of(source, problem),
+            "reader_problem": self.reader_problem,
+            "groups": groups(self.newsletter, self.known.name) if edits else (),
+            "others": [
+                (one.title, page_of(self.newsletter, one.name, edit=edits), one == self.known)
+                for one in known_templates()
+            ],
+            "versions": versions(self.newsletter.pk, self.known.name) if edits else (),
+            "comparison": self._comparison(source, usual) if edits and self.compared_with else None,
+            "edit_url": page_of(self.newsletter, self.known.name, edit=True),
+            "preview_url": page_of(self.newsletter, self.known.name),
+        }
+
+    def _comparison(self, source: TemplateSource, usual: TemplateSource) -> dict[str, Any] | None:
+        if self.compared_with == "default":
+            return {"title": "the default", "version": "", "parts": compared(usual, source)}
+        number = int(self.compared_with) if self.compared_with.isdecimal() else 0
+        row = self.versions().filter(version=min(number, 10**9)).first()
+        if row is None:
+            return None
+        return {
+            "title": f"version {row.version}",
+            "version": row.version,
+            "parts": compared(source_of(row), source),
+        }
+
+
+def _line_of(source: TemplateSource, problem: BrokenTemplate | None) -> str:
+    """The text of the line that a problem is about."""
+    if problem is None or not problem.line or not problem.part:
+        return ""
+    lines = str(getattr(source, problem.part, "")).splitlines()
+    return lines[problem.line - 1].strip()[:200] if problem.line <= len(lines) else ""

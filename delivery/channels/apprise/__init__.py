@@ -1,1 +1,0 @@
-CHANNELS = {"apprise": ("kind.AppriseKind", "channel.AppriseChannel")}

@@ -1,1 +1,0 @@
-CHANNELS = {"bluesky": ("kind.BlueskyKind", "channel.BlueskyChannel")}

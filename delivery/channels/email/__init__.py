@@ -1,1 +1,0 @@
-CHANNELS = {"email": ("kind.EmailKind", "channel.EmailChannel")}

@@ -1,1 +1,0 @@
-CHANNELS = {"gotify": ("kind.GotifyKind", "channel.GotifyChannel")}

@@ -1,1 +1,0 @@
-CHANNELS = {"mastodon": ("kind.MastodonKind", "channel.MastodonChannel")}

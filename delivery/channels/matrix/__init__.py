@@ -1,1 +1,0 @@
-CHANNELS = {"matrix": ("kind.MatrixKind", "channel.MatrixChannel")}

@@ -1,1 +1,0 @@
-CHANNELS = {"ntfy": ("kind.NtfyKind", "channel.NtfyChannel")}

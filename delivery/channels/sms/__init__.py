@@ -1,1 +1,0 @@
-CHANNELS = {"sms": ("kind.SmsKind", "channel.SmsChannel")}

@@ -1,1 +1,0 @@
-CHANNELS = {"telegram": ("kind.TelegramKind", "channel.TelegramChannel")}

@@ -1,1 +1,0 @@
-CHANNELS = {"webhook": ("kind.WebhookKind", "channel.WebhookChannel")}

@@ -1,1 +1,0 @@
-CHANNELS = {"webpush": ("kind.WebPushKind", "channel.WebPushChannel")}

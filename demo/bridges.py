@@ -1,0 +1,96 @@
+"""The demo's bridges: to the Mastodon and the Discord that it serves itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.urls import reverse
+
+from common.admin.html import object_url
+from delivery.bridges.connect import connect_bridge, typed_destination
+from delivery.models import Delivery
+from demo.discord.api import WEBHOOK_URL
+from demo.discord.places import DISCORD
+from demo.mastodon import ACCOUNT, MASTODON, TOKEN
+from feedletter_site.monitoring.attention import Alert
+from feeds.models import Feed
+from subscriptions.models import Subscribable
+
+# Each post of theirs takes a twentieth of a second of the replay, which is to stay short.
+BRIDGED = timedelta(days=3)
+
+
+@dataclass(frozen=True, slots=True)
+class DemoBridge:
+    """What an admin would fill in."""
+
+    service: str
+    name: str
+    title: str
+    data: Mapping[str, str]
+    options: Mapping[str, str]
+
+
+def services_url() -> str:
+    """Where the demo's services are: DISCORD_API_URL leads there."""
+    parts = urlsplit(settings.DISCORD_API_URL)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def timeline_urls() -> dict[str, str]:
+    """The pages that show what bridges posted, by service."""
+    return {service: f"{services_url()}/{service}/" for service in (MASTODON, DISCORD)}
+
+
+def alerts() -> list[Alert]:
+    """Sentences of the overview: where the bridges post, and where one reads."""
+    urls = timeline_urls()
+    words = "This is the demo: its bridges post to a Mastodon and a Discord of its own."
+    return [
+        Alert(words, "See Mastodon", urls[MASTODON], ("See Discord", urls[DISCORD])),
+        Alert("In the demo you follow the sample blog, too.", "Read it", reverse("reader:all")),
+    ]
+
+
+def demo_bridges() -> tuple[DemoBridge, ...]:
+    account = {"account": ACCOUNT, "instance_url": services_url(), "access_token": TOKEN}
+    return (
+        DemoBridge(
+            MASTODON,
+            "harbour-mastodon",
+            "Harbour Notes on Mastodon",
+            account,
+            {"template": "{title|A note}, by {authors}\n\n{summary}\n\n{link}"},
+        ),
+        DemoBridge(DISCORD, "harbour-discord", "Harbour Notes on Discord", {"webhook_url": WEBHOOK_URL}, {}),
+    )
+
+
+def connect_all(feed: Feed, *, now: datetime) -> None:
+    """The bridges over the feed, each asked at its service (network). They post each post from then on."""
+    for bridge in demo_bridges():
+        connect_bridge(
+            name=bridge.name,
+            channel=bridge.service,
+            feeds=[feed],
+            parsed=typed_destination(bridge.service, bridge.data),
+            now=now,
+            title=bridge.title,
+            arrangement="each",
+            options=dict(bridge.options),
+        )
+
+
+def admin_urls() -> list[str]:
+    """The pages of the bridges in the admin, in the order of `timeline_urls`."""
+    names = [bridge.name for bridge in demo_bridges()]
+    rows = Subscribable.objects.in_bulk(names, field_name="name")
+    return [object_url(rows[name]) for name in names]
+
+
+def posts_of_bridges() -> int:
+    """How many posts all of them have sent."""
+    names = [bridge.name for bridge in demo_bridges()]
+    return Delivery.objects.filter(issue__subscribable__name__in=names, state=Delivery.State.SENT).count()

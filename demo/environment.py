@@ -1,0 +1,142 @@
+"""The demo's own environment: a folder, a database, a port; nothing of the installation beside it."""
+
+import fcntl
+import os
+import secrets
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.conf import settings
+from django.core.management import CommandError
+
+from demo import MARK
+from demo.discord.interactions import Application
+from demo.discord.places import API as DISCORD_API
+from demo.discord.portal import KEPT_IN
+from demo.services import KEY_NAME
+from demo.timeline import PICTURES, POSTS
+from feedletter_site import env
+from feedletter_site.management.commands.up import EVERYWHERE
+
+# With these the demo would reach, or look like, the installation that it stands beside.
+NOT_OURS = (
+    "DATABASE_URL",
+    "CELERY_BROKER_URL",
+    "SECRET_KEY",
+    "SECRET_KEY_FALLBACKS",
+    "SITE_URL",
+    "ALLOWED_HOSTS",
+    "FORMER_HOSTS",
+    "EMAIL_URL",
+    "DEFAULT_FROM_EMAIL",
+    "BOUNCE_DOMAIN",
+    "TRUSTED_PROXIES",
+    "ALLOW_PRIVATE_NETWORKS",
+    "DISCORD_API_URL",
+    "DISCORD_APPLICATION_ID",
+    "DISCORD_BOT_TOKEN",
+    "DISCORD_PUBLIC_KEY",
+    "DISCORD_URL",
+    "TELEGRAM_API_URL",
+    "POLL_THREADS",
+    "POLL_HOST_REQUESTS",
+)
+LOOPBACK = "127.0.0.1"
+PORTS = 50
+APPLICATION = "1000000000000000005"
+LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive", POSTS, KEPT_IN, f"{PICTURES}/*")
+
+
+def enter() -> None:
+    """Starts this command again with the demo's environment, unless that has happened."""
+    folder = demo_folder()
+    if os.environ.get(MARK) == str(folder):
+        return
+    sys.stdout.flush()
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment(folder, os.environ))  # noqa: S606
+
+
+def demo_folder() -> Path:
+    """`demo` in the data folder: var/demo."""
+    folder = Path(settings.DATA_DIR).resolve()
+    return folder if folder.name == "demo" else folder / "demo"
+
+
+def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """The variables to run with; BIND as given, with the next free port when that one is taken."""
+    host, port = env.bind("BIND", "127.0.0.1:8000")
+    port = free_port(host, port)
+    services = f"http://{LOOPBACK}:{free_port(LOOPBACK, port + 1)}"
+    files = {f"{name}_FILE" for name in NOT_OURS}
+    kept = {name: value for name, value in given.items() if name not in NOT_OURS and name not in files}
+    return {
+        **kept,
+        MARK: str(folder),
+        "DATA_DIR": str(folder),
+        "BIND": f"{host}:{port}",
+        "SITE_URL": f"http://{EVERYWHERE.get(host, host)}:{port}",
+        "EMAIL_URL": "mailbox:",
+        # The sample blog is on this machine, and so are the services that its bridges post to.
+        "ALLOW_PRIVATE_NETWORKS": f"{LOOPBACK}/32",
+        "DISCORD_API_URL": f"{services}{DISCORD_API}",
+        "DISCORD_URL": services,
+        **application_settings(),
+        "POLL_HOST_GAP": "0",
+        # Static files come straight from the packages: nothing to warn of.
+        "PYTHONWARNINGS": "ignore:No directory at",
+        "DEFAULT_FROM_EMAIL": "Harbour Notes <letters@harbour.example.org>",
+    }
+
+
+def application_settings() -> dict[str, str]:
+    """A bot of the demo's own: whoever has its key may speak to it as Discord."""
+    key = Ed25519PrivateKey.generate()
+    ours = Application(APPLICATION, key, secrets.token_urlsafe(32))
+    return {
+        KEY_NAME: key.private_bytes_raw().hex(),
+        "DISCORD_APPLICATION_ID": ours.id,
+        "DISCORD_BOT_TOKEN": ours.bot_token,
+        "DISCORD_PUBLIC_KEY": ours.public_key,
+    }
+
+
+def free_port(host: str, wanted: int) -> int:
+    """The first port from `wanted` on where nobody listens. Raises CommandError when there is none."""
+    for port in range(wanted, min(wanted + PORTS, 65536)):
+        if is_free(host, port):
+            return port
+    raise CommandError(
+        f"The demo found no free port on {host} from {wanted} on. Choose another: BIND={host}:9000 make demo"
+    )
+
+
+def is_free(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host.strip("[]"), port))
+        except OSError:
+            return False
+    return True
+
+
+def make_folder_fresh(folder: Path) -> None:
+    """Takes the folder for this process and whatever it becomes, and removes what an earlier demo left.
+
+    Raises CommandError while another demo uses it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise CommandError(f"A demo is running in {folder} already. Stop it first, with Ctrl-C.") from error
+    # The supervisor that follows us in this process keeps it.
+    os.set_inheritable(lock, True)
+    for pattern in LEFTOVERS:
+        for path in folder.glob(pattern):
+            path.unlink()

@@ -1,0 +1,111 @@
+"""Pictures for the sample blog: seascapes painted into a PNG with the standard library."""
+
+import math
+import random
+import struct
+import zlib
+from functools import lru_cache
+
+from demo.scenes import SCENES, Colour, Scene
+
+WIDTH, HEIGHT = 720, 400
+HORIZON = 250
+SHADES = 80  # in a gradient
+
+
+SKY, SEA, LIGHT, HILL, BOAT = 0, SHADES, 2 * SHADES, 2 * SHADES + 1, 2 * SHADES + 9
+
+
+@lru_cache(maxsize=64)
+def png(scene: str, seed: str) -> bytes:
+    """The picture's octets; the same seed paints the same. Raises KeyError for an unknown scene."""
+    return encoded(paint(SCENES[scene], random.Random(seed)), palette(SCENES[scene]))  # noqa: S311
+
+
+@lru_cache(maxsize=1)
+def icon() -> bytes:
+    """The sun over the sea, 64 pixels wide."""
+    scene = next(scene for scene in SCENES.values() if scene.sun)
+    x, y, _ = scene.sun or (0, 0, 0)
+    rows = paint(scene, random.Random("icon"))  # noqa: S311
+    return encoded([row[x - 32 : x + 32] for row in rows[y - 32 : y + 32]], palette(scene))
+
+
+def paint(scene: Scene, chance: random.Random) -> list[bytearray]:
+    rows = [bytearray([SKY + y * SHADES // HORIZON]) * WIDTH for y in range(HORIZON)]
+    depth = HEIGHT - HORIZON
+    rows += [bytearray([SEA + y * SHADES // depth]) * WIDTH for y in range(depth)]
+    if scene.sun:
+        disc(rows, *scene.sun)
+    for number in range(len(scene.hills)):
+        hills(rows, HILL + number, 46 - 18 * number, chance)
+    glitter(rows, scene, chance)
+    if scene.boat:
+        boat(rows, scene.boat)
+    return rows
+
+
+def disc(rows: list[bytearray], x: int, y: int, radius: int) -> None:
+    for line in range(y - radius, min(y + radius, HORIZON)):
+        half = math.isqrt(radius * radius - (line - y) ** 2)
+        rows[line][x - half : x + half] = bytes([LIGHT]) * (2 * half)
+
+
+def hills(rows: list[bytearray], colour: int, height: int, chance: random.Random) -> None:
+    """A ridge of three waves, standing on the horizon and falling off to one side."""
+    phases = [chance.uniform(0, 2 * math.pi) for _ in range(3)]
+    left = chance.random() < 0.5
+    for x in range(WIDTH):
+        place = x / WIDTH
+        waves = sum(math.sin(place * 5 * k + phase) / k for k, phase in enumerate(phases, 1))
+        slope = (1 - place if left else place) * 1.3 - 0.25
+        top = HORIZON - round(max(0.0, height * slope * (1 + waves / 3)))
+        for y in range(top, HORIZON):
+            rows[y][x] = colour
+
+
+def glitter(rows: list[bytearray], scene: Scene, chance: random.Random) -> None:
+    """Strokes of light, longer towards the viewer, most of them below the sun."""
+    middle = scene.sun[0] if scene.sun else WIDTH // 2
+    spread = 90 if scene.sun else WIDTH
+    for _ in range(round(170 * scene.rough)):
+        y = HORIZON + 2 + round((HEIGHT - HORIZON - 3) * chance.random() ** 1.4)
+        near = (y - HORIZON) / (HEIGHT - HORIZON)
+        x = round(chance.gauss(middle, spread * (0.25 + near)))
+        length = round(6 + 40 * near * chance.random())
+        start, end = max(0, x - length), min(WIDTH, x + length)
+        if start < end:
+            rows[y][start:end] = bytes([LIGHT]) * (end - start)
+
+
+def boat(rows: list[bytearray], x: int) -> None:
+    water = HORIZON + 34
+    for line in range(52):
+        rows[water - 6 - line][x : x + max(1, (52 - line) // 2)] = bytes([LIGHT]) * max(1, (52 - line) // 2)
+    for line in range(8):
+        rows[water - 4 + line][x - 20 + 2 * line : x + 34 - 2 * line] = bytes([BOAT]) * (54 - 4 * line)
+
+
+def palette(scene: Scene) -> bytes:
+    hills_ = [*scene.hills, *[(0, 0, 0)] * (BOAT - HILL - len(scene.hills))]
+    colours = [*gradient(*scene.sky), *gradient(*scene.sea), scene.light, *hills_, (40, 44, 52)]
+    return bytes(value for colour in colours for value in colour)
+
+
+def gradient(top: Colour, bottom: Colour) -> list[Colour]:
+    def mixed(channel: int, step: int) -> int:
+        return top[channel] + (bottom[channel] - top[channel]) * step // (SHADES - 1)
+
+    return [(mixed(0, step), mixed(1, step), mixed(2, step)) for step in range(SHADES)]
+
+
+def encoded(rows: list[bytearray], colours: bytes) -> bytes:
+    """PNG, 8-bit palette (RFC 2083, colour type 3)."""
+    header = struct.pack(">IIBBBBB", len(rows[0]), len(rows), 8, 3, 0, 0, 0)
+    lines = b"".join(b"\0" + row for row in rows)
+    chunks = ((b"IHDR", header), (b"PLTE", colours), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(kind, data) for kind, data in chunks)
+
+
+def chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

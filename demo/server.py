@@ -1,0 +1,97 @@
+"""Serves the sample blog on loopback: in a thread while it is replayed, then as a program of its own.
+
+`python -m demo.server PORT TODAY LIVE_FROM` runs until it is ended.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from common.clock import utcnow
+from demo import images, pages
+from demo.blog import Blog
+
+HTML, RSS, PNG = "text/html; charset=utf-8", "application/rss+xml; charset=utf-8", "image/png"
+Answer = tuple[HTTPStatus, str, bytes]
+
+
+class BlogServer(ThreadingHTTPServer):
+    """Answers for the moment that its clock shows."""
+
+    daemon_threads = True
+
+    def __init__(self, blog: Blog, clock: Callable[[], datetime], port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.blog, self.clock = blog, clock
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def answer(self, path: str) -> Answer:
+        """What stands at the path now."""
+        shown = self.blog.pages(self.clock())
+        if path == "/":
+            return HTTPStatus.OK, HTML, pages.home(shown).encode()
+        for tag in ("", *{tag for page in shown for tag in page.tags}):
+            if path == pages.feed_path(tag):
+                return HTTPStatus.OK, RSS, pages.feed(shown, self.url, tag)
+        if path == pages.ICON:
+            return HTTPStatus.OK, PNG, images.icon()
+        for page in shown:
+            if path == f"/{page.slug}/":
+                return HTTPStatus.OK, HTML, pages.post(page).encode()
+            if page.scene and path == f"/images/{page.slug}.png":
+                return HTTPStatus.OK, PNG, images.png(page.scene, page.slug)
+        return HTTPStatus.NOT_FOUND, HTML, pages.not_found().encode()
+
+    @contextmanager
+    def in_thread(self) -> Iterator[str]:
+        """Serves during the block, which gets the address."""
+        thread = threading.Thread(target=self.serve_forever, args=(0.05,), name="blog", daemon=True)
+        thread.start()
+        try:
+            yield self.url
+        finally:
+            self.shutdown()
+            self.server_close()
+            thread.join()
+
+
+class Handler(BaseHTTPRequestHandler):
+    """GET and HEAD."""
+
+    server: BlogServer
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1
+    # Otherwise a body larger than the buffer waits for the acknowledgement of the headers: 25 ms a request.
+    disable_nagle_algorithm = True
+    timeout = 60
+
+    def do_GET(self) -> None:
+        status, content_type, body = self.server.answer(self.path.partition("?")[0])
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_HEAD = do_GET
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing: the demo's own lines are to be read."""
+
+
+def main(port: str, today: str, live_from: str) -> None:
+    blog = Blog(date.fromisoformat(today), datetime.fromisoformat(live_from))
+    with BlogServer(blog, utcnow, int(port)) as server:
+        server.serve_forever()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,39 @@
+"""After the replay: what `manage.py up` runs, and the sample blog and the services beside it."""
+
+import sys
+from dataclasses import replace
+from datetime import date, datetime
+
+from django.conf import settings
+
+from common.clock import utcnow
+from demo.services import Elsewhere, arguments
+from feedletter_site.management.commands.up import plan
+from feedletter_site.supervisor import ProcessPlan
+from feeds.adding.edit import alter_feed
+from feeds.models import Feed
+from feeds.polling.poll import request_poll
+
+
+def serving_plan(
+    bind: str, *, blog_port: int, services_port: int, elsewhere: Elsewhere, today: date, live_from: datetime
+) -> ProcessPlan:
+    """What the supervisor keeps running. The services' pages lead `elsewhere`."""
+    module = [sys.executable, "-m"]
+    blog = [*module, "demo.server", str(blog_port), today.isoformat(), live_from.isoformat()]
+    told = arguments(services_port, settings.DATA_DIR, elsewhere)
+    services = [*module, "demo.services", *told]
+    usual = plan(bind)
+    return replace(usual, commands={"blog": blog, "services": services, **usual.commands})
+
+
+def go_live(feed: Feed) -> None:
+    """From now on posts settle at once: whoever watches need not wait half an hour for a letter."""
+    alter_feed(
+        feed=feed,
+        min_delay_minutes=0,
+        await_stabilization_minutes=0,
+        max_delay_minutes=0,
+        recheck_every_minutes=0,
+    )
+    request_poll(feed_ids=[feed.pk], now=utcnow())

@@ -1,0 +1,148 @@
+"""The page of the demo's Mastodon: what a bridge posted, as people would see it there."""
+
+import re
+from datetime import datetime
+from html import escape
+
+from demo.content.post import ZONE
+from demo.discord.places import DISCORD
+from demo.mastodon import ACCOUNT, MASTODON
+from demo.timeline import PICTURES, Timeline, TimelinePost
+
+SERVICE_NAMES = {MASTODON: "Mastodon", DISCORD: "Discord"}
+PLACE = f"@{ACCOUNT}"
+POLICY = (
+    "default-src 'none'; img-src 'self' data: http://127.0.0.1:*; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; connect-src 'self'; form-action 'none'; base-uri 'none'"
+)
+LINKS = re.compile(r"https?://[^\s<>]+|#\w+")
+LONGEST_LINK = 40
+TIMELINE_STYLE = """
+:root { color-scheme: light dark; --ink: #22282c; --soft: #5f6a73; --paper: #f4f3ef; --card: #fff;
+  --line: #e2ded4; --link: #1f5f78; --face: #1f5f78 }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e3e4e1; --soft: #9aa4ab; --paper: #16191b; --card: #1f2427; --line: #343a3e;
+    --link: #7fbcd3; --face: #2f7a97 }
+}
+* { box-sizing: border-box }
+body { margin: 0 auto; max-width: 40rem; padding: 2rem 1rem 4rem; background: var(--paper); color: var(--ink);
+  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
+header { margin-bottom: 1.5rem }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 }
+header p { color: var(--soft); margin: .4rem 0 0 }
+nav { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin-top: .75rem }
+a { color: var(--link) }
+article { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 1rem;
+  margin-bottom: 1rem }
+.by { display: flex; gap: .75rem; align-items: center; margin-bottom: .6rem }
+.by b { display: block; line-height: 1.3 }
+.by div span, time { color: var(--soft); font-size: .875rem }
+.by time { margin-left: auto; white-space: nowrap }
+.face { flex: none; display: grid; place-items: center; width: 2.75rem; height: 2.75rem; border-radius: 8px;
+  background: var(--face); color: #fff; font-weight: 600 }
+.text { white-space: pre-line; margin: 0 0 .75rem }
+.text:last-child { margin-bottom: 0 }
+img { display: block; width: 100%; height: auto; border-radius: 8px }
+.nothing { color: var(--soft); text-align: center; padding: 3rem 0 }
+"""
+# A page that is looked at takes what has come meanwhile, without moving.
+FRESH = """
+setInterval(async () => {
+  if (document.hidden) return
+  try {
+    const text = await (await fetch(location.href)).text()
+    const fresh = new DOMParser().parseFromString(text, "text/html").querySelector("main")
+    const main = document.querySelector("main")
+    if (fresh.innerHTML !== main.innerHTML) main.replaceWith(fresh)
+  } catch {}
+}, 3000)
+"""
+TIMELINE_FRAME = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><link rel="icon" href="data:,"><style>{style}</style></head>
+<body><header><h1>{title}</h1><p>{words}</p><nav>{links}</nav></header>
+<main class="{service}">{main}</main>{script}</body></html>
+"""
+
+
+def page(timeline: Timeline, bridge_url: str) -> str:
+    """What stands there, the newest first; it goes on by itself."""
+    posts = "\n".join(_status(post, timeline) for post in timeline.posts(MASTODON))
+    links = [(f"/{DISCORD}/", "The demo's Discord")]
+    if bridge_url:
+        links.insert(0, (bridge_url, "The bridge in the admin"))
+    return _frame(
+        f"{PLACE} on Mastodon",
+        "Not Mastodon itself: the demo serves this page, where a bridge posts by its API.",
+        posts or '<p class="nothing">Nothing was posted so far.</p>',
+        links=links,
+        service=MASTODON,
+    )
+
+
+def contents() -> str:
+    """Both."""
+    return _frame(
+        "Where the demo's bridges post",
+        "Two services that the demo serves itself.",
+        "",
+        links=[(f"/{service}/", name) for service, name in SERVICE_NAMES.items()],
+    )
+
+
+def missing_page() -> str:
+    links = [(f"/{service}/", name) for service, name in SERVICE_NAMES.items()]
+    return _frame("There is no such page", "It may have been taken back.", "", links=links)
+
+
+def _frame(title: str, words: str, main: str, *, links: list[tuple[str, str]], service: str = "") -> str:
+    written = "".join(f'<a href="{escape(url)}">{escape(name)}</a>' for url, name in links)
+    return TIMELINE_FRAME.format(
+        title=escape(title),
+        words=escape(words),
+        links=written,
+        main=main,
+        service=service,
+        style=TIMELINE_STYLE,
+        script=f"<script>{FRESH}</script>" if service else "",
+    )
+
+
+def _status(post: TimelinePost, timeline: Timeline) -> str:
+    body = post.body or {}
+    warning = f'<p class="text"><b>{escape(body["warning"])}</b></p>' if body.get("warning") else ""
+    pictures = "".join(_picture(number, timeline) for number in body.get("pictures", ()))
+    text = f'<p class="text">{_linked(body.get("text", ""))}</p>'
+    return _article(post, "Harbour Notes", f"{PLACE} · automated", warning + text + pictures)
+
+
+def _picture(number: str, timeline: Timeline) -> str:
+    found = timeline.find(PICTURES, number)
+    alt = found.body.get("alt", "") if found and found.body else ""
+    return f'<img src="/pictures/{escape(number)}" alt="{escape(alt)}">'
+
+
+def _article(post: TimelinePost, name: str, about: str, content: str) -> str:
+    when = datetime.fromisoformat(post.at).astimezone(ZONE)
+    day = f"{when.day} {when:%b}, {when:%H:%M}"
+    head = (
+        f'<div class="by"><span class="face" aria-hidden="true">HN</span><div><b>{escape(name)}</b>'
+        f'<span>{escape(about)}</span></div><time datetime="{escape(post.at)}">{day}</time></div>'
+    )
+    return f'<article id="{escape(post.number)}">{head}{content}</article>'
+
+
+def _linked(text: str) -> str:
+    """The text with its links and hashtags, as services draw them."""
+    parts, end = [], 0
+    for match in LINKS.finditer(text):
+        parts.append(escape(text[end : match.start()]))
+        found, end = match[0], match.end()
+        if found.startswith("#"):
+            parts.append(f'<span style="color:var(--link)">{escape(found)}</span>')
+            continue
+        words = found.partition("://")[2]
+        words = f"{words[:LONGEST_LINK]}…" if len(words) > LONGEST_LINK else words
+        parts.append(f'<a href="{escape(found)}">{escape(words)}</a>')
+    return "".join([*parts, escape(text[end:])])

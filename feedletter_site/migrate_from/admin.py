@@ -1,0 +1,220 @@
+"""The pages *Come from another program*: upload, look, one button, report."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Model
+from django.forms.widgets import Script
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
+
+from common.admin.csv_files import as_csv
+from common.admin.html import list_url, moment_of, object_url
+from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.page_words import EmptyList
+from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
+from common.clock import utcnow
+from common.ports.panels import Action, Panel
+from feedletter_site.migrate_from import panels
+from feedletter_site.migrate_from.report import COLUMNS, csv_rows
+from feedletter_site.migrate_from.source import SOURCES, source_called
+from feedletter_site.migrate_from.uploads import (
+    OPEN,
+    PIECE_SIZE,
+    State,
+    begin_reading,
+    begin_taking,
+    stop_arrival,
+    upload,
+)
+from feedletter_site.models import Arrival
+
+MOST_BYTES = 200 * MEGABYTE
+PAGE = "Come from another program"
+STATE_COLOURS = {
+    State.LOOKED: "warning",
+    State.LOOKING: "info",
+    State.READING: "info",
+    State.TAKING: "info",
+    State.DONE: "success",
+    State.UNUSABLE: "danger",
+}
+
+
+class ArrivalForm(forms.Form):
+    program = forms.ChoiceField(widget=UnfoldAdminSelectWidget())
+    file = forms.FileField(
+        label="Its database",
+        help_text="A copy of the file that DATABASE_PATH names in CordFeeder’s .env. This makes one that is"
+        ' whole, while CordFeeder runs: sqlite3 feeds.db ".backup copy.db"',
+        error_messages={"required": "Choose the file.", "empty": "The file is empty."},
+        widget=UnfoldAdminFileFieldWidget(),
+    )
+    beside = forms.FileField(
+        label="The file beside it that ends in -wal",
+        required=False,
+        allow_empty_file=True,
+        help_text="Only if you copied the files by hand, and there is one: the latest posts are in it.",
+        widget=UnfoldAdminFileFieldWidget(),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field: Any = self.fields["program"]
+        field.choices = [(key, source_called(key).name) for key in sorted(SOURCES)]
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if sum(file.size for file in files_of(data).values()) > MOST_BYTES:
+            raise ValidationError(
+                f"At most {MOST_BYTES // MEGABYTE} MB are taken. Take it over by the command migrate_from."
+            )
+        return data
+
+
+def files_of(data: dict[str, Any]) -> dict[str, Any]:
+    """What was chosen, by what is added to the database's name."""
+    chosen = {"": data.get("file"), "-wal": data.get("beside")}
+    return {suffix: file for suffix, file in chosen.items() if file}
+
+
+def read_chosen(request: HttpRequest, keys: list[int]) -> str:
+    for row in Arrival.objects.filter(pk__in=keys):
+        begin_reading(arrival=row, now=utcnow())
+    return "Its feeds are being read. You can leave this page and come back."
+
+
+def take_chosen(request: HttpRequest, keys: list[int]) -> str:
+    for row in Arrival.objects.filter(pk__in=keys):
+        begin_taking(arrival=row, now=utcnow())
+    return "It is being taken over. You can leave this page and come back."
+
+
+def stop_chosen(request: HttpRequest, keys: list[int]) -> str:
+    for row in Arrival.objects.filter(pk__in=keys):
+        stop_arrival(arrival=row, now=utcnow())
+    return "It is stopped, and the file is forgotten."
+
+
+def what_stopping_does(keys: list[int]) -> list[str]:
+    said = {
+        True: "The rest of “{}” is not taken over. What was taken so far stays.",
+        False: "“{}” is forgotten. Nothing of it was taken over.",
+    }
+    rows = Arrival.objects.filter(pk__in=keys)
+    return [said[row.state == State.TAKING].format(row.file_name) for row in rows]
+
+
+@admin.register(Arrival)
+class ArrivalAdmin(ReadOnlyAdmin):
+    rows = ("file", "files")
+    list_display = ("file_name", "program", "shown_state", "uploaded", "outcome")
+    empty = EmptyList(
+        "Nothing was taken over so far",
+        "Upload the database of the program that you have used. You see what would be done, and which posts"
+        " would be new, before anything is changed.",
+        PAGE,
+        "admin:feedletter_site_arrival_add",
+        "feedletter_site.add_arrival",
+    )
+    own_panels = (
+        Panel("How far it is", panels.how_far, order=10),
+        Panel("What to mind", panels.what_to_mind, order=20),
+        Panel("Report", panels.report, order=30),
+        Panel("About it", panels.about_arrival, order=40),
+    )
+    own_actions = (
+        Action("run", "Take it over", take_chosen, fits=lambda row: row.state == State.LOOKED),
+        Action(
+            "read", "See which posts would be new", read_chosen, fits=lambda row: row.state == State.LOOKED
+        ),
+        Action(
+            "end",
+            "Stop and forget it",
+            stop_chosen,
+            what_stopping_does,
+            fits=lambda row: row.state in (State.UPLOADING, State.LOOKED, *OPEN),
+        ),
+    )
+    uploaded = moment_of("created_at", "uploaded")
+
+    class Media:
+        js = (Script("feedletter/issue.js", defer=True),)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view
+        own = [
+            path("<int:pk>/progress/", view(self.progress_view), name="feedletter_site_arrival_progress"),
+            path("<int:pk>/report.csv", view(self.report_view), name="feedletter_site_arrival_report"),
+        ]
+        return [*own, *super().get_urls()]
+
+    def look_up(self, rows: Sequence[Any]) -> None:
+        super().look_up(rows)
+        counts = panels.counts_of(rows)
+        for row in rows:
+            row.counts = counts[row.pk]
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self._has(request, "add")
+
+    @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = ArrivalForm(request.POST or None, request.FILES or None)
+        if request.method == "POST" and form.is_valid():
+            data = form.cleaned_data
+            row = upload(
+                source=data["program"],
+                name=data["file"].name,
+                files={suffix: file.chunks(PIECE_SIZE) for suffix, file in files_of(data).items()},
+                by=request.user.get_username(),
+                now=utcnow(),
+            )
+            return HttpResponseRedirect(object_url(row))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": PAGE,
+            "opts": self.opts,
+            "media": self.media,
+            "form": form,
+            "latest": Arrival.objects.all()[:5],
+            "back": list_url(Arrival),
+        }
+        return TemplateResponse(request, "admin/feedletter_site/arrival_add.html", context)
+
+    def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Only the panel that says how far it is, which the page asks for again and again."""
+        return HttpResponse(panels.how_far(self._found(request, pk)))
+
+    def report_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
+        row = self._found(request, pk)
+        lines = row.lines.order_by("pk").values_list(*COLUMNS)
+        return as_csv(csv_rows(lines.iterator(chunk_size=2000)), f"{row.source}-{row.pk}.csv")
+
+    def _found(self, request: HttpRequest, pk: int) -> Arrival:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        row = Arrival.objects.filter(pk=pk).first()
+        if row is None:
+            raise Http404
+        return row
+
+    @display(description="from", ordering="source")
+    def program(self, row: Arrival) -> str:
+        return source_called(row.source).name
+
+    @display(description="state", label=STATE_COLOURS, ordering="state")
+    def shown_state(self, row: Arrival) -> tuple[str, str]:
+        return row.state, row.get_state_display()
+
+    @display(description="outcome")
+    def outcome(self, row: Arrival) -> str:
+        return ", ".join(f"{name.lower()}: {number:,}" for name, number in row.counts)  # type: ignore[attr-defined]

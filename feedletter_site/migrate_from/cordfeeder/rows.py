@@ -1,0 +1,186 @@
+"""What CordFeeder's rows mean: servers' feeds by their addresses, and which posts were sent. Pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from common.text import without_controls
+from feedletter_site.migrate_from.cordfeeder.database import OldRow
+from feedletter_site.migrate_from.report import ImportResult, Line
+from feeds.adding.known import KnownPost
+from feeds.addresses import is_address, same_address
+from feeds.credentials import split_address, without_secrets
+
+# CordFeeder forgets what it posted after 90 days.
+REMEMBERS = timedelta(days=89)
+LARGEST_ID = 2**63 - 1
+LONGEST_GUID = 100_000
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFeed:
+    """A feed of one server. `posts` by their guids; `polled_at` is None if it was never read."""
+
+    number: int
+    url: str
+    title: str
+    guild_id: int
+    channel_id: int
+    added_by: int
+    created_at: datetime
+    polled_at: datetime | None
+    posts: tuple[KnownPost, ...] = ()
+
+    @property
+    def old_key(self) -> str:
+        """CordFeeder has an address in a server once."""
+        return f"{self.guild_id}/{sha256(self.url.encode()).hexdigest()[:32]}"
+
+    @property
+    def name(self) -> str:
+        return f"server {self.guild_id}, feed {self.number}: {self.title or without_secrets(self.url)}"
+
+    @property
+    def read_from(self) -> datetime:
+        """From then on we know all that CordFeeder posted there."""
+        return max(self.created_at, self.polled_at - REMEMBERS) if self.polled_at else self.created_at
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The feeds of all servers at one address."""
+
+    feeds: tuple[ServerFeed, ...]
+
+    @property
+    def url(self) -> str:
+        """The one that was read last."""
+        return max(self.feeds, key=lambda one: (one.polled_at or one.created_at, one.number)).url
+
+    @property
+    def title(self) -> str:
+        return next((one.title for one in self.feeds if one.title), "")
+
+    @property
+    def old_key(self) -> str:
+        return sha256(same_address(self.url).encode()).hexdigest()[:32]
+
+    @property
+    def read_from(self) -> datetime:
+        return min(one.read_from for one in self.feeds)
+
+    @property
+    def read_until(self) -> datetime | None:
+        return max((one.polled_at for one in self.feeds if one.polled_at), default=None)
+
+    @property
+    def posts(self) -> list[KnownPost]:
+        """Each once; what was sent in one server counts as sent."""
+        found: dict[str, KnownPost] = {}
+        for post in (post for one in self.feeds for post in one.posts):
+            there = found.get(post.guid)
+            if there is None or (post.was_sent and not there.was_sent):
+                found[post.guid] = post
+        return list(found.values())
+
+    def differences(self) -> Iterable[tuple[ServerFeed, list[str]]]:
+        """The servers that lack posts which another one got while they had the feed, each with the guids."""
+        sent = {post.guid: post.at for one in self.feeds for post in one.posts if post.was_sent}
+        for one in self.feeds:
+            here = {post.guid for post in one.posts}
+            lacking = [guid for guid, at in sent.items() if guid not in here and at > one.read_from]
+            if lacking:
+                yield one, lacking
+
+
+def understood(rows: Sequence[OldRow], *, now: datetime) -> tuple[list[Address], list[Line]]:
+    """The addresses with their feeds, in the order of the oldest feed; and what cannot be taken, with why."""
+    by_address: dict[str, list[ServerFeed]] = defaultdict(list)
+    refused = []
+    for row in rows:
+        found = _server_feed(row, now)
+        if isinstance(found, Line):
+            refused.append(found)
+            continue
+        by_address[same_address(found.url)].append(found)
+        if nameless := sum(not _guid(guid) for guid, _at, _message in row.posted):
+            words = f"Posts without an id that could be kept: {nameless}. Nothing can recognise them."
+            refused.append(Line(ImportResult.REFUSED, "posts", found.name, words))
+    return [Address(tuple(feeds)) for feeds in by_address.values()], refused
+
+
+def _server_feed(row: OldRow, now: datetime) -> ServerFeed | Line:
+    values = row.values
+    ids = {name: _id(values[name]) for name in ("id", "guild_id", "channel_id", "added_by")}
+    url, title = _line(values["url"]).strip(), _line(values["name"])
+    shown = f"server {values['guild_id']}, feed {values['id']}: {title or without_secrets(url)}"[:300]
+
+    def refused(why: str) -> Line:
+        return Line(ImportResult.REFUSED, "server's feed", shown, why)
+
+    if not ids["id"] or not ids["guild_id"] or not ids["channel_id"]:
+        return refused("Its server, its channel or its number is no id. Add it anew by /feed add.")
+    bare, secrets = split_address(url)
+    if secrets:
+        return refused(
+            "Its address has a name and a password in it, which others would see. Add the feed in the admin,"
+            " and let a bridge of your own post it."
+        )
+    if not is_address(bare):
+        return refused("Its address is none that can be read. Add the right one by /feed add.")
+    polled_at = _moment(values["last_poll_at"], now)
+    posts = tuple(
+        KnownPost(guid, _moment(at, now) or polled_at or now, was_sent=bool(message))
+        for given, at, message in row.posted
+        if (guid := _guid(given))
+    )
+    first = min((post.at for post in posts), default=polled_at)
+    created_at = _moment(values["created_at"], now) or first
+    if created_at is None:
+        return refused("When it was added cannot be read, so nobody knows what it had posted. Add it anew.")
+    if polled_at is None and posts:
+        polled_at = max(post.at for post in posts)
+    return ServerFeed(
+        number=ids["id"],
+        url=bare,
+        title=title[:200],
+        guild_id=ids["guild_id"],
+        channel_id=ids["channel_id"],
+        added_by=ids["added_by"],
+        created_at=created_at,
+        polled_at=polled_at,
+        posts=posts,
+    )
+
+
+def _id(value: Any) -> int:
+    """A number of Discord's or of CordFeeder's own; 0 for what is none."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
+        value = int(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and 0 < value <= LARGEST_ID else 0
+
+
+def _line(value: Any) -> str:
+    return " ".join(without_controls(value).split()) if isinstance(value, str) else ""
+
+
+def _guid(value: Any) -> str:
+    """As feeds are read here: without control characters, and blanks around it."""
+    if isinstance(value, int):
+        value = str(value)
+    text = without_controls(value).strip() if isinstance(value, str) else ""
+    return text if len(text) <= LONGEST_GUID else ""
+
+
+def _moment(value: Any, now: datetime) -> datetime | None:
+    """ISO 8601, of UTC where it names no zone; no later than now. None for what is no time."""
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return min(found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC), now) if found else None
+    except (ValueError, OverflowError):
+        return None

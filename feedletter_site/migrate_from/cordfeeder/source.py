@@ -1,0 +1,280 @@
+"""CordFeeder, a Discord bot for feeds: its servers go on with ours, without a post twice."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from chat.discord.api import ApiRefused, ask_bot
+from chat.guilds.account import ensure_account
+from chat.guilds.feeds import checked_channel
+from chat.guilds.shared import locked_settings, shared_feed
+from chat.guilds.taken_over import resume_feed, take_feed, take_guild_feed, why_not_taken
+from chat.models import BotFeed, Guild, GuildFeed
+from common.admin.refusals import refusal_sentence
+from common.ports.channels import InvalidDestination, ParsedDestination
+from common.refused import Refused
+from common.text import pluralize
+from feedletter_site.migrate_from.cordfeeder.database import read_rows
+from feedletter_site.migrate_from.cordfeeder.rows import NAMED, Address, ServerFeed, understood
+from feedletter_site.migrate_from.origins import Origins, TakenMeanwhile
+from feedletter_site.migrate_from.report import ImportResult, Line
+from feedletter_site.migrate_from.source import Plan
+from feedletter_site.models import Origin
+from feeds.adding.add import new_feed
+from feeds.adding.known import waiting_among
+from feeds.models import Feed, Item
+
+FEED, SERVER_FEED = "feed", "server feed"
+RUNS_STILL = timedelta(minutes=15)
+CHANGES_FOR_ALL = (
+    "Posts look as they did: the style is compact. `/feed edit` has others.",
+    "A post is watched for 5 minutes until it has settled, 30 at most, before it is posted.",
+    "A server with more feeds than servers may have keeps them all: its own limit is as high.",
+    "Where you allow servers one by one, those that were taken are allowed.",
+    "How often a feed is read follows from how often it publishes, not from CordFeeder's intervals.",
+)
+
+
+class CordFeeder:
+    key = "cordfeeder"
+    name = "CordFeeder"
+
+    def read(self, place: Path, *, now: datetime) -> Plan:
+        """Raises Refused."""
+        addresses, refused = understood(read_rows(place), now=now)
+        notes = list(CHANGES_FOR_ALL)
+        last = max((one.read_until for one in addresses if one.read_until), default=None)
+        if last is not None:
+            notes.insert(0, _about_last_look(last, now))
+        channels: dict[int, ParsedDestination | str] = {}
+        return Plan([AddressPart(one, channels) for one in addresses], refused, notes)
+
+    def prepare(self, *, now: datetime) -> None:
+        """Raises Refused where there is no bot that Discord lets in."""
+        if not settings.DISCORD_BOT_TOKEN:
+            raise Refused(
+                "Set DISCORD_APPLICATION_ID, DISCORD_PUBLIC_KEY and DISCORD_BOT_TOKEN first, to those of"
+                " CordFeeder's application: its servers know that bot. docs/discord-bot.md says how."
+            )
+        try:
+            ensure_account(now=now)
+        except (InvalidDestination, ValidationError) as error:
+            raise Refused(f"Discord does not take the bot's token: {error}") from error
+
+
+@dataclass(slots=True)
+class AddressPart:
+    """A feed, and the servers that have it. `channels` are those that Discord was asked about, for all."""
+
+    address: Address
+    channels: dict[int, ParsedDestination | str] = field(repr=False)
+
+    def preview(self, origins: Origins) -> Sequence[Line]:
+        lines, free = self._known_and_free(origins)
+        for one in free:
+            lines.append(
+                Line(ImportResult.TAKEN, "server's feed", one.name, f"Goes on in channel {one.channel_id}.")
+            )
+        if free or origins.find(FEED, self.address.old_key):
+            sent = sum(post.was_sent for post in self.address.posts)
+            lines.append(self._about_feed(f"{pluralize(sent, 'post')} that it had sent are marked."))
+            lines += self._differences()
+        return lines
+
+    def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
+        """Channels first, then the feed, paused; then its servers; then it is read."""
+        lines, free = self._known_and_free(origins)
+        ready: list[tuple[ServerFeed, ParsedDestination]] = []
+        for one in free:
+            place = self._channel(one)
+            if isinstance(place, str):
+                lines.append(Line(ImportResult.REFUSED, "server's feed", one.name, place))
+            else:
+                ready.append((one, place))
+        origin = origins.find(FEED, self.address.old_key)
+        if not ready and origin is None:
+            return lines
+        try:
+            feed, marked = self._take_feed(origins, now)
+        except (Refused, ValidationError) as error:
+            why = refusal_sentence(error)
+            return [
+                *lines,
+                *(Line(ImportResult.REFUSED, "server's feed", one.name, why) for one, _place in ready),
+            ]
+        for one, place in ready:
+            lines += self._take_server_feed(one, place, feed, origins, now)
+        with transaction.atomic():
+            origin = origins.find(FEED, self.address.old_key)
+            if origin is not None and origin.finished_at is None:
+                resume_feed(feed, now=now)
+                origins.finish(FEED, self.address.old_key, now=now)
+        lines.append(self._about_feed(f"{pluralize(marked, 'post')} marked that it had sent or passed over."))
+        return [*lines, *self._differences()]
+
+    def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
+        origin = origins.find(FEED, self.address.old_key)
+        if origin is None and not self._known_and_free(origins)[1]:
+            return None
+        taken = self._taken(origin)
+        return taken or shared_feed(self.address.url) or new_feed(url=self.address.url, now=now)
+
+    def take_feed(self, origins: Origins, *, now: datetime) -> tuple[Feed, Mapping[int, str]]:
+        _lines, free = self._known_and_free(origins)
+        feed, _marked = self._take_feed(origins, now)
+        waiting = dict(Item.objects.unassigned().filter(feed=feed, held_at=None).values_list("pk", "title"))
+        # A post that all of its servers had is not left over for any.
+        had = [set(waiting_among(feed=feed, posts=one.posts)) for one in free]
+        return feed, {pk: title for pk, title in waiting.items() if any(pk not in keys for keys in had)}
+
+    def _known_and_free(self, origins: Origins) -> tuple[list[Line], list[ServerFeed]]:
+        """What our own rows say of the servers' feeds, and those of which they say nothing."""
+        lines, free = [], []
+        there: set[tuple[int, int]] = set()
+        for one in self.address.feeds:
+            origin, place = origins.find(SERVER_FEED, one.old_key), (one.guild_id, one.channel_id)
+            if origin is not None:
+                lines.append(Line(ImportResult.THERE, "server's feed", one.name, _since_then(one, origin)))
+            elif place in there:
+                why = "Another address of the same feed posts in that channel already: one of them is enough."
+                lines.append(Line(ImportResult.REFUSED, "server's feed", one.name, why))
+            elif why := why_not_taken(guild_id=one.guild_id, url=one.url, channel_id=one.channel_id):
+                lines.append(Line(ImportResult.REFUSED, "server's feed", one.name, why))
+            else:
+                free.append(one)
+            there.add(place)
+        return lines, free
+
+    def _channel(self, one: ServerFeed) -> ParsedDestination | str:
+        """The channel as Discord knows it (network), or why nothing can be posted there. Raises Refused
+        where Discord could not be asked."""
+        found = self.channels.get(one.channel_id)
+        if found is None:
+            try:
+                found = checked_channel(Guild(pk=one.guild_id), one.channel_id)
+            except InvalidDestination:
+                found = _why_no_channel(one.channel_id)
+            except Refused as error:
+                return str(error)
+            self.channels[one.channel_id] = found
+        if not isinstance(found, str) and found.config["guild_id"] != str(one.guild_id):
+            return "That channel is not of this server."
+        return found
+
+    @property
+    def name(self) -> str:
+        return self.address.url
+
+    def _taken(self, origin: Origin | None) -> Feed | None:
+        """The row that an earlier run made, if servers use it still."""
+        row = BotFeed.objects.filter(feed=origin.row, unused_since=None).first() if origin else None
+        return row.feed if row else None
+
+    @transaction.atomic
+    def _take_feed(self, origins: Origins, now: datetime) -> tuple[Feed, int]:
+        """The row, and how many posts were marked. Raises Refused and ValidationError."""
+        address = self.address
+        # Where another run is at it, this one goes on with what that has made.
+        locked_settings()
+        origin = origins.find(FEED, address.old_key)
+        feed, marked = take_feed(
+            url=address.url,
+            title=address.title,
+            posts=address.posts,
+            read_from=address.read_from,
+            read_until=address.read_until,
+            sender=CordFeeder.name,
+            now=now,
+            taken=self._taken(origin),
+        )
+        if origin is None:
+            origins.note(FEED, address.old_key, feed.pk, now=now)
+        elif origin.row != feed.pk:
+            origins.renew(origin, feed.pk)
+        return feed, marked
+
+    def _take_server_feed(
+        self, one: ServerFeed, place: ParsedDestination, feed: Feed, origins: Origins, now: datetime
+    ) -> Iterator[Line]:
+        try:
+            with transaction.atomic():
+                made = take_guild_feed(
+                    guild_id=one.guild_id,
+                    wanted_number=one.number,
+                    feed=feed,
+                    title=one.title or feed.title or one.url,
+                    to=place,
+                    posts=one.posts,
+                    added_by=one.added_by,
+                    added_at=one.created_at,
+                    now=now,
+                )
+                origins.note(SERVER_FEED, one.old_key, made.pk, now=now, finished=True)
+        except TakenMeanwhile:
+            yield Line(ImportResult.THERE, "server's feed", one.name, "Another run has just taken it.")
+        except (InvalidDestination, ValidationError) as error:
+            yield Line(ImportResult.REFUSED, "server's feed", one.name, refusal_sentence(error))
+        else:
+            said = f"Goes on in channel {one.channel_id}, with the number {made.number}."
+            yield Line(ImportResult.TAKEN, "server's feed", one.name, said)
+            if made.number != one.number:
+                said = (
+                    f"Its number was {one.number}, which another feed of the server has: now {made.number}."
+                )
+                yield Line(ImportResult.CHANGED, "server's feed", one.name, said)
+
+    def _about_feed(self, words: str) -> Line:
+        servers = len({one.guild_id for one in self.address.feeds})
+        return Line(ImportResult.TAKEN, "feed", self.address.url, f"{pluralize(servers, 'server')}. {words}")
+
+    def _differences(self) -> Iterator[Line]:
+        for one, guids in self.address.differences():
+            named = ", ".join(guid[:100] for guid in guids[:NAMED]) + (" …" if len(guids) > NAMED else "")
+            words = f"{pluralize(len(guids), 'post')} that another server got will not come here: {named}"
+            yield Line(ImportResult.CHANGED, "posts", one.name, words)
+
+
+def _about_last_look(last: datetime, now: datetime) -> str:
+    """What it posted after its last look, by this file, we would post, too."""
+    if now - last < RUNS_STILL:
+        ago = pluralize((now - last) // timedelta(minutes=1), "minute")
+        return f"CordFeeder read a feed {ago} ago. If it runs still, stop it: both would post."
+    return (
+        f"By this file CordFeeder read a feed last on {last:%Y-%m-%d at %H:%M} UTC. Did it run after that?"
+        " Then take the file that it left when it was stopped: what it posted since would come twice."
+    )
+
+
+def _why_no_channel(channel_id: int) -> str:
+    """What Discord says against it (network). Raises Refused where that may pass."""
+    try:
+        ask_bot("GET", f"/channels/{channel_id}")
+    except ApiRefused as error:
+        if error.is_temporary:
+            raise Refused(
+                f"Discord could not be asked about channel {channel_id}: {error} Run it again later; what was"
+                " taken stays."
+            ) from error
+        return (
+            f"Discord lets the bot post nothing in channel {channel_id}: {error} Let the bot see the channel"
+            " and run it again, or add the feed in another one by /feed add."
+        )
+    return f"Nobody can post in channel {channel_id}: it holds other channels. Use /feed add in another one."
+
+
+def _since_then(one: ServerFeed, origin: Origin) -> str:
+    """What has changed on either side since it was taken."""
+    here = GuildFeed.objects.filter(pk=origin.row).first()
+    if here is None or here.removed_at is not None:
+        return "It was taken before, and removed here since."
+    if here.channel_id != one.channel_id:
+        return (
+            f"CordFeeder posts it in channel {one.channel_id} now, and here it stays in {here.channel_id}:"
+            f" `/feed move {here.number}` moves it."
+        )
+    return f"It has the number {here.number}."

@@ -1,0 +1,56 @@
+"""Takes over what another program had. Again, it adds what is missing, and overwrites nothing."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from common.db.batches import batched
+from feedletter_site.migrate_from.origins import Origins
+from feedletter_site.migrate_from.read_ahead import read_ahead
+from feedletter_site.migrate_from.report import Line
+from feedletter_site.migrate_from.source import Plan, Source
+
+
+class Doing(StrEnum):
+    """`LOOK` and `READ` change nothing: what would be done, and which posts would be new then."""
+
+    LOOK = "look"
+    READ = "read"
+    TAKE = "take"
+
+
+# Parts after which whoever is cut off need not begin again. Several feeds are read at a time.
+TOGETHER = {Doing.LOOK: 50, Doing.READ: 32, Doing.TAKE: 1}
+
+
+class Batch(NamedTuple):
+    """Some parts, what there is to say of them, and how many are done by now."""
+
+    done: int
+    lines: Sequence[Line]
+
+
+def process(
+    source: Source,
+    plan: Plan,
+    doing: Doing,
+    *,
+    now: datetime,
+    begin: int = 0,
+    told: Callable[[], object] = lambda: None,
+) -> Iterator[Batch]:
+    """Goes through the parts from that number on. `told` is called while it goes on. Raises Refused."""
+    origins = Origins(source.key)
+    if doing is Doing.TAKE and plan.parts:
+        source.prepare(now=now)
+    done = begin
+    for parts in batched(plan.parts[begin:], TOGETHER[doing]):
+        if doing is Doing.READ:
+            lines = read_ahead(parts, origins, now=now, told=told)
+        elif doing is Doing.LOOK:
+            lines = [line for part in parts for line in part.preview(origins)]
+        else:
+            lines = [line for part in parts for line in part.take(origins, now=now)]
+        done += len(parts)
+        yield Batch(done, lines)

@@ -1,0 +1,182 @@
+"""What an admin wants to see in the morning: what goes out next, what went out, and what has changed."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+from django.utils.safestring import SafeString
+
+from common.admin.day_plot import DayValue, day_plot
+from common.admin.html import list_url, object_url, when
+from common.text import pluralize
+from delivery.admin.issue_panels import state_words
+from delivery.issues.first_reader import waiting_for_a_reader
+from delivery.issues.pause import is_paused
+from delivery.issues.progress import issue_state
+from delivery.models import Delivery, Issue
+from delivery.rules.progress import arrived, waiting
+from feedletter_site.monitoring.figures import Figures, issue_counts, last_days, newest_issues
+from feeds.models import Feed
+from subscriptions.admin_words import waits_for
+from subscriptions.collections.readiness import collection_facts
+from subscriptions.models import Assignable
+from subscriptions.rules.completion import why_open
+
+NEXT_SHOWN = 8
+# However many have a date, so many of those that fill up with posts are shown.
+FILLING_SHOWN = 4
+CURVE_DAYS = 84
+# A letter goes out within a minute of its time. What takes longer waits for something: that is asked for.
+SOON = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class NextOut:
+    """A collection that goes out, with how many posts it has and when."""
+
+    name: str
+    url: str
+    posts: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class LastOut:
+    """An issue that went out; `parts` are figures, each with a tone and the letters behind it."""
+
+    title: str
+    url: str
+    newsletter: str
+    at: str
+    state: str
+    parts: tuple[tuple[str, str, str], ...]
+
+
+def going_out_next(now: datetime) -> list[NextOut]:
+    """Those with a date first, soonest first; then those that fill up; last what waits for a first reader.
+
+    One that fills up has a date, too, if it goes out after so many days with fewer posts.
+    """
+    soonest = Assignable.objects.filter(period_end__isnull=False).order_by("period_end", "pk")
+    oldest = Assignable.objects.filter(period_end=None).order_by("opened_at", "pk")
+    either = Q(pk__in=soonest.values("pk")[:NEXT_SHOWN]) | Q(pk__in=oldest.values("pk")[:NEXT_SHOWN])
+    rows: Any = Assignable.objects.filter(either).select_related("subscribable")
+    rows = rows.order_by("opened_at", "pk").pluralize()
+    dates = {row: _date_of(row) for row in rows}
+    dated = sorted((row for row in dates if dates[row]), key=lambda row: (dates[row], row.pk))
+    filling = [row for row in dates if not dates[row]]
+    dated = dated[: NEXT_SHOWN - min(len(filling), FILLING_SHOWN)]
+    shown = [*dated, *filling[: NEXT_SHOWN - len(dated)]]
+    return [
+        NextOut(
+            str(row.subscribable),
+            object_url(row),
+            pluralize(row.held, "post"),
+            _when_out(row, (row.held, row.left_out), now),
+        )
+        for row in shown
+    ] + [
+        NextOut(str(issue.subscribable), object_url(issue), "first issue", "Waits for its first reader.")
+        for issue in waiting_for_a_reader().select_related("subscribable").order_by("pk")[:NEXT_SHOWN]
+    ]
+
+
+def _date_of(row: Any) -> datetime | None:
+    """When it goes out at the latest; None where only posts can tell. Needs its posts counted."""
+    facts = collection_facts(row, counts=(row.held, row.left_out))
+    return facts.period_end or (facts.wait_end if facts.count else None)
+
+
+def _when_out(row: Assignable, counts: tuple[int, int], now: datetime) -> str:
+    is_late = row.period_end is not None and row.period_end < now - SOON
+    if row.last_error or is_late:
+        return waits_for(row)
+    return why_open(collection_facts(row, counts=counts), (), now, row.subscribable.zone)
+
+
+def last_issues(figures: Figures) -> list[LastOut]:
+    issues = newest_issues()
+    counts = issue_counts(issues, figures.issues)
+    return [_last_out(issue, counts[issue.pk]) for issue in issues]
+
+
+def _last_out(issue: Issue, counts: Counter[str]) -> LastOut:
+    left = waiting(counts) + counts["held"]
+    shown = (
+        ("sent", arrived(counts), "good", {"state__in": "sent,stored"}),
+        ("failed", counts["failed"], "bad", {"state__exact": "failed"}),
+        ("held" if is_paused(issue) else "left", left, "wait", {"state__in": "queued,deferred,sending,held"}),
+        ("cancelled", counts["cancelled"], "still", {"state__exact": "cancelled"}),
+    )
+    parts = tuple(
+        (f"{count:,} {word}", tone, list_url(Delivery, issue__id__exact=issue.pk, **filters))
+        for word, count, tone, filters in shown
+        if count or word == "sent"
+    )
+    state = issue_state(issue, counts)
+    return LastOut(
+        issue.title,
+        object_url(issue),
+        str(issue.subscribable),
+        when(issue.published_at, zone=issue.subscribable.zone),
+        "" if state == "sent" and not issue.awaits_reader else state_words(issue, state),
+        () if issue.awaits_reader else parts,
+    )
+
+
+def changes(figures: Figures, now: datetime) -> list[str]:
+    """What has changed since yesterday began, in the admin's zone; empty where nothing has."""
+    two_days = last_days(figures.today, 2)
+
+    def sum_of(name: str) -> int:
+        return sum(figures.growth.get(name, {}).get(day, 0) for day in two_days)
+
+    letters = sum(figures.letters.get(day, 0) for day in two_days)
+    issues = Issue.objects.filter(published_at__gte=now - timedelta(days=1), published_at__lte=now).count()
+    ill = Feed.objects.filter(status="active", failing_since__gte=now - timedelta(days=1)).count()
+    said = (
+        (sum_of("confirmed"), f"{pluralize(sum_of('confirmed'), 'subscriber')} more"),
+        (sum_of("left"), f"{sum_of('left'):,} left"),
+        (sum_of("bounced"), f"{sum_of('bounced'):,} bounced or complained"),
+        (letters, f"{pluralize(letters, 'letter')} arrived"),
+        (issues, f"{pluralize(issues, 'issue')} went out"),
+        (ill, f"{pluralize(ill, 'feed')} began to fail"),
+    )
+    return [words for count, words in said if count]
+
+
+def letters_plot(figures: Figures) -> SafeString | str:
+    values = [DayValue(day, figures.letters.get(day, 0)) for day in last_days(figures.today)]
+    whole = sum(each.value for each in values)
+    if not whole:
+        return ""
+    most = max(values, key=lambda each: each.value)
+    said = f"{pluralize(whole, 'letter')} in {len(values)} days, at most {most.value:,} in one."
+    return day_plot(values, name="fl-letters-a-day", title="Letters a day", said=said, word="letter")
+
+
+def subscribers_plot(figures: Figures) -> SafeString | str:
+    """How many there were at the end of each day, counted back from now by who came and who left."""
+    days = last_days(figures.today, CURVE_DAYS)
+    numbers = at_the_end_of(days, figures)
+    if not any(numbers):
+        return ""
+    gained = numbers[-1] - numbers[0]
+    said = f"{pluralize(figures.subscribers, 'subscription')} now, {gained:+,} in {len(days) // 7} weeks."
+    values = [DayValue(day, number) for day, number in zip(days, numbers, strict=True)]
+    return day_plot(
+        values, name="fl-curve", title="Subscriptions", said=said, word="subscription", is_line=True
+    )
+
+
+def at_the_end_of(days: Sequence[date], figures: Figures) -> list[int]:
+    """The numbers of subscribers, from the latest day backwards; never below zero."""
+    number, found = figures.subscribers, []
+    came, gone = figures.growth.get("confirmed", {}), figures.growth.get("gone", {})
+    for day in reversed(days):
+        found.append(max(number, 0))
+        number += gone.get(day, 0) - came.get(day, 0)
+    return found[::-1]

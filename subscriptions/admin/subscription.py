@@ -1,0 +1,227 @@
+"""The pages of subscriptions: who gets which newsletter."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin import ChoicesFieldListFilter
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from common.admin.html import facts, html_table, link_to, moment_of, when
+from common.admin.model_admin import ServiceAdmin
+from common.admin.page_words import EmptyList
+from common.admin.questions import asks
+from common.clock import utcnow
+from common.ports.panels import Panel
+from common.text import shortened
+from subscriptions.admin.list_pages import ListPages
+from subscriptions.admin.status_words import STATUS_COLOURS, shown_status, suppressed_cores
+from subscriptions.admin.subscription_actions import ACTIONS
+from subscriptions.admin.subscription_changes import changes_of
+from subscriptions.admin.subscription_filters import (
+    AddedFilter,
+    DisabledFilter,
+    LanguageFilter,
+    NewsletterFilter,
+    PausedFilter,
+    SuppressedFilter,
+    search,
+)
+from subscriptions.admin.subscription_form import SubscriberForm, subscriber_form
+from subscriptions.admin.subscription_tags import (
+    TagOfSubscriptionFilter,
+    destinations_of,
+    tag_actions,
+    tag_names,
+)
+from subscriptions.forms.admin import shown_for
+from subscriptions.models import Subscribable, Subscription, Suppression
+from subscriptions.subscribers.admin_changes import subscribe
+from subscriptions.subscribers.details import save_details
+from subscriptions.subscribers.tags import fetch_tags
+
+HELP = {"language": "Of what is mailed to them besides letters, for example en."}
+SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300
+
+
+def standing(subscription: Subscription) -> SafeString:
+    is_suppressed = bool(suppressed_cores([subscription.destination]))
+    rows: list[tuple[str, Any]] = [
+        ("Newsletter", link_to(subscription.subscribable)),
+        ("Address", link_to(subscription.destination)),
+        ("Status", shown_status(subscription, is_suppressed=is_suppressed)),
+        ("Added", when(subscription.added_at)),
+        ("Confirmed", when(subscription.confirmed_at, "Not.")),
+    ]
+    if names := tag_names(subscription.destination):
+        rows.append(("Tags", names))
+    if subscription.left_at:
+        why = subscription.get_left_why_display() if subscription.left_why else ""
+        rows.append(("Left", f"{when(subscription.left_at)}{': ' if why else ''}{why}"))
+    if subscription.paused_until and subscription.paused_until > utcnow():
+        rows.append(("Paused until", when(subscription.paused_until)))
+    rows += changes_of(subscription)
+    to = subscription.destination
+    if to.disabled_at:
+        rows.append(("Nothing is sent", to.disabled_reason or "The address is disabled."))
+    if suppressed := Suppression.objects.filter(kind=to.kind, core=to.core).first():
+        why = f": {suppressed.reason}" if suppressed.reason else ""
+        said = f"since {when(suppressed.created_at)}{why}"
+        rows.append(("Do not write", link_to(suppressed, said)))
+    return facts(rows)
+
+
+def others(subscription: Subscription) -> SafeString | str:
+    """What the same address gets besides. No panel if that is nothing."""
+    rows = subscription.destination.subscriptions.exclude(pk=subscription.pk)
+    shown = [
+        (
+            link_to(row, row.subscribable),
+            row.get_status_display(),
+            when(row.left_at or row.confirmed_at or row.added_at),
+        )
+        for row in rows.select_related("subscribable").order_by("pk")[:SUBSCRIPTIONS_SHOWN]
+    ]
+    return html_table(("newsletter", "status", "since"), shown) if shown else ""
+
+
+def how_they_agreed(subscription: Subscription) -> SafeString:
+    """The proofs of consent, oldest first: when, how, which words, and from where if that is kept."""
+    return html_table(
+        ("what", "when", "how", "the words they saw", "from"),
+        (
+            (
+                row.get_act_display(),
+                when(row.at),
+                row.how,
+                shortened(row.words, LONGEST_CONSENT_SHOWN),
+                row.ip or "",
+            )
+            for row in subscription.consents.order_by("at", "pk")[:SUBSCRIPTIONS_SHOWN]
+        ),
+        "There is no proof: they were there before proofs were kept.",
+    )
+
+
+@admin.register(Subscription)
+class SubscriptionAdmin(ListPages, ServiceAdmin):
+    """No row is deleted: that of a subscriber who left keeps an import from taking them back."""
+
+    list_display = ("address", "display_name", "newsletter", "shown_status", "tags", "added", "confirmed")
+    # With tags a row is longer than most.
+    list_per_page = 25
+    list_filter = (
+        NewsletterFilter,
+        ("status", asks("Do they get it?", ChoicesFieldListFilter)),
+        TagOfSubscriptionFilter,
+        SuppressedFilter,
+        DisabledFilter,
+        PausedFilter,
+        LanguageFilter,
+        AddedFilter,
+    )
+    # Without a field Django shows no search box; `get_search_results` says which are searched.
+    search_fields = ("destination__core",)
+    search_help_text = "An address from its beginning, a domain such as @example.org, or parts of a name."
+    list_select_related = ("destination", "subscribable")
+    # The primary key has an index, so that a million rows need not be sorted for a page.
+    ordering = ("-pk",)
+    shown_after_adding = True
+    empty = EmptyList(
+        "No subscriptions so far",
+        "A subscription says who gets which newsletter. Readers make them on a newsletter’s page or with the"
+        " form on your site; you can add one, or import a list.",
+        "Add a subscriber",
+        "admin:subscriptions_subscription_add",
+        "subscriptions.add_subscription",
+    )
+    own_panels = (
+        Panel("How it stands", standing, order=10),
+        Panel("How they agreed", how_they_agreed, order=15),
+        Panel("What else they get", others, order=30),
+    )
+    own_actions = (*ACTIONS, *tag_actions(destinations_of))
+    added = moment_of("added_at", "added")
+    confirmed = moment_of("confirmed_at", "confirmed")
+
+    @property
+    def conditional_fields(self) -> dict[str, str]:
+        """A channel's fields are shown for the newsletters that use it."""
+        keys: dict[str, list[int]] = {}
+        for pk, channel in Subscribable.objects.values_list("pk", "channel"):
+            keys.setdefault(channel, []).append(pk)
+        conditions = {channel: f"{pks}.includes(Number(subscribable))" for channel, pks in keys.items()}
+        return shown_for("destination_fields", conditions)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
+    ) -> tuple["QuerySet[Any]", bool]:
+        return search(queryset, search_term), False
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        chosen = {} if obj is not None else {"form": subscriber_form()}
+        labels = {"subscribable": "Newsletter"}
+        return super().get_form(
+            request, obj, change=change, labels=labels, help_texts=HELP, **{**chosen, **kwargs}
+        )
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is not None:
+            return (("Settings", {"fields": ("display_name", "language")}),)
+        names = tuple(shown_for("destination_fields", {}))
+        return ((None, {"fields": ("subscribable", *names, "is_confirmed")}),)
+
+    def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
+        if change:
+            save_details(subscription=obj, name=obj.display_name, language=obj.language)
+            return
+        made = add(form)
+        obj.pk, obj.destination = made.pk, made.destination
+        waiting = made.status == Subscription.Status.UNCONFIRMED
+        said = " and is asked by mail to confirm" if waiting else ""
+        messages.success(request, f"{made.destination} was added{said}.")
+
+    def noun(self, object_id: str | None) -> str:
+        return super().noun(object_id) if object_id else "Add a subscriber"
+
+    @display(description="address", ordering="destination")
+    def address(self, subscription: Subscription) -> str:
+        return str(subscription.destination)
+
+    @display(description="newsletter", ordering="subscribable")
+    def newsletter(self, subscription: Subscription) -> str:
+        return str(subscription.subscribable)
+
+    def get_queryset(self, request: HttpRequest) -> "QuerySet[Subscription]":
+        rows: QuerySet[Subscription] = super().get_queryset(request)
+        return rows.prefetch_related(fetch_tags("destination"))
+
+    @display(description="tags")
+    def tags(self, subscription: Subscription) -> str:
+        return tag_names(subscription.destination)
+
+    @display(description="status", label=STATUS_COLOURS)
+    def shown_status(self, subscription: Any) -> str:
+        return shown_status(subscription, is_suppressed=subscription.is_suppressed)
+
+    def look_up(self, rows: Sequence[Any]) -> None:
+        super().look_up(rows)
+        suppressed = suppressed_cores([row.destination for row in rows])
+        for row in rows:
+            row.is_suppressed = (row.destination.kind, row.destination.core) in suppressed
+
+
+def add(form: SubscriberForm) -> Subscription:
+    """Subscribes the form's address to its newsletter. Raises ValidationError for the form's field."""
+    data = form.cleaned_data
+    subscribable = data["subscribable"]
+    with form.refusals_at_fields():
+        return subscribe(
+            subscribable=subscribable,
+            data=form.destination(),
+            now=utcnow(),
+            confirmed=data["is_confirmed"],
+        )

@@ -1,0 +1,47 @@
+"""Ways to send letters to Bluesky."""
+
+from collections.abc import Callable, Mapping
+from ipaddress import ip_network
+from typing import Any
+
+from channels.base import NOTHING, Outcome
+from channels.bluesky.channel import BlueskyChannel
+from channels.bluesky.compose import Message
+from channels.bluesky.session import BlueskySession
+from channels.letter import Recipient
+from common.net.client import SafeClient
+from common.pictures.picture import CleanPicture
+from tests.contracts.bridge import PATIENT, letter
+from tests.contracts.channel import NOW
+from tests.servers.services.bluesky import DID, HANDLE, PASSWORD
+
+LOOPBACK = SafeClient(allow=[ip_network("127.0.0.1/32")])
+CHANNEL = BlueskyChannel()
+
+
+def recipient(url: str, *, pds: str = "", password: str = PASSWORD) -> Recipient:
+    config = {"handle": HANDLE, "did": DID, "service_url": url, "pds": pds or url}
+    return Recipient(1, DID, f"@{HANDLE}", config=config, secrets={"app_password": password})
+
+
+def message(url: str, title: str = "A post", *, pds: str = "", **fields: Any) -> Message:
+    made: Message = CHANNEL.compose(letter(title, **fields), recipient(url, pds=pds))
+    return made
+
+
+def session(
+    state: Mapping[str, str] = NOTHING,
+    *,
+    timeout: float = PATIENT,
+    picture_of: Callable[[str], CleanPicture | None] = lambda _: None,
+) -> BlueskySession:
+    """The safe client's session, which here may call loopback."""
+    return BlueskySession(state, session=LOOPBACK.session(), timeout=timeout, picture_of=picture_of)
+
+
+def send(what: Message, on: BlueskySession | None = None, *, key: str = "key-1", **given: Any) -> Outcome:
+    opened = on or session()
+    try:
+        return opened.send(what, **{"key": key, "begun_at": None, "now": NOW, **given})
+    finally:
+        opened.close()

@@ -1,0 +1,42 @@
+"""The Bluesky channel keeps the contract of all bridges."""
+
+from typing import ClassVar
+
+from channels.base import Channel, Session
+from channels.letter import Recipient
+from tests.channels.bluesky import bluesky_letters
+from tests.channels.bluesky.bluesky_letters import CHANNEL, session
+from tests.contracts.bridge import LINK, BridgeContract
+from tests.contracts.channel import Arrival
+from tests.servers.api_server import Reply
+from tests.servers.services.bluesky import PASSWORD, BlueskyServer, check_record
+
+
+class TestBlueskyContract(BridgeContract):
+    channel: ClassVar[Channel] = CHANNEL
+    refused = Reply(400, {"error": "InvalidRequest", "message": "Invalid app.bsky.feed.post record"})
+    unauthorised = Reply(401, {"error": "AuthenticationRequired", "message": "Invalid password"})
+    gone = Reply(400, {"error": "AccountTakedown", "message": "Account has been taken down"})
+    secrets = (PASSWORD,)
+    service: BlueskyServer
+
+    def server(self) -> BlueskyServer:
+        return BlueskyServer()
+
+    def connected(self, timeout: float) -> Session:
+        return session(timeout=timeout)
+
+    def recipient(self) -> Recipient:
+        return bluesky_letters.recipient(self.url)
+
+    def arrived(self) -> list[Arrival]:
+        return [Arrival(rkey, record["text"]) for rkey, record in self.service.records.items()]
+
+    def acceptable(self, arrival: Arrival) -> bool:
+        record = self.service.records[arrival.identity]
+        check_record(record, self.service.blobs)
+        return bool(record["embed"]["external"]["uri"] == LINK)
+
+    def is_harmless(self, text: str) -> bool:
+        """The fake takes no mention; nothing of a title leads anywhere."""
+        return not any(record.get("facets") for record in self.service.records.values())

@@ -1,0 +1,151 @@
+"""Signatures, looked at by a verifier that is not ours."""
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from channels.email.dkim.keys import SigningKey, generate
+from channels.email.dkim.signing import sign
+from tests.channels.dkim.samples import NOW, composed, odd
+from tests.channels.dkim.verifying import ED25519_KEY, KEYS, RSA_KEY, record, verified
+from tests.channels.email_letters import letter, message
+
+RECORDS = [record(key) for key in KEYS]
+RSA_RECORD = RECORDS[:1]
+MESSAGE = message(text="A post.\n.\n\nThe end.", reply_to="answers@example.org").dated(NOW)
+
+
+def signed(message: bytes, *keys: SigningKey) -> bytes:
+    return sign(message, keys or KEYS, NOW) + message
+
+
+def tags(message: bytes) -> dict[str, str]:
+    """The tags of the first signature, without white space."""
+    field = re.split(rb"\r\n(?![ \t])", message)[0].decode()
+    pairs = (tag.partition("=") for tag in field.partition(":")[2].split(";"))
+    return {name.strip(): "".join(value.split()) for name, _, value in pairs}
+
+
+@pytest.mark.long
+def test_of_500_letters_of_all_sorts_both_signatures_verify() -> None:
+    messages = [*composed(400), *odd(100)]
+    bad = [message for message in messages if verified(signed(message), RECORDS) != [True, True]]
+    assert len(messages) == 500
+    assert bad == []
+
+
+def test_every_letter_is_left_as_it_is() -> None:
+    for each in composed(20):
+        assert signed(each).endswith(each)
+
+
+def test_a_letter_verifies_with_nothing_but_its_own_record() -> None:
+    message = signed(MESSAGE, RSA_KEY)
+    other = record(SigningKey("example.org", "feedletter", generate("rsa")))
+    assert verified(message, RSA_RECORD) == [True]
+    assert verified(message, []) == [False]
+    assert verified(message, [other]) == [False]
+
+
+def whole() -> bytes:
+    """A letter in which every field that is signed if it is there is there."""
+    extra = b"".join(
+        b"%b: <x@example.org>\r\n" % name for name in (b"List-Help", b"List-Owner", b"References")
+    )
+    return extra + MESSAGE
+
+
+def altered() -> Iterator[tuple[str, bytes]]:
+    """The signed letter with one thing changed: a field edited, removed or doubled; the body anywhere."""
+    done = signed(whole(), RSA_KEY)
+    signature = done.removesuffix(whole())
+    head, _, body = whole().partition(b"\r\n\r\n")
+    fields = [field + b"\r\n" for field in re.split(rb"\r\n(?![ \t])", head)]
+    named = tags(done)["h"].lower()
+    names = set(named.split(":"))
+    for at, field in enumerate(fields):
+        name = field.partition(b":")[0].decode()
+        if name.lower() not in names:
+            continue
+        before, after = b"".join(fields[:at]), b"".join(fields[at + 1 :])
+        edited = field.removesuffix(b"\r\n") + b"x\r\n"
+        for what, instead in (("edited", edited), ("removed", b"")):
+            yield f"{name} {what}", signature + before + instead + after + b"\r\n" + body
+        if f":{name}:{name}".lower() in ":" + named:
+            yield f"{name} doubled", signature + field + before + field + after + b"\r\n" + body
+    for at in range(0, len(body), 37):
+        if not body[at : at + 1].isspace():
+            yield f"body at {at}", signature + head + b"\r\n\r\n" + body[:at] + b"~" + body[at + 1 :]
+    yield "body longer", done + b"more\r\n"
+    yield "body gone", signature + head + b"\r\n\r\n"
+
+
+def test_any_change_of_what_is_signed_breaks_the_signature() -> None:
+    changes = dict(altered())
+    assert {"From edited", "From removed", "From doubled", "List-Unsubscribe-Post doubled"} <= changes.keys()
+    assert [what for what, message in changes.items() if verified(message, RSA_RECORD) != [False]] == []
+
+
+@pytest.mark.parametrize("field", ["Reply-To", "Cc", "From", "Subject"])
+def test_nobody_can_add_what_we_left_out(field: str) -> None:
+    message = b"From: letters@example.org\r\nSubject: a\r\n\r\nbody\r\n"
+    done = signed(message, RSA_KEY)
+    assert verified(done, RSA_RECORD) == [True]
+    assert verified(f"{field}: thief@example.net\r\n".encode() + done, RSA_RECORD) == [False]
+
+
+@pytest.mark.parametrize("field", ["List-Unsubscribe", "X-Mailer", "Received"])
+def test_a_server_on_the_way_may_add_its_own(field: str) -> None:
+    done = signed(b"From: letters@example.org\r\n\r\nbody\r\n", RSA_KEY)
+    assert verified(f"{field}: something\r\n".encode() + done, RSA_RECORD) == [True]
+
+
+def test_white_space_may_change_on_the_way() -> None:
+    done = signed(b"From: letters@example.org\r\nSubject: a b\r\n\r\none two\r\n", RSA_KEY)
+    bent = done.replace(b"a b", b"a\r\n\t b ").replace(b"one two", b"one  two \t") + b"\r\n\r\n"
+    assert verified(bent, RSA_RECORD) == [True]
+
+
+def test_the_tags_are_those_of_the_rfcs() -> None:
+    found = tags(signed(MESSAGE, RSA_KEY))
+    names = found["h"].lower().split(":")
+    assert found | {"h": "", "bh": "", "b": ""} == {
+        **{"v": "1", "a": "rsa-sha256", "c": "relaxed/relaxed", "d": "example.org", "s": "feedletter"},
+        **{"t": str(int(NOW.timestamp())), "h": "", "bh": "", "b": ""},
+    }
+    assert names.count("from") == 2
+    wanted = "to subject date message-id mime-version content-type reply-to list-id list-unsubscribe "
+    assert set((wanted + "list-unsubscribe-post").split()) <= set(names)
+    assert tags(signed(MESSAGE, ED25519_KEY))["a"] == "ed25519-sha256"
+
+
+def test_lines_are_short_whatever_the_names() -> None:
+    long = SigningKey("a-long-name." * 10 + "example.org", "selector" * 7, RSA_KEY.private)
+    for key, limit in ((RSA_KEY, 78), (long, 160)):
+        lines = sign(MESSAGE, [key], NOW).split(b"\r\n")
+        assert max(map(len, lines)) <= limit
+    message = sign(MESSAGE, [long], NOW) + MESSAGE
+    assert verified(message, [record(long)]) == [True]
+
+
+def test_without_keys_there_is_nothing_to_add() -> None:
+    assert sign(b"no message at all", [], NOW) == b""
+
+
+def test_a_message_without_a_from_is_not_signed() -> None:
+    with pytest.raises(ValueError, match="no From"):
+        sign(b"To: a@example.org\r\n\r\nbody", KEYS, NOW)
+
+
+def test_many_threads_may_share_a_key() -> None:
+    messages = list(composed(40, seed=2))
+    with ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(signed, messages))
+    assert [verified(message, RECORDS) for message in done] == [[True, True]] * 40
+
+
+def test_a_key_does_not_show_itself() -> None:
+    assert "private" not in repr(RSA_KEY)
+    assert "signing_keys" not in repr(letter(signing_keys=KEYS))

@@ -1,0 +1,187 @@
+"""The texts of statuses."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.http.links import holds, normalised, postable, unmentioned
+from common.truncation import plain_line
+from feeds.parsing.entry import Entry
+from tests.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
+
+URL = "https://fake.example"
+JOINED = "@\u2060"
+
+
+def plain(words: str) -> str:
+    return unmentioned(plain_line(words))
+
+
+def text(**fields: Any) -> str:
+    return "".join(part.text for part in CHANNEL.compose(letter(**fields), recipient(URL)).parts)
+
+
+def announcement(**fields: Any) -> str:
+    return text(entries=(Entry(guid="1", **fields),))
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"title": "T", "authors": ("Ada",), "link": LINK}, f"[bees] New Post: T, by Ada {LINK}"),
+        ({"title": "T", "authors": ("Ada", "Bo"), "link": LINK}, f"[bees] New Post: T, by Ada, Bo {LINK}"),
+        ({"title": "T", "link": LINK}, f"[bees] New Post: T {LINK}"),
+        ({"authors": ("Ada",), "link": LINK}, f"[bees] New Untitled Post, by Ada {LINK}"),
+        ({"title": "  ", "authors": (" ",), "link": LINK}, f"[bees] New Untitled Post at {LINK}"),
+        ({"link": LINK}, f"[bees] New Untitled Post at {LINK}"),
+    ],
+)
+def test_an_announcement_has_the_usual_text(fields: dict[str, Any], expected: str) -> None:
+    assert announcement(**fields) == expected
+
+
+@pytest.mark.parametrize("link", ["", "javascript:alert(1)", "ftp://x.example/a", "https://", "http://[bad"])
+def test_a_post_without_a_web_link_is_announced_without_one(link: str) -> None:
+    message = CHANNEL.compose(letter(entries=(Entry(guid="1", title="T", link=link),)), recipient(URL))
+    assert message.refusal == ""
+    assert message.link == ""
+
+
+def test_a_digest_has_its_title_which_counts_the_archive_and_its_titles() -> None:
+    entries = tuple(Entry(guid=str(n), title=f"T{n}", link=LINK) for n in range(3))
+    archive = "https://letters.example/s/bees/archive/7/"
+    made = text(title="T0, and 2 more", entries=entries, is_digest=True, archive_url=archive)
+    assert made == f"[bees] T0, and 2 more {archive}\n• T0\n• T1\n• T2"
+
+
+def test_a_digest_without_an_archive_has_its_title_and_its_titles() -> None:
+    entries = tuple(Entry(guid=str(n), title=f"T{n}", link=LINK) for n in range(2))
+    assert text(title="T0, and T1", entries=entries, is_digest=True) == "[bees] T0, and T1\n• T0\n• T1"
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Ask @someone@host.example", f"Ask {JOINED}someone@host.example"),
+        ("@a,@b", f"{JOINED}a,{JOINED}b"),
+        ("²@a", f"²{JOINED}a"),
+        ("See https://medium.example/@a/x", "See https://medium.example/@a/x"),
+        ("5 @ 3", "5 @ 3"),
+        ("one\r\ntwo\x00\x1b[0m", "one two[0m"),
+        ("safe\u202etxt.exe\ud800", "safetxt.exe"),
+        ("👩‍👩‍👧 שלום", "👩‍👩‍👧 שלום"),
+    ],
+)
+def test_a_title_mentions_nobody_and_stays_on_its_line(title: str, expected: str) -> None:
+    assert plain(title) == expected
+
+
+@given(st.text(st.sampled_from("@aé²_=/ .\u0301\u2060")))
+def test_no_title_mentions_anybody(title: str) -> None:
+    # As Mastodon finds mentions: not after a word character, a slash or an equals sign.
+    mention = re.compile(r"(?<![=/a-zA-Z0-9_])@[a-zA-Z0-9_]")
+    assert not mention.search(plain(title))
+
+
+@given(st.text())
+def test_plain_text_can_always_be_sent(title: str) -> None:
+    made = plain(title)
+    made.encode()
+    assert made == " ".join(made.split())
+
+
+def test_a_long_name_leaves_the_title_its_room() -> None:
+    made = announcement(title="T", authors=("A" * 5000,), link=LINK)
+    assert len(made) < 200
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [(("", "de-AT", "en"), "de"), (("fr", "de", "en"), "fr"), (("", "x-klingon!", ""), "")],
+)
+def test_the_language_is_the_options_then_the_posts_then_the_newsletters(
+    tags: tuple[str, str, str], expected: str
+) -> None:
+    entry = Entry(guid="1", title="T", link=LINK, language=tags[1])
+    made = letter(entries=(entry,), options={"language": tags[0]}, language=tags[2])
+    assert CHANNEL.compose(made, recipient(URL)).language == expected
+
+
+class TestLinks:
+    @pytest.mark.parametrize(
+        ("link", "expected"),
+        [
+            (" https://x.example/a b ", "https://x.example/a%20b"),
+            ("https://x.example/a\nb<c>", "https://x.example/a%0Ab%3Cc%3E"),
+            ("https://x.example/ü?q=1#f", "https://x.example/ü?q=1#f"),
+            ("https://x.example/half-\ud800", "https://x.example/half-%3F"),
+            ("\u200ehttps://x.example/a\u200f\u2069", "https://x.example/a"),
+            ("https://x.example/\u202egnp.exe", "https://x.example/%E2%80%AEgnp.exe"),
+            ("https://x.example/a\u200b\u061cb", "https://x.example/a%E2%80%8B%D8%9Cb"),
+        ],
+    )
+    def test_a_link_is_one_word(self, link: str, expected: str) -> None:
+        assert postable(link) == expected
+
+    @pytest.mark.parametrize(
+        ("link", "expected"),
+        [
+            ("https://x.example/p,@victim@m.example/more", "https://x.example/p,%40victim@m.example/more"),
+            ("https://x.example/?a&@victim#-@victim", "https://x.example/?a&%40victim#-%40victim"),
+            ("https://x.example/ü@victim", "https://x.example/ü%40victim"),
+            ("https://x,@victim@m.example/a", "https://m.example/a"),
+            ("https://name:secret@x.example/", "https://x.example/"),
+            ("https://m.example/@ada/1", "https://m.example/@ada/1"),
+            ("https://x.example/?by=@ada", "https://x.example/?by=@ada"),
+        ],
+    )
+    def test_a_link_mentions_nobody(self, link: str, expected: str) -> None:
+        assert postable(link) == expected
+        assert holds(f'<a href="{expected}">x</a>', postable(link))
+
+    @given(st.text(alphabet="@,;&=/?#.:aö_-", max_size=30))
+    def test_no_link_mentions_anyone_by_mastodons_own_rule(self, rest: str) -> None:
+        """Account::MENTION_RE, whose [:word:] is Ruby's: letters, digits and _ of all scripts."""
+        for made in (postable(f"https://x.example/{rest}"), postable(f"https://{rest}x.example/")):
+            assert not re.search(r"(?<![=/\w])@[a-z0-9_]", made, re.IGNORECASE)
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("HTTPS://X.example", "https://x.example/"),
+            ("https://x.example:443/a", "https://x.example/a"),
+            ("https://x.example/ü", "https://x.example/%c3%bc"),
+            ("https://bücher.example/", "https://xn--bcher-kva.example/"),
+            ("https://x.example/%7Eada", "https://x.example/~ada"),
+        ],
+    )
+    def test_spellings_of_a_link_are_one(self, one: str, other: str) -> None:
+        assert normalised(one) == normalised(other)
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("https://x.example/a", "https://x.example/a/"),
+            ("https://x.example/a", "http://x.example/a"),
+            ("https://x.example/a%2Fb", "https://x.example/a/b"),
+            ("https://x.example/?a=1", "https://x.example/?a=2"),
+        ],
+    )
+    def test_different_links_stay_different(self, one: str, other: str) -> None:
+        assert normalised(one) != normalised(other)
+
+    def test_a_status_holds_its_link_by_href_or_by_text(self) -> None:
+        assert holds(
+            '<p>x <a class="u" href="https://x.example/?a=1&amp;b=2">…</a></p>', "https://x.example/?a=1&b=2"
+        )
+        assert holds("<p>New: <span>https://</span><span>x.example/(a)</span></p>", "https://x.example/(a)")
+        assert not holds('<p><a href="https://x.example/other">x</a></p>', "https://x.example/")
+
+    @given(st.text())
+    def test_normalising_never_fails_and_is_stable(self, url: str) -> None:
+        once = normalised(f"https://x.example/{url}")
+        assert normalised(once) == once
+        assert holds(f'<a href="{url}">', url) in (True, False)

@@ -1,0 +1,175 @@
+"""What the rest of the program knows of Mastodon: its destination, options and check."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from channels.http.session import ApiSession
+from channels.mastodon.channel import MastodonChannel
+from channels.mastodon.check import check_token
+from channels.mastodon.spec import MastodonSpec
+from common.ports.channels import InvalidDestination, ParsedDestination
+from tests.channels.mastodon.letters import IMPATIENT, LOOPBACK, PATIENT, closed_port, message
+from tests.servers.mastodon_instance import TOKEN, MastodonInstance, Reply
+
+KIND = MastodonSpec()
+
+
+@pytest.fixture
+def instance() -> Iterator[MastodonInstance]:
+    with MastodonInstance() as server:
+        yield server
+
+
+def parsed(**data: str) -> ParsedDestination:
+    usual = {"account": "bot", "instance_url": "https://fake.example", "access_token": TOKEN}
+    return KIND.parse_destination({**usual, **data})
+
+
+class TestDestination:
+    @pytest.mark.parametrize(
+        "typed",
+        ["https://fake.example", "fake.example", " HTTPS://Fake.Example:443/ ", "https://fake.example."],
+    )
+    def test_spellings_of_an_instance_are_one(self, typed: str) -> None:
+        made = parsed(instance_url=typed, account="@Bot ")
+        assert made.core == "bot@fake.example"
+        assert made.config == {"account": "bot", "instance_url": "https://fake.example"}
+        assert made.secrets == {"access_token": TOKEN}
+        assert made.label == "bot at fake.example"
+
+    def test_two_names_on_an_instance_are_two_accounts(self) -> None:
+        assert parsed(account="news").core != parsed(account="bot").core
+
+    @pytest.mark.parametrize(
+        ("typed", "url"),
+        [
+            ("bücher.example", "https://xn--bcher-kva.example"),
+            ("https://fake.example:8443", "https://fake.example:8443"),
+            ("http://127.0.0.1:3000", "http://127.0.0.1:3000"),
+            ("http://localhost:3000/", "http://localhost:3000"),
+            ("http://[::1]:3000", "http://[::1]:3000"),
+        ],
+    )
+    def test_an_instance_is_named_by_its_origin(self, typed: str, url: str) -> None:
+        assert parsed(instance_url=typed).config["instance_url"] == url
+
+    @pytest.mark.parametrize(
+        "typed",
+        [
+            "", "http://fake.example", "ftp://fake.example", "https://a:b@fake.example", "https://fake.example/@bot",
+            "https://fake.example/?x=1", "https://fake example", "https://fake.example:99999", "https://", "https://[::",
+            "https://-x.example", "javascript:alert(1)", "https://" + "a" * 300, "https://x\r\ny.example",
+            "bot@fake.example", "http://127.0.0.1.evil.example",
+        ],
+    )  # fmt: skip
+    def test_a_wrong_instance_is_refused_by_name(self, typed: str) -> None:
+        with pytest.raises(InvalidDestination, match="instance_url: "):
+            parsed(instance_url=typed)
+
+    @pytest.mark.parametrize("token", ["", "two words", "a\r\nX-Evil: 1", "é", "x" * 501])
+    def test_a_wrong_token_is_refused_and_not_repeated(self, token: str) -> None:
+        with pytest.raises(InvalidDestination, match="access_token: ") as caught:
+            parsed(access_token=token)
+        assert not token or token not in str(caught.value)
+
+    @pytest.mark.parametrize("account", ["", "a b", "a@b", "x" * 65, "a/b"])
+    def test_a_wrong_account_is_refused(self, account: str) -> None:
+        with pytest.raises(InvalidDestination, match="account: "):
+            parsed(account=account)
+
+    def test_the_lane_is_the_account_and_the_domain_its_host(self) -> None:
+        channel = MastodonChannel()
+        assert channel.lane_account("bot@fake.example:8443", {}) == "bot@fake.example:8443"
+        assert channel.domain("bot@fake.example:8443") == "fake.example"
+        assert channel.domain("bot@[::1]:3000") == "::1"
+
+
+class TestOptions:
+    def test_a_bridge_posts_publicly_unless_told_otherwise(self) -> None:
+        assert KIND.parse_options({}) == {}
+        assert message("https://fake.example").visibility == "public"
+
+    def test_options_are_kept_tidy(self) -> None:
+        given = {"visibility": "Unlisted", "language": "DE", "spoiler": " Bienen\n und "}
+        assert KIND.parse_options(given) == {
+            "visibility": "unlisted",
+            "language": "de",
+            "spoiler": "Bienen und",
+        }
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("visibility", "direct"), ("language", "german"), ("spoiler", "x" * 201), ("colour", "red")],
+    )
+    def test_a_wrong_option_is_refused_by_name(self, name: str, value: str) -> None:
+        with pytest.raises(InvalidDestination, match=name):
+            KIND.parse_options({name: value})
+
+
+class TestCheck:
+    def ask(self, instance: MastodonInstance, token: str = TOKEN, timeout: float = PATIENT) -> str:
+        made = parsed(instance_url=instance.url, access_token=token)
+        found = check_token(made, ApiSession(session=LOOPBACK.session(), timeout=timeout))
+        return found.config["account_id"]
+
+    def test_a_good_token_names_its_account(self, instance: MastodonInstance) -> None:
+        assert self.ask(instance) == "109"
+
+    @pytest.mark.parametrize(
+        "scopes", [None, ["read", "write"], ["profile", "read:statuses", "write:statuses"]]
+    )
+    def test_scopes_that_do_are_taken(self, instance: MastodonInstance, scopes: list[str] | None) -> None:
+        instance.scopes = scopes
+        assert self.ask(instance) == "109"
+
+    def test_a_token_of_few_scopes_is_taken_where_the_instance_tells_no_scopes_to_it(
+        self, instance: MastodonInstance
+    ) -> None:
+        instance.is_before_43, instance.scopes = True, ["read:accounts", "read:statuses", "write:statuses"]
+        assert self.ask(instance) == "109"
+
+    @pytest.mark.parametrize(
+        ("scopes", "missing"), [(["read"], "post"), (["profile", "write"], "read its own posts")]
+    )
+    def test_a_token_that_may_not_post_or_read_is_refused_when_saved(
+        self, instance: MastodonInstance, scopes: list[str], missing: str
+    ) -> None:
+        instance.scopes = scopes
+        with pytest.raises(InvalidDestination, match=f"access_token: it may not {missing}"):
+            self.ask(instance)
+
+    def test_a_bad_token_is_refused_with_the_way_to_a_good_one(self, instance: MastodonInstance) -> None:
+        with pytest.raises(InvalidDestination, match=r"access_token: .* Development") as caught:
+            self.ask(instance, "wrong-one")
+        assert "wrong-one" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("reply", "words"),
+        [
+            (Reply(404, "<html>no</html>"), "does not look like a Mastodon instance"),
+            (Reply(200, "<html>welcome</html>"), "does not answer like a Mastodon instance"),
+            (Reply(200, {}), "does not answer like a Mastodon instance"),
+            (Reply(503), "answered 503"),
+            (Reply(silent=True), "did not answer in time"),
+            (Reply(302, headers={"Location": "https://moved.example/"}), "redirects to moved.example"),
+        ],
+    )
+    def test_what_the_instance_said_is_told(
+        self, instance: MastodonInstance, reply: Reply, words: str
+    ) -> None:
+        instance.paths["/api/v1/accounts/verify_credentials"] = reply
+        with pytest.raises(InvalidDestination, match=f"instance_url: .*{words}"):
+            self.ask(instance, timeout=IMPATIENT if reply.silent else PATIENT)
+
+    def test_a_private_instance_is_told(self, settings: Any, instance: MastodonInstance) -> None:
+        settings.ALLOW_PRIVATE_NETWORKS = ()
+        with pytest.raises(InvalidDestination, match="private address"):
+            KIND.check(parsed(instance_url=instance.url))
+        assert instance.requests == []
+
+    def test_an_instance_out_of_reach_is_told(self) -> None:
+        made = parsed(instance_url=closed_port())
+        with pytest.raises(InvalidDestination, match="refuses connections"):
+            check_token(made, ApiSession(session=LOOPBACK.session()))

@@ -1,0 +1,269 @@
+"""What servers mean by the words they use: each class in the ways of several servers."""
+
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.rules.meaning import Concern, Meaning
+from channels.rules.server_phrases import LIKELY, SURE, VAGUE
+from channels.rules.server_words import MOST_SERVER_WORDS, meaning, precise
+from delivery.rules.bounce_policy import kind_of
+
+# What follows from each for the reader, and the sentence.
+SENTENCES = (Path(__file__).parents[2] / "fixtures" / "server_sentences.txt").read_text()
+
+SAID = {
+    Meaning.NO_ADDRESS: [
+        "550 5.1.1 <ada@example.org>: Recipient address rejected: User unknown in virtual mailbox table",
+        "550 No such user here",
+        "550 5.1.1 <ada@example.org>... User unknown",
+        "550 sorry, no mailbox here by that name (#5.1.1 - chkusr)",
+        "554 delivery error: dd This user doesn't have a example.org account (ada@example.org) [0]",
+        "550 5.4.1 Recipient address rejected: Access denied. [DB5EUR01FT012.eop-EUR01.prod.example.com]",
+        "550-5.1.1 The email account that you tried to reach does not exist. Please try double-checking it",
+        "550 5.1.10 RESOLVER.ADR.RecipientNotFound; Recipient not found by SMTP address lookup",
+        "User Ada (ada@example.org) not listed in Domino Directory",
+        "550 Requested action not taken: mailbox unavailable",
+        "550 5.7.1 <ada@example.org>: Recipient address rejected: User unknown",
+        "550 5.2.1 <ada@example.org>... User Unknown",
+        "553 5.3.0 <ada@example.org>... No such user here",
+        "550 5.1.1 Adresse d au moins un destinataire invalide. Invalid recipient. OFR_416 [416]",
+        "550 #5.1.0 Address rejected.",
+        "550 Benutzer ada existiert nicht",
+        "550 El usuario no existe",
+        "ユーザー Ada は Domino ディレクトリには見つかりません",
+        "550 5.5.0 Invalid recipient. 554 5.5.1 Error: no valid recipients 421 4.7.0 Error: too many errors",
+    ],
+    Meaning.NO_HOST: [
+        "Host or domain name not found. Name service error for name=gone.example type=AAAA: Host not found",
+        "550 5.1.2 <ada@gone.example>... Host unknown (Name server: .: host not found)",
+        "Sorry, I couldn't find any host named gone.example. (#5.1.2)",
+        "Unrouteable address",
+        "556 5.1.10 Recipient address has null MX",
+        "Domain gone.example does not accept mail (nullMX)",
+        "an MX or SRV record indicated no SMTP service",
+        "No MX found for domain",
+        "550 5.1.2 Recipient address rejected: Domain not found",
+    ],
+    Meaning.CLOSED: [
+        "550 5.2.1 The email account that you tried to reach is disabled.",
+        "554 dd Sorry your message cannot be delivered. This account has been disabled [#102]",
+        "550 Mailbox is frozen.",
+        "525 5.7.13 Disabled recipient address",
+        "550 5.5.0 Le compte du destinataire est bloque. The recipient account is blocked. LPN007_426",
+    ],
+    Meaning.FULL: [
+        "552 5.2.2 <ada@example.org> Quota exceeded (mailbox for user is full)",
+        "550 5.1.1 mailbox full",
+        "552 sorry, mailbox <ada@example.org> is over quota temporarily (#5.1.1)",
+        "552-5.2.2 The recipient's inbox is out of storage space and inactive.",
+        "450 4.2.2 <ada@example.org>... Mailbox Full",
+        "User mailbox exceeds allowed size: <ada@example.org>",
+        "450-4.2.1 The user you are trying to contact is receiving mail too quickly",
+        "550 5.2.2 STOREDRV.Deliver: mailbox full. MapiExceptionShutoffQuotaExceeded",
+        "5.1.0 - Unknown address error '5.2.2 <ada@example.org>... Mailbox Full' (delivery attempts: 0)",
+        "552 Postfach voll",
+    ],
+    Meaning.SENDER: [
+        "553 5.7.1 <news@example.com>: Sender address rejected: not owned by user mailer",
+        "550 5.1.0 <news@example.com> sender rejected. See our page on error codes",
+        "553 5.1.8 <news@example.com>... Domain of sender address news@example.com does not exist",
+        "host mx.example.org[192.0.2.1] said: 554 Transaction failed (in reply to MAIL FROM command)",
+        "SMTP error from remote mail server after MAIL FROM:<news@example.com>: 553 no such domain",
+        "550 Unauthenticated senders not allowed",
+        "550 5.1.0 192.0.2.9 is not allowed to send from <example.com>",
+        "550 5.1.0 mail from: <news@example.com> refused",
+        "501 5.1.7 bad address",
+        "550 Sender's domain does not exist",
+        "550 Unknown sender address",
+        "553 Die Absenderadresse existiert nicht",
+        "550 From address not found",
+        "550 5.1.8 no such domain",
+    ],
+    Meaning.IDENTITY: [
+        "550-5.7.26 Unauthenticated email from example.com is not accepted due to domain's DMARC policy.",
+        "550 5.7.1 Email rejected per SPF policy",
+        "554 5.7.1 Reverse DNS lookup for host 192.0.2.9 failed permanently.",
+        "571 No PTR Record found. Reverse DNS required: 192.0.2.9",
+        "450 4.7.1 Access denied. IP name lookup failed [192.0.2.9]",
+        "550 5.7.515 Access denied, sending domain EXAMPLE.COM doesn't meet the required level",
+        "550 5.7.25 The address has no such record",
+        "550 5.7.27 Host does not accept mail",
+    ],
+    Meaning.BLOCKED: [
+        "554 5.7.1 Service unavailable; Client host [192.0.2.9] blocked using zen.spamhaus.org",
+        "550 5.1.1 undeliverable address: host mx.far[192.0.2.7] said: 550 5.7.1 blocked using Spamhaus",
+        "553 http://www.spamhaus.org/query/bl?ip=192.0.2.9",
+        "550 5.7.606 Access denied, banned sending IP [192.0.2.9]",
+        "550 5.7.1 IP address blacklisted by recipient",
+        "host mx.example.org[192.0.2.1] refused to talk to me: 554 Blocked - see our support page",
+        "550-5.7.1 likely suspicious due to the very low reputation of the sending IP address",
+        "550 Your account has been suspended",
+        "554 Your domain does not exist",
+        "550 5.1.1 RCP-P2 Refused due to recipient preferences",
+        "550 SC-001 (COL0-MC1-F1) Unfortunately, messages from 192.0.2.9 weren't sent.",
+    ],
+    Meaning.RELAY: [
+        "554 5.7.1 <ada@example.org>: Relay access denied",
+        "550 5.7.1 Unable to relay",
+        "550 5.7.1 Relaying denied. Proper authentication required",
+        "553 sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1)",
+    ],
+    Meaning.LOGIN: [
+        "530 5.7.0 Authentication required",
+        "550 5.7.1 Please authenticate before you send",
+        "535 no",
+    ],
+    Meaning.RATE: [
+        "550 5.1.1 <ada@example.org> - 192.0.2.9 has sent to too many recipients this hour. IB607",
+        "421 4.7.0 [TSS04] Messages from 192.0.2.9 temporarily deferred due to unexpected volume",
+        "452 4.3.2 Connection rate limit exceeded.",
+        "421 too many concurrent SMTP connections",
+        "550 5.4.5 Daily sending quota exceeded for this account",
+        "421-4.7.28 Our system has noticed something",
+        "550 Ip frequency limited",
+    ],
+    Meaning.POLICY: [
+        "554 5.7.9 Message not accepted for policy reasons.",
+        "550 5.7.1 <ada@example.org>: Access denied",
+        "550 Denied by policy",
+        "550 This server does not accept mail from dynamic hosts; access denied",
+        "554 5.7.1 <ada@example.org>: Recipient address rejected: Access denied",
+        "5.1.0 - Unknown address error '5.7.1 <ada@example.org>... Access denied' (delivery attempts: 0)",
+        "5.1.0 - Unknown address error 550-'5.7.1 <ada@example.org>... Access denied' (delivery attempts: 0)",
+        "550 5.7.1 RESOLVER.RST.AuthRequired; authentication required ##rfc822;ada@example.org",
+    ],
+    Meaning.SIZE: [
+        "552 5.3.4 Message size exceeds fixed maximum message size (10485760)",
+        "552 5.2.3 no",
+        "552 no",
+        "550 5.2.3 RESOLVER.RST.RecipSizeLimit; message too large for this recipient",
+    ],
+    Meaning.CONTENT: [
+        "554 5.7.1 Message content rejected, UBE, id=00000-22-225",
+        "550 Virus Detected; Content Rejected (in reply to end of DATA command)",
+        "554 5.7.0 Reject, id=20025-09 - SPAM",
+        "550 5.7.1 Messages with multiple addresses in From: header are not accepted.",
+        "500 5.6.1 no",
+    ],
+    Meaning.AWAY: [
+        "450 4.1.1 <ada@example.org>: Recipient address rejected: User unknown in virtual alias table",
+        "450 4.2.0 <ada@example.org>: Recipient address rejected: Greylisted",
+        "connect to mx.example.org[192.0.2.1]:25: Connection timed out",
+        "Host not found, try again",
+        "host mx.example.org[192.0.2.1] refused to talk to me: 421 Service not available",
+        "550 User ada temporary locked. Please try again later!",
+        "554 5.4.6 Too many hops",
+        "retry timeout exceeded",
+    ],
+    Meaning.UNCLEAR: ["", "550", "550 5.0.0 no", "554 5.3.0 unknown mailer error 255", "5.4.1 no answer"],
+}
+
+
+def code_of(words: str) -> int:
+    return int(words[:3]) if words[:3].isdigit() else 0
+
+
+@pytest.mark.parametrize(("said", "words"), [(said, words) for said, all_ in SAID.items() for words in all_])
+def test_what_servers_say_is_understood(said: Meaning, words: str) -> None:
+    assert meaning(words, code=code_of(words)) is said
+    if words not in ("535 no", "552 no"):  # a report gives no code besides the words
+        assert meaning(words) is said
+
+
+@pytest.mark.parametrize("line", SENTENCES.splitlines())
+def test_a_sentence_of_a_server_tells_a_dead_address_from_a_full_mailbox_and_from_our_mail(line: str) -> None:
+    kind, _, words = line.partition(" | ")
+    assert kind_of(action="failed", status="", diagnostic=words) == kind
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("550 max message size exceeded", "policy"),
+        ("550 Listed by CSS", "policy"),
+        ("550 Your message requires confirmation", "policy"),
+        ("550 Mailbox size limit exceeded", "soft"),
+        ("550 The user has overdrawn his diskspace quota", "soft"),
+        ("550 user has too many messages on the server", "soft"),
+    ],
+)
+def test_words_about_the_letter_or_a_full_mailbox_go_before_a_code_of_the_address(
+    words: str, kind: str
+) -> None:
+    assert kind_of(action="failed", status="5.1.1", diagnostic=words) == kind
+    assert kind_of(action="failed", status="", diagnostic=words.replace("550", "550 5.1.1", 1)) == kind
+
+
+def test_each_meaning_is_about_somebody_and_has_its_samples() -> None:
+    assert set(SAID) == set(Meaning)
+    about = {said for said in Meaning if said.concern is Concern.ADDRESS}
+    assert about == {Meaning.NO_ADDRESS, Meaning.NO_HOST, Meaning.CLOSED}
+    assert {said for table in (SURE, LIKELY, VAGUE) for said, _ in table} <= set(Meaning)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        *((status, Concern.ADDRESS) for status in ("5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10", "5.4.4")),
+        *((status, Concern.US) for status in ("5.1.7", "5.1.8", "5.7.1", "5.7.26", "5.5.3")),
+        *((status, Concern.LETTER) for status in ("5.2.3", "5.3.4", "5.6.0")),
+        *((status, Concern.MAILBOX) for status in ("5.2.2", "4.2.2")),
+        *((status, Concern.NOBODY) for status in ("", "5.0.0", "5.4.1", "5.4.6", "4.1.1", "4.7.1", "2.0.0")),
+    ],
+)
+def test_where_there_are_no_words_the_code_decides(status: str, said: Concern) -> None:
+    assert meaning("", status=status).concern is said
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "said"),
+    [
+        ("5.1.1", "550 5.7.1 no", Concern.US),
+        ("5.1.1", "smtp; 552 5.2.2 no", Concern.MAILBOX),
+        ("5.7.1", "550 5.1.1 no", Concern.ADDRESS),
+        ("5.1.1", "550 5.0.0 no", Concern.ADDRESS),
+        ("5.1.1", "554 5.5.1 Error: no one is left", Concern.ADDRESS),
+    ],
+)
+def test_the_servers_own_code_goes_before_the_status(status: str, words: str, said: Concern) -> None:
+    assert meaning(words, status=status).concern is said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "550 5.1.1 <spam@example.org>: unknown",
+        "host spf.blocked.example.org[192.0.2.1] said: 550 5.1.1 no",
+        "550 5.1.1 no. See https://www.example.org/policy/spf-blacklist.html",
+    ],
+)
+def test_names_and_addresses_are_no_words(words: str) -> None:
+    assert meaning(words).concern is Concern.ADDRESS
+
+
+def test_an_address_in_the_words_is_no_code() -> None:
+    assert precise("", "host mx[10.5.1.1] said 550 no") == ""
+    assert precise("5.0.0 (failed)", "host said: 550-5.1.1 no. 5.2.2") == "5.1.1"
+    assert precise("", "no mailbox (#5.1.1).") == "5.1.1"
+    assert precise("5.1.1", "host far said: 550 5.1.1 host further said: 550 5.7.1 no") == "5.7.1"
+
+
+@given(st.text(max_size=300), st.integers(0, 999), st.text("0123456789.", max_size=9))
+def test_anything_means_something(words: str, code: int, status: str) -> None:
+    assert meaning(words, code=code, status=status) in Meaning
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["a", "user ", "a.", "a@", "@ ", "sender ", "mailbox (", "http://", "<a@b.c> ", "said: 5.1.1 ", "-"],
+)
+def test_long_words_are_read_in_linear_time(piece: str) -> None:
+    long = piece * (4_000_000 // len(piece))
+    began = time.process_time()
+    for size in (MOST_SERVER_WORDS, len(long)):
+        meaning(long[:size])
+    assert time.process_time() - began < 1

@@ -1,0 +1,393 @@
+"""Messages of Telegram: limits and markup, pictures, groups that move, edits, deletions and checks."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.base import NO_POST, LaneFacts, Looks, Permanent, Sent, StatefulSession, Temporary
+from channels.http.links import postable
+from channels.http.measures import utf16_units
+from channels.letter import Letter
+from channels.telegram.check import check_bot, check_chat
+from channels.telegram.spec import TelegramSpec
+from common.ports.channels import InvalidDestination, ParsedDestination
+from delivery.models import Account
+from feeds.parsing.entry import Media
+from tests.channels.telegram.letters import CHANNEL, message, send, session
+from tests.contracts.bridge import LINK, MARKUP, PATIENT, entry, letter
+from tests.contracts.channel import NOW
+from tests.servers.api_server import Reply
+from tests.servers.services.telegram import CHAT, MOVED_TO, NAME, TOKEN, Telegram, mentions, parsed
+
+KIND = TelegramSpec()
+SECRETS: Any = {"token": TOKEN}
+HOSTILE = st.one_of(
+    st.text(max_size=400),
+    st.text(alphabet="<>&\"'@_abcdefi/= 🦄\n;#", max_size=3_000),
+    st.just(MARKUP),
+    st.just("🦄 " * 3_000),
+)
+LINKS = st.text(alphabet="abz/?=&()[]<>@.,_*~|:%-\"' ü🦄", max_size=60).map(
+    lambda end: f"https://e.example/{end}x"
+)
+PICTURE = Media("https://blog.example/a.png", "image/png")
+
+
+@pytest.fixture
+def telegram() -> Iterator[Telegram]:
+    with Telegram() as server:
+        yield server
+
+
+def pictured(title: str = "T") -> Letter:
+    return letter(entries=(entry(title, media=(PICTURE,)),))
+
+
+class TestCompose:
+    @given(
+        title=HOSTILE,
+        author=HOSTILE,
+        summary=HOSTILE,
+        link=LINKS,
+        template=st.sampled_from(
+            ["", "{title}{link}{summary}", "@{title} {link}.", "<b>{authors}</b> {hashtags}"]
+        ),
+    )
+    def test_any_post_is_within_the_limits_and_stays_words(
+        self, title: str, author: str, summary: str, link: str, template: str
+    ) -> None:
+        post = entry(title, link=link, authors=(author,), summary=summary)
+        options: dict[str, Any] = {"template": template} if template else {}
+        made = message(letter(entries=(post,)), **options)
+        assert not made.refusal
+        for html, limit in ((made.text, 4_096), (made.caption, 1_024)):
+            read = parsed(html)
+            assert read is not None
+            shown, links = read
+            assert utf16_units(shown) <= limit
+            assert all(found.startswith("https://e.example/") and found.endswith("x") for found in links)
+            assert len(links) == (0 if "hashtags" in template else 1)
+            assert not mentions(shown.replace(links[0], "") if links else shown)
+        assert utf16_units(made.plain) <= 4_096 * 0.9
+        assert "hashtags" in template or postable(link) in made.plain
+
+    def test_a_name_that_begins_in_the_template_calls_nobody(self) -> None:
+        assert not mentions(message(letter("everyone_here"), template="@{title}").text)
+
+    def test_a_link_with_a_name_in_it_is_whole(self) -> None:
+        link = "https://social.example/@ada/1"
+        made = message(letter(entries=(entry(link=link),)), template="{link}")
+        assert f'href="{link}"' in made.text
+        assert made.plain == link
+
+    def test_the_title_is_the_link(self) -> None:
+        made = message(letter("Bees & <b>wasps</b>"))
+        href = LINK.replace("&", "&amp;")
+        assert made.text == f'<a href="{href}">Bees &amp; &lt;b&gt;wasps&lt;/b&gt;</a>\nBees, by Ada'
+        assert made.plain == f"[bees] New Post: Bees & <b>wasps</b>, by Ada {LINK}"
+
+    def test_a_digest_lists_its_posts_with_links(self) -> None:
+        entries = tuple(entry(f"T{n}", link=f"https://blog.example/{n}") for n in range(60))
+        made = message(
+            letter("T0, and more", entries=entries, is_digest=True, web_url="https://l.example/7/")
+        )
+        read = parsed(made.text)
+        assert read is not None
+        assert read[1] == ["https://l.example/7/", *(f"https://blog.example/{n}" for n in range(50))]
+
+    @pytest.mark.parametrize(
+        ("wish", "preview"),
+        [
+            ({}, {"url": LINK, "prefer_large_media": True}),
+            ({"link_preview": "small"}, {"url": LINK, "prefer_small_media": True}),
+            ({"link_preview": "none"}, {"is_disabled": True}),
+        ],
+    )
+    def test_the_preview_is_as_wished(self, wish: dict[str, Any], preview: dict[str, Any]) -> None:
+        assert message(**wish).preview == preview
+
+    def test_it_is_shown_beforehand_without_markup(self) -> None:
+        assert CHANNEL.preview(message(letter("A & 🦄"))) == Looks("A & 🦄\nBees, by Ada", 19, 4_096)
+        assert CHANNEL.preview(message(pictured(), photo="on")).limit == 1_024
+
+    def test_a_link_that_is_too_long_to_be_shown_is_said(self) -> None:
+        of = letter(entries=(entry(link="https://e.example/" + "x" * 5_000),))
+        assert "link" in message(of, template="{link}").refusal
+
+
+class TestPosting:
+    def test_what_is_sent_is_linked(self, telegram: Telegram) -> None:
+        assert send(telegram.url, message()) == Sent(f"{CHAT}/1", url=f"https://t.me/{NAME}/1")
+
+    def test_a_private_chats_link_is_for_its_members(self, telegram: Telegram) -> None:
+        telegram.username = None
+        outcome = send(telegram.url, message())
+        assert isinstance(outcome, Sent)
+        assert outcome.url == "https://t.me/c/1234567890/1"
+
+    def test_options_reach_telegram(self, telegram: Telegram) -> None:
+        send(telegram.url, message(thread_id="7", silent="on"))
+        body = telegram.messages[0]["body"]
+        assert (body["message_thread_id"], body["disable_notification"]) == (7, True)
+        assert body["link_preview_options"]["url"] == LINK
+
+    def test_a_picture_has_the_words_below_it(self, telegram: Telegram) -> None:
+        assert isinstance(send(telegram.url, message(pictured("Wörter " * 900), photo="on")), Sent)
+        [sent] = telegram.messages
+        assert sent["body"]["photo"] == PICTURE.url
+        assert sent["links"] == [LINK]
+
+    def test_a_picture_that_telegram_cannot_get_is_left_out(self, telegram: Telegram) -> None:
+        telegram.gets_pictures = False
+        assert isinstance(send(telegram.url, message(pictured(), photo="on")), Sent)
+        assert telegram.messages[0]["field"] == "text"
+
+    def test_html_that_telegram_cannot_read_goes_out_in_words(self, telegram: Telegram) -> None:
+        telegram.reads_html = False
+        assert isinstance(send(telegram.url, message(letter("A <b> c"))), Sent)
+        assert telegram.messages[0]["shown"] == f"[bees] New Post: A <b> c, by Ada {LINK}"
+
+    def test_a_group_that_moved_is_followed_and_remembered(self, telegram: Telegram) -> None:
+        telegram.has_moved = True
+        opened = session(telegram.url)
+        for key in ("a", "b"):
+            assert isinstance(opened.send(message(), key=key, begun_at=None, now=NOW), Sent)
+        opened.close()
+        assert len(telegram.requests) == 3
+        assert isinstance(opened, StatefulSession)
+        state = opened.new_state()
+        assert state == {str(CHAT): str(MOVED_TO)}
+        assert opened.new_state() is None
+        again = session(telegram.url, moved=state)
+        assert isinstance(again.send(message(), key="c", begun_at=None, now=NOW), Sent)
+        again.close()
+        assert len(telegram.requests) == 4
+
+    def test_a_group_that_moves_for_ever_is_not_followed_for_ever(self, telegram: Telegram) -> None:
+        telegram.says = refusal(400, "Bad Request: upgraded", {"migrate_to_chat_id": MOVED_TO})
+        assert isinstance(send(telegram.url, message()), Permanent)
+        assert len(telegram.requests) <= 4
+
+    def test_the_body_says_how_long_to_wait(self, telegram: Telegram) -> None:
+        telegram.says = refusal(429, "Too Many Requests: retry after 35", {"retry_after": 35})
+        outcome = send(telegram.url, message())
+        assert isinstance(outcome, Temporary)
+        assert outcome.retry_at == NOW + timedelta(seconds=35)
+        assert outcome.stops_lane
+        assert not outcome.stops_account
+
+    @pytest.mark.parametrize(
+        ("status", "words"),
+        [
+            (403, "Forbidden: bot was blocked by the user"), (403, "Forbidden: user is deactivated"),
+            (403, "Forbidden: the group chat was deleted"), (400, "Bad Request: chat not found"),
+            (400, "Bad Request: message thread not found"), (400, "Bad Request: TOPIC_CLOSED"),
+            (400, "Bad Request: not enough rights to send text messages to the chat"),
+            (400, "Bad Request: need administrator rights in the channel chat"),
+        ],
+    )  # fmt: skip
+    def test_a_chat_that_takes_nothing_is_not_asked_again(
+        self, telegram: Telegram, status: int, words: str
+    ) -> None:
+        telegram.says = refusal(status, words)
+        outcome = send(telegram.url, message())
+        assert isinstance(outcome, Permanent)
+        assert outcome.disables
+        assert len(telegram.requests) == 1
+
+    @pytest.mark.parametrize(
+        "words", ["not enough rights to send photos to the chat", "CHAT_SEND_PHOTOS_FORBIDDEN"]
+    )
+    def test_a_chat_that_takes_no_pictures_gets_the_text(self, telegram: Telegram, words: str) -> None:
+        telegram.paths[f"/bot{TOKEN}/sendPhoto"] = refusal(400, f"Bad Request: {words}")
+        assert isinstance(send(telegram.url, message(pictured(), photo="on")), Sent)
+        assert len(telegram.requests) == 2
+
+    @pytest.mark.parametrize("status", [401, 404])
+    def test_a_token_that_is_unknown_stops_the_account(self, telegram: Telegram, status: int) -> None:
+        telegram.says = refusal(status, "Unauthorized")
+        outcome = send(telegram.url, message())
+        assert isinstance(outcome, Temporary)
+        assert outcome.stops_account
+        assert TOKEN not in outcome.text
+
+    def test_an_account_without_a_token_asks_nobody(self, telegram: Telegram) -> None:
+        opened = session(telegram.url, token="")
+        outcome = opened.send(message(), key="k", begun_at=None, now=NOW)
+        assert isinstance(outcome, Temporary)
+        assert outcome.stops_account
+        assert telegram.requests == []
+
+    def test_the_token_and_what_was_kept_are_the_lanes(self) -> None:
+        facts = LaneFacts("telegram", f"bees/{CHAT}", {"token": TOKEN}, state={str(CHAT): str(MOVED_TO)})
+        assert CHANNEL.connect(facts)._moved == facts.state
+        assert CHANNEL.shared_account(f"bees/{CHAT}") == "bees"
+
+
+class TestChanges:
+    def test_an_edit_says_it_anew(self, telegram: Telegram) -> None:
+        first = send(telegram.url, message())
+        assert isinstance(first, Sent)
+        assert self.edit(telegram, message(letter("Corrected")), first.remote_id) == first
+        assert telegram.messages[0]["shown"].startswith("Corrected")
+
+    def test_the_words_below_a_picture_are_edited(self, telegram: Telegram) -> None:
+        first = send(telegram.url, message(pictured(), photo="on"))
+        assert isinstance(first, Sent)
+        assert self.edit(telegram, message(letter("Corrected")), first.remote_id) == first
+        assert telegram.messages[0]["shown"].startswith("Corrected")
+
+    def test_an_edit_that_changes_nothing_is_done(self, telegram: Telegram) -> None:
+        first = send(telegram.url, message())
+        assert isinstance(first, Sent)
+        assert isinstance(self.edit(telegram, message(), first.remote_id), Sent)
+
+    def test_what_was_deleted_there_is_neither_edited_nor_the_chats_end(self, telegram: Telegram) -> None:
+        assert self.edit(telegram, message(), f"{CHAT}/9") == NO_POST
+
+    def test_deleting_twice_is_deleting(self, telegram: Telegram) -> None:
+        first = send(telegram.url, message())
+        assert isinstance(first, Sent)
+        for _ in range(2):
+            done = session(telegram.url).delete(message(), remote_id=first.remote_id, parts=(), now=NOW)
+            assert isinstance(done, Sent)
+        assert telegram.messages == []
+
+    def test_a_refusal_to_delete_is_said(self, telegram: Telegram) -> None:
+        telegram.paths[f"/bot{TOKEN}/deleteMessage"] = refusal(400, "Bad Request: message can't be deleted")
+        outcome = session(telegram.url).delete(message(), remote_id=f"{CHAT}/1", parts=(), now=NOW)
+        assert isinstance(outcome, Permanent)
+        assert not outcome.disables
+
+    def edit(self, telegram: Telegram, what: Any, remote_id: str) -> Any:
+        return session(telegram.url).edit(what, remote_id=remote_id, parts=(), key="k-1", now=NOW)
+
+
+@pytest.mark.django_db
+class TestKind:
+    @pytest.fixture(autouse=True)
+    def _account(self) -> None:
+        Account(kind="telegram", name="bees", secrets=SECRETS).save()
+
+    @pytest.mark.parametrize(
+        "typed", ["@Bees_News", "bees_news", "https://t.me/bees_news", "t.me/Bees_news/"]
+    )
+    def test_spellings_of_a_chat_are_one(self, typed: str) -> None:
+        assert KIND.parse_destination({"account": "bees", "chat": typed}).core == "bees/@bees_news"
+
+    def test_a_number_is_taken(self) -> None:
+        made = KIND.parse_destination({"account": "bees", "chat": str(CHAT)})
+        assert made.core == f"bees/{CHAT}"
+        assert made.config == {"account": "bees", "chat_id": str(CHAT)}
+
+    @pytest.mark.parametrize("typed", ["", "@a", "a b", "https://evil.example/bees", "--1", "1.5"])
+    def test_a_wrong_chat_is_refused(self, typed: str) -> None:
+        with pytest.raises(InvalidDestination, match="chat: "):
+            KIND.parse_destination({"account": "bees", "chat": typed})
+
+    def test_an_unknown_account_is_refused(self) -> None:
+        with pytest.raises(InvalidDestination, match=r"account: .*There are: bees"):
+            KIND.parse_destination({"account": "wasps", "chat": "@bees_news"})
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("thread_id", "0"), ("thread_id", "x"), ("link_preview", "huge"), ("photo", "no")],
+    )
+    def test_a_wrong_option_is_refused_by_name(self, name: str, value: str) -> None:
+        with pytest.raises(InvalidDestination, match=f"{name}: "):
+            KIND.parse_options({name: value})
+
+    def test_options_are_kept_tidy(self) -> None:
+        given = {"photo": "on", "silent": "on", "thread_id": " 7 ", "link_preview": "", "when_unsure": "skip"}
+        kept = {"photo": "on", "silent": "on", "thread_id": "7", "when_unsure": "skip"}
+        assert KIND.parse_options(given) == kept
+
+    @pytest.mark.parametrize("token", ["x", "123:ab", "123456:has spaces in it and more", f"bot{TOKEN}"])
+    def test_a_wrong_token_is_refused_and_not_repeated(self, token: str) -> None:
+        clean = KIND.account_fields[0].clean
+        assert clean is not None
+        assert clean(TOKEN) == TOKEN
+        with pytest.raises(ValueError, match="does not look like") as caught:
+            clean(token)
+        assert token == "x" or token not in str(caught.value)
+
+    def test_the_accounts_token_asks(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        asked = []
+
+        def remember(destination: ParsedDestination, token: str) -> ParsedDestination:
+            asked.append(token)
+            return destination
+
+        monkeypatch.setattr("channels.telegram.check.check_chat", remember)
+        KIND.check(KIND.parse_destination({"account": "bees", "chat": "@bees_news"}))
+        assert asked == [TOKEN]
+
+
+class TestCheck:
+    def check(self, telegram: Telegram, token: str = TOKEN, chat: str = f"@{NAME}") -> ParsedDestination:
+        given = ParsedDestination(f"bees/{chat}", chat, config={"account": "bees", "chat_id": chat})
+        return check_chat(given, token, asking=session(telegram.url, PATIENT, token))
+
+    def test_a_chat_is_known_by_its_number(self, telegram: Telegram) -> None:
+        made = self.check(telegram)
+        assert made.core == f"bees/{CHAT}"
+        assert made.label == "Bee <news>, by bees"
+        assert made.config == {"account": "bees", "chat_id": str(CHAT)}
+
+    @pytest.mark.parametrize(
+        ("kind", "member"),
+        [
+            ("channel", {"status": "administrator", "can_post_messages": False}),
+            ("channel", {"status": "member"}),
+            ("supergroup", {"status": "left"}),
+            ("supergroup", {"status": "restricted", "can_send_messages": False}),
+        ],
+    )
+    def test_a_bot_that_may_not_post_is_told(
+        self, telegram: Telegram, kind: str, member: dict[str, Any]
+    ) -> None:
+        telegram.kind, telegram.member = kind, member
+        with pytest.raises(InvalidDestination, match="chat: the bot may not post"):
+            self.check(telegram)
+
+    @pytest.mark.parametrize(
+        "member",
+        [{"status": "member"}, {"status": "creator"}, {"status": "restricted", "can_send_messages": True}],
+    )
+    def test_a_member_of_a_group_may_post(self, telegram: Telegram, member: dict[str, Any]) -> None:
+        telegram.kind, telegram.member = "supergroup", member
+        assert self.check(telegram).core == f"bees/{CHAT}"
+
+    def test_an_unknown_chat_is_told(self, telegram: Telegram) -> None:
+        with pytest.raises(InvalidDestination, match=r"chat: .*chat not found"):
+            self.check(telegram, chat="@nobody_here")
+
+    def test_a_wrong_token_is_the_accounts(self, telegram: Telegram) -> None:
+        wrong = "123456:" + "w" * 30
+        with pytest.raises(InvalidDestination, match="account: ") as caught:
+            self.check(telegram, wrong)
+        assert wrong not in str(caught.value)
+
+    def test_an_account_without_a_token_is_told(self, telegram: Telegram) -> None:
+        with pytest.raises(InvalidDestination, match=r"account: .*no token"):
+            self.check(telegram, "")
+
+    def test_a_bots_name_is_told(self, telegram: Telegram) -> None:
+        assert check_bot(TOKEN, asking=session(telegram.url)) == "@bees_bot"
+
+    @pytest.mark.parametrize(
+        "reply", [Reply(200, "<html>"), Reply(200, {"ok": True, "result": {}}), Reply(503)]
+    )
+    def test_an_answer_that_proves_nothing_is_told(self, telegram: Telegram, reply: Reply) -> None:
+        telegram.paths[f"/bot{TOKEN}/getMe"] = reply
+        with pytest.raises(InvalidDestination, match="token: "):
+            check_bot(TOKEN, asking=session(telegram.url))
+
+
+def refusal(status: int, description: str, parameters: dict[str, Any] | None = None) -> Reply:
+    body = {"ok": False, "error_code": status, "description": description, "parameters": parameters or {}}
+    return Reply(status, body)

@@ -1,0 +1,136 @@
+"""Encryption and login: what is wrong with them stops the lane and harms no recipient."""
+
+from pathlib import Path
+
+import pytest
+
+from channels.base import Outcome, Sent, Temporary
+from tests.channels.email_certificates import make_certificate, server_context, trusting
+from tests.channels.email_letters import IMPATIENT, message, send, session
+from tests.servers.raw_smtp import RawServer
+from tests.servers.smtp_server import DROP, STALL, SmtpServer
+
+LOGIN = ("ada", "s3cret")
+# What aiosmtpd says of a login without TLS; here it is meant.
+pytestmark = pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_certificate(tmp_path_factory.mktemp("certificate"))
+
+
+def stops_the_lane(outcome: Outcome, *said: str) -> bool:
+    """Whether it waits, with these words, and without the password."""
+    assert isinstance(outcome, Temporary), outcome
+    assert "s3cret" not in outcome.text
+    assert not [part for part in said if part not in outcome.text], outcome.text
+    return outcome.stops_lane
+
+
+@pytest.mark.parametrize("tls", ["starttls", "implicit"])
+def test_a_letter_goes_through_tls_with_a_checked_certificate(tls: str, certificate: Path) -> None:
+    with SmtpServer(tls=tls, context=server_context(certificate)) as server:
+        client = session(server.url, context=trusting(certificate))
+        assert isinstance(send(client), Sent)
+        assert isinstance(send(client), Sent)
+        client.close()
+    assert (len(server.messages), server.connections) == (2, 1)
+
+
+@pytest.mark.parametrize("tls", ["starttls", "implicit"])
+def test_a_certificate_that_nobody_vouches_for_stops_the_lane(tls: str, certificate: Path) -> None:
+    with SmtpServer(tls=tls, context=server_context(certificate)) as server:
+        assert stops_the_lane(send(session(server.url)), "certificate was refused", str(server.port))
+    assert server.messages == []
+
+
+def test_a_certificate_of_another_name_stops_the_lane(certificate: Path) -> None:
+    with SmtpServer(tls="implicit", context=server_context(certificate)) as server:
+        url = server.url.replace("127.0.0.1", "localhost")
+        assert stops_the_lane(send(session(url, context=trusting(certificate))), "certificate was refused")
+
+
+def test_an_expired_certificate_stops_the_lane(tmp_path: Path) -> None:
+    expired = make_certificate(tmp_path, days=-1)
+    with SmtpServer(tls="starttls", context=server_context(expired)) as server:
+        outcome = send(session(server.url, context=trusting(expired)))
+    assert stops_the_lane(outcome, "expired")
+
+
+def test_without_starttls_nothing_is_sent_in_the_clear() -> None:
+    with SmtpServer(login=LOGIN) as server:
+        url = server.url.replace("smtp:", "smtp+starttls:")
+        assert stops_the_lane(send(session(url)), "does not offer STARTTLS")
+    assert "auth" not in server.commands
+    assert "mail" not in server.commands
+
+
+def test_what_was_said_before_tls_is_forgotten(certificate: Path) -> None:
+    """Somebody on the way adds an answer to the one that begins TLS; it must not count as one within."""
+    replies = {
+        "EHLO": b"250-mx\r\n250 STARTTLS\r\n",
+        "STAR": b"220 go\r\n250-mx\r\n250 AUTH PLAIN\r\n",
+    }
+    with RawServer(replies, tls=server_context(certificate)) as server:
+        url = server.url.replace("smtp://", "smtp+starttls://ada:s3cret@")
+        outcome = send(session(url, context=trusting(certificate)))
+    assert stops_the_lane(outcome, "no login")
+    assert server.verbs.count("EHLO") == 2
+    assert "AUTH" not in server.verbs
+
+
+@pytest.mark.parametrize("tls", ["", "starttls"])
+def test_a_login_opens_the_door(tls: str, certificate: Path) -> None:
+    with SmtpServer(tls=tls, context=server_context(certificate), login=LOGIN) as server:
+        client = session(server.url, context=trusting(certificate))
+        assert isinstance(send(client), Sent)
+        client.close()
+    assert len(server.messages) == 1
+
+
+def test_a_server_that_knows_login_only_gets_it() -> None:
+    # "CZNJ" is how the password's base64 begins.
+    replies = {"EHLO": b"250-mx\r\n250 AUTH LOGIN\r\n", "AUTH": b"334 UGFzcw==\r\n", "CZNJ": b"235 ok\r\n"}
+    with RawServer(replies) as server:
+        assert isinstance(send(session(server.url.replace("//", "//ada:s3cret@"))), Sent)
+
+
+@pytest.mark.parametrize("tls", ["", "starttls"])
+def test_a_wrong_password_stops_the_lane_and_names_what_to_check(tls: str, certificate: Path) -> None:
+    with SmtpServer(tls=tls, context=server_context(certificate), login=("ada", "another")) as server:
+        url = server.url.replace("another", "s3cret")
+        outcome = send(session(url, context=trusting(certificate)))
+    assert stops_the_lane(outcome, "EMAIL_URL", "535 5.7.8")
+
+
+@pytest.mark.parametrize("reply", ["454 4.7.0 try later", "421 4.7.0 too many logins", DROP, STALL])
+def test_a_login_that_does_not_end_stops_the_lane(reply: str) -> None:
+    with SmtpServer(login=LOGIN) as server:
+        server.answer("auth", reply)
+        assert stops_the_lane(send(session(server.url, timeouts=IMPATIENT)))
+        server.forget_answers()
+        assert isinstance(send(session(server.url)), Sent)
+
+
+def test_a_server_that_offers_no_login_stops_the_lane() -> None:
+    with RawServer({}) as server:
+        outcome = send(session(server.url.replace("//", "//ada:s3cret@")))
+    assert stops_the_lane(outcome, "EMAIL_URL", "no login")
+
+
+def test_a_server_that_wants_a_login_stops_the_lane() -> None:
+    with SmtpServer(login=LOGIN) as server:
+        outcome = send(session(server.url.replace("ada:s3cret@", "")), message())
+    assert stops_the_lane(outcome, "EMAIL_URL", "530 5.7.0")
+
+
+def test_a_plain_server_behind_an_implicit_url_stops_the_lane() -> None:
+    with SmtpServer() as server:
+        assert stops_the_lane(send(session(server.url.replace("smtp:", "smtps:"))), str(server.port))
+
+
+def test_a_tls_server_behind_a_plain_url_stops_the_lane(certificate: Path) -> None:
+    with SmtpServer(tls="implicit", context=server_context(certificate)) as server:
+        url = server.url.replace("smtps:", "smtp:")
+        assert stops_the_lane(send(session(url, timeouts=IMPATIENT)), str(server.port))

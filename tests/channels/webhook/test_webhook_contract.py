@@ -1,0 +1,217 @@
+"""The webhook channel against a fake receiver: the contract, and what it tells."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.base import Channel, Permanent, Sent, Session, Temporary
+from channels.letter import Letter, Recipient
+from channels.rules.webhooks import signed_headers
+from channels.webhook.channel import WebhookChannel
+from channels.webhook.compose import PostsCall
+from channels.webhook.session import WebhookSession
+from channels.webhook.spec import WebhookSpec
+from common.ports.channels import InvalidDestination
+from feeds.parsing.entry import Media
+from tests.contracts.bridge import LINK, LOOPBACK, PATIENT, BridgeContract, entry, letter
+from tests.contracts.channel import NOW, Answer, Arrival
+from tests.servers.api_server import Reply
+from tests.servers.services.webhook import LONGEST, PATH, SECRET, WebhookReceiver
+
+CHANNEL, KIND = WebhookChannel(), WebhookSpec()
+
+
+def at(url: str) -> Recipient:
+    made = KIND.parse_destination(
+        {"account": "shop", "webhook_url": f"{url}{PATH}", "signing_secret": SECRET}
+    )
+    return Recipient(1, made.core, made.label, config=made.config, secrets=made.secrets)
+
+
+def call(url: str, of: Letter | None = None, **options: str) -> PostsCall:
+    made: PostsCall = CHANNEL.compose(replace(of or letter(), options=options), at(url))
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _receivers_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Receivers refuse a call that is five minutes old; this one lives in the contract's time."""
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:  # type: ignore[override]
+            return NOW
+
+    monkeypatch.setattr("standardwebhooks.webhooks.datetime", Clock)
+
+
+@pytest.fixture
+def receiver() -> Iterator[WebhookReceiver]:
+    with WebhookReceiver() as running:
+        yield running
+
+
+@pytest.fixture
+def session() -> Iterator[WebhookSession]:
+    opened = WebhookSession(session=LOOPBACK.session(), timeout=PATIENT)
+    yield opened
+    opened.close()
+
+
+class TestWebhookContract(BridgeContract):
+    channel: ClassVar[Channel] = CHANNEL
+    not_applicable: ClassVar[dict[Answer, str]] = {
+        Answer.REFUSED: "A receiver refuses for good by 410 only, and then everything."
+    }
+    refused = unauthorised = gone = Reply(410, {"error": "no more"})
+    any_body_will_do = True
+    secrets = (SECRET, PATH)
+    service: WebhookReceiver
+
+    def server(self) -> WebhookReceiver:
+        return WebhookReceiver()
+
+    def connected(self, timeout: float) -> Session:
+        return WebhookSession(session=LOOPBACK.session(), timeout=timeout)
+
+    def recipient(self) -> Recipient:
+        return at(self.url)
+
+    def arrived(self) -> list[Arrival]:
+        return [Arrival(key, said["data"]["text"]) for key, said in self.service.calls.items()]
+
+    def acceptable(self, arrival: Arrival) -> bool:
+        said = self.service.calls[arrival.identity]
+        return said["data"]["posts"][0]["link"] == LINK and LINK in arrival.text
+
+    def is_harmless(self, text: str) -> bool:
+        """It is JSON; what its texts are for is the receiver's to know."""
+        return True
+
+
+class TestCalls:
+    def test_a_post_is_told_with_what_is_known_of_it(
+        self, receiver: WebhookReceiver, session: WebhookSession
+    ) -> None:
+        post = entry(
+            "Bees", summary="On <b>bees</b>.", categories=("Urban bees",), language="en",
+            media=(Media("https://e.example/a.png", "image/png", alt="A bee"),),
+            published=datetime(2026, 3, 1, 12, tzinfo=UTC),
+        )  # fmt: skip
+        told = call(
+            receiver.url, letter("Bees", entries=(post,), web_url="https://l.example/bees/archive/7/")
+        )
+        assert session.send(told, key="t-1", begun_at=None, now=NOW) == Sent("t-1")
+        assert receiver.calls["t-1"] == {
+            "type": "post.published", "timestamp": "2026-03-04T05:06:07+00:00", "version": 1,
+            "data": {
+                "id": "t-1",
+                "newsletter": {"name": "bees", "title": "Bees"},
+                "issue": {
+                    "url": "https://l.example/bees/archive/7/", "title": "Bees",
+                    "published_at": "2026-03-04T05:06:07+00:00",
+                },
+                "text": f"[bees] New Post: Bees, by Ada {LINK}",
+                "total": 1,
+                "posts": [{
+                    "title": "Bees", "link": LINK, "authors": ["Ada"], "summary": "On bees.",
+                    "images": [{"url": "https://e.example/a.png", "alt": "A bee"}],
+                    "categories": ["Urban bees"], "published": "2026-03-01T12:00:00+00:00", "updated": None,
+                    "language": "en",
+                }],
+            },
+        }  # fmt: skip
+
+    def test_a_correction_is_a_call_of_its_own_about_the_same_post(
+        self, receiver: WebhookReceiver, session: WebhookSession
+    ) -> None:
+        session.send(call(receiver.url), key="t-1", begun_at=None, now=NOW)
+        edited = session.edit(call(receiver.url), remote_id="t-1", parts=(), key="t-1-2", now=NOW)
+        assert edited == Sent("t-1")
+        assert [said["type"] for said in receiver.calls.values()] == ["post.published", "post.updated"]
+        assert {said["data"]["id"] for said in receiver.calls.values()} == {"t-1"}
+
+    def test_a_digest_needs_no_archive(self, receiver: WebhookReceiver, session: WebhookSession) -> None:
+        posts = tuple(entry(f"T{n}", link=f"https://blog.example/{n}") for n in range(3))
+        told = call(receiver.url, letter("T0, and 2 more", entries=posts, is_digest=True))
+        assert session.send(told, key="t-1", begun_at=None, now=NOW) == Sent("t-1")
+        [said] = receiver.calls.values()
+        assert said["type"] == "digest.published"
+        assert [post["title"] for post in said["data"]["posts"]] == ["T0", "T1", "T2"]
+
+    def test_the_html_comes_along_if_it_was_asked_for(self) -> None:
+        post = letter(entries=(entry(content="<p onclick='x'>All <b>of</b> it</p>"),))
+        for option, expected in (("html", "<p>All <b>of</b> it</p>"), ("", None)):
+            said = json.loads(call("https://e.example", post, content=option).body("published", "k"))
+            assert said["data"]["posts"][0].get("content") == expected
+
+    @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+    def test_a_receiver_that_refuses_may_take_it_later(
+        self, receiver: WebhookReceiver, session: WebhookSession, status: int
+    ) -> None:
+        receiver.says = Reply(status, {"error": "not now"})
+        outcome = session.send(call(receiver.url), key="k", begun_at=None, now=NOW)
+        assert isinstance(outcome, Temporary)
+        assert not outcome.stops_lane
+
+    def test_a_link_beyond_measure_is_refused_here(
+        self, receiver: WebhookReceiver, session: WebhookSession
+    ) -> None:
+        long = letter(entries=(entry(link="https://e.example/" + "x" * 30_000),))
+        outcome = session.send(call(receiver.url, long), key="k", begun_at=None, now=NOW)
+        assert isinstance(outcome, Permanent)
+        assert receiver.requests == []
+
+
+def test_the_signature_is_that_of_the_published_vector() -> None:
+    signed = signed_headers(
+        event_id="msg_p5jXN8AQM9LWM0D4loKWxJek",
+        at=datetime.fromtimestamp(1614265330, UTC),
+        body=b'{"test": 2432232314}',
+        secrets=[SECRET],
+    )
+    assert signed["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+class TestDestination:
+    def test_its_address_is_a_secret_and_its_name_is_not(self) -> None:
+        made = KIND.parse_destination(
+            {"account": "Shop", "webhook_url": "https://Shop.example/in?k=1", "signing_secret": SECRET[6:]}
+        )
+        assert made.core == "shop@shop.example"
+        assert made.secrets == {"webhook_url": "https://shop.example/in?k=1", "signing_secret": SECRET}
+
+    @pytest.mark.parametrize(
+        ("given", "field"),
+        [
+            ({"webhook_url": "http://shop.example/very-secret"}, "webhook_url"),
+            ({"webhook_url": "very-secret"}, "webhook_url"),
+            ({"webhook_url": "https://a:very-secret@shop.example/"}, "webhook_url"),
+            ({"webhook_url": "https://shop.example/very-secret\nx"}, "webhook_url"),
+            ({"signing_secret": "very-secret"}, "signing_secret"),
+            ({"signing_secret": "whsec_c2hvcnQ="}, "signing_secret"),
+        ],
+    )
+    def test_what_does_not_fit_is_refused_and_not_repeated(self, given: dict[str, str], field: str) -> None:
+        usual = {"account": "shop", "webhook_url": "https://shop.example/in", "signing_secret": SECRET}
+        with pytest.raises(InvalidDestination, match=f"{field}: ") as caught:
+            KIND.parse_destination({**usual, **given})
+        assert "very-secret" not in str(caught.value)
+
+
+HOSTILE = st.text(max_size=3_000) | st.sampled_from(['"\\' * 3_000, "\x00\ud800" * 900, "🦄" * 3_000])
+
+
+@pytest.mark.slow
+@given(HOSTILE, HOSTILE, st.lists(HOSTILE, max_size=30), st.integers(1, 60))
+def test_any_call_is_small(title: str, summary: str, names: list[str], count: int) -> None:
+    post = entry(title, summary=summary, content=summary, authors=tuple(names), categories=tuple(names))
+    told = call("https://e.example", letter(entries=(post,) * count, is_digest=count > 1, web_url=LINK))
+    assert not told.refusal
+    assert len(told.body("published", "k" * 64)) <= LONGEST

@@ -1,0 +1,373 @@
+"""The Web Push channel against a fake push service: the contract, and what is particular to pushes."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, ClassVar
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channels.base import Channel, LaneFacts, Permanent, Sent, Session, Temporary
+from channels.letter import Letter, Recipient
+from channels.webpush.channel import WebPushChannel
+from channels.webpush.compose import Notification
+from channels.webpush.encryption import LONGEST_PUSH, encrypted
+from channels.webpush.keys import (
+    base64url,
+    from_base64url,
+    new_private_key,
+    point_of,
+    private_key_of,
+)
+from channels.webpush.session import WebPushSession, topic_of
+from channels.webpush.spec import WebPushSpec
+from channels.webpush.vapid import authorization, origin_of
+from common.ports.channels import InvalidDestination
+from feeds.parsing.entry import Entry
+from tests.contracts.bridge import LOOPBACK, PATIENT, BridgeContract, closed_port, entry, letter
+from tests.contracts.channel import NOW, Arrival
+from tests.servers.api_server import Reply
+from tests.servers.services.push_service import GONE, OTHER_KEY, Browser, PushService, refusal, text_of
+
+CHANNEL, KIND = WebPushChannel(), WebPushSpec()
+PRIVATE = private_key_of(new_private_key())
+SUBJECT = "mailto:letters@example.org"
+LEAVE = "https://letters.example/unsubscribe/1-abc/"
+PATH = "/push/secret-of-this-device"
+
+
+def at(secrets: dict[str, str]) -> Recipient:
+    return Recipient(1, "core", "a device", secrets=secrets, unsubscribe_url=LEAVE)
+
+
+def composed(secrets: dict[str, str], of: Letter | None = None) -> Notification:
+    return CHANNEL.compose(of or letter(), at(secrets))
+
+
+def opened(private: EllipticCurvePrivateKey | None = PRIVATE, timeout: float = PATIENT) -> WebPushSession:
+    return WebPushSession(private=private, subject=SUBJECT, session=LOOPBACK.session(), timeout=timeout)
+
+
+@pytest.fixture
+def service() -> Iterator[PushService]:
+    with PushService(now=NOW) as running:
+        yield running
+
+
+@pytest.fixture
+def session() -> Iterator[WebPushSession]:
+    made = opened()
+    yield made
+    made.close()
+
+
+def send(session: Session, message: Any, key: str = "k") -> Any:
+    return session.send(message, key=key, begun_at=None, now=NOW)
+
+
+class TestWebPushContract(BridgeContract):
+    channel: ClassVar[Channel] = CHANNEL
+    refused = refusal(400, "bad request")
+    unauthorised = OTHER_KEY
+    gone = GONE
+    secrets = (PATH.removeprefix("/push/"), text_of(b"\x07" * 16))
+    any_body_will_do = True
+    service: PushService
+
+    # No newsletter has words of its own for devices.
+    test_a_template_is_posted_in_its_words = None  # type: ignore[assignment]
+    # A notification needs a page that a touch opens, and each newsletter that has any gives it one.
+    test_a_post_without_a_web_link_is_posted_in_its_words = None  # type: ignore[assignment]
+    test_a_post_without_title_and_link_is_posted_with_its_whole_text = None  # type: ignore[assignment]
+    test_a_digest_without_a_page_is_posted = None  # type: ignore[assignment]
+
+    def server(self) -> PushService:
+        made = PushService(now=NOW)
+        made.browsers[PATH] = Browser(PATH, secret=b"\x07" * 16)
+        return made
+
+    def connected(self, timeout: float) -> Session:
+        return opened(timeout=timeout)
+
+    def recipient(self) -> Recipient:
+        return at({**self.service.subscribe(PATH), "endpoint": f"{self.url}{PATH}"})
+
+    def arrived(self) -> list[Arrival]:
+        return [
+            Arrival(topic, f"{said['title']}\n{said.get('body', '')}")
+            for (_, topic), said in self.service.waiting.items()
+        ]
+
+    def acceptable(self, arrival: Arrival) -> bool:
+        [said] = self.service.waiting.values()
+        return bool(said["url"].startswith("https://") and said["leave"] == LEAVE)
+
+    def is_harmless(self, text: str) -> bool:
+        """Notifications are plain text; nothing of the post may be another field of it."""
+        known = {"title", "body", "url", "tag", "icon", "lang", "leave", "leave_label"}
+        return all(said.keys() <= known for said in self.service.taken)
+
+
+class TestPushing:
+    def test_it_says_what_it_is_about_and_leads_to_the_issue(
+        self, service: PushService, session: WebPushSession
+    ) -> None:
+        issue = "https://letters.example/s/bees/archive/7/"
+        of = letter(web_url=issue, entries=(entry("Swarms", summary="On <b>swarms</b>."),))
+        assert send(session, composed(service.subscribe(), of), "t-1") == Sent(topic_of("t-1"))
+        assert service.taken == [
+            {
+                "title": "Swarms", "body": "Bees · Ada\nOn swarms.", "url": issue, "tag": topic_of("t-1"),
+                "leave": LEAVE, "leave_label": "Stop telling me on this device",
+            }
+        ]  # fmt: skip
+
+    def test_its_words_are_in_the_language_of_the_newsletter(self) -> None:
+        said = composed({"endpoint": "", "p256dh": "", "auth": ""}, letter(language="de"))
+        assert said.leave_label != "Stop telling me on this device"
+
+    def test_a_body_of_the_full_length_is_taken(self, service: PushService, session: WebPushSession) -> None:
+        of = letter(entries=(entry(summary="🦄🦄🦄 " * 1_000),))
+        assert isinstance(send(session, composed(service.subscribe(), of)), Sent)
+        assert 4_000 < len(service.requests[0].body) <= 4_096
+
+    def test_a_service_that_takes_less_gets_less(self, service: PushService, session: WebPushSession) -> None:
+        service.longest = 2_500
+        of = letter(entries=(entry(summary="Wörter " * 3_000),))
+        assert isinstance(send(session, composed(service.subscribe(), of)), Sent)
+        assert len(service.requests) == 2
+
+    def test_one_token_serves_all_devices_of_a_service(
+        self, service: PushService, session: WebPushSession
+    ) -> None:
+        for number in range(3):
+            send(session, composed(service.subscribe(f"/push/{number}")), str(number))
+        assert len({request.headers["authorization"] for request in service.requests}) == 1
+        assert len(service.taken) == 3
+
+    @pytest.mark.parametrize(
+        "said", [Reply(429), Reply(503), Reply(403, "BadJwtToken"), Reply(401), Reply(500)]
+    )
+    def test_no_answer_to_one_device_stops_the_others(
+        self, service: PushService, session: WebPushSession, said: Reply
+    ) -> None:
+        """Anyone may name a push service of their own."""
+        service.says = said
+        outcome = send(session, composed(service.subscribe()))
+        assert isinstance(outcome, Temporary)
+        assert not outcome.stops_lane
+        assert not outcome.stops_account
+
+    def test_nor_does_a_service_that_cannot_be_reached(
+        self, service: PushService, session: WebPushSession
+    ) -> None:
+        gone = {**service.subscribe(), "endpoint": f"{closed_port()}/x"}
+        outcome = send(session, composed(gone))
+        assert isinstance(outcome, Temporary)
+        assert not outcome.stops_lane
+
+    def test_a_key_that_is_not_accepted_is_said_with_what_to_look_at(
+        self, service: PushService, session: WebPushSession
+    ) -> None:
+        service.now = NOW - timedelta(days=3)
+        outcome = send(session, composed(service.subscribe()))
+        assert isinstance(outcome, Temporary)
+        assert "clock" in outcome.text
+
+    def test_a_device_that_was_promised_to_another_key_is_disabled(
+        self, service: PushService, session: WebPushSession
+    ) -> None:
+        service.public_key = base64url(point_of(private_key_of(new_private_key()).public_key()))
+        outcome = send(session, composed(service.subscribe()))
+        assert isinstance(outcome, Permanent)
+        assert outcome.disables
+
+    def test_without_its_key_nothing_is_sent_and_all_of_it_waits(self, service: PushService) -> None:
+        outcome = send(opened(None), composed(service.subscribe()))
+        assert isinstance(outcome, Temporary)
+        assert outcome.stops_lane
+        assert "SECRET_KEY" in outcome.text
+        assert service.requests == []
+
+    def test_a_link_beyond_measure_fails_this_message_and_not_the_device(
+        self, service: PushService, session: WebPushSession
+    ) -> None:
+        of = letter(entries=(entry(link="https://e.example/" + "x" * 5_000),))
+        outcome = send(session, composed(service.subscribe(), of))
+        assert isinstance(outcome, Permanent)
+        assert not outcome.disables
+        assert service.requests == []
+
+    @pytest.mark.parametrize(("length", "has_icon"), [(20, True), (3_000, False)])
+    def test_the_posts_picture_is_its_icon_where_that_leaves_room_for_words(
+        self, service: PushService, session: WebPushSession, length: int, has_icon: bool
+    ) -> None:
+        picture = "https://e.example/" + "p" * length
+        of = letter(entries=(entry("Swarms", image=picture, summary="On swarms."),))
+        assert isinstance(send(session, composed(service.subscribe(), of)), Sent)
+        assert service.taken[0].get("icon") == (picture if has_icon else None)
+        assert service.taken[0]["body"].endswith("On swarms.")
+
+    def test_a_device_whose_key_was_damaged_is_disabled(
+        self, service: PushService, session: WebPushSession
+    ) -> None:
+        outcome = send(session, composed({**service.subscribe(), "p256dh": "AAAA"}))
+        assert isinstance(outcome, Permanent)
+        assert outcome.disables
+
+    def test_the_channel_takes_its_key_from_its_account(self) -> None:
+        number = new_private_key()
+        facts = LaneFacts("webpush", "Devices", {"private": number})
+        made = CHANNEL.connect(facts)
+        assert made._private is not None
+        assert point_of(made._private.public_key()) == point_of(private_key_of(number).public_key())
+
+    def test_a_preview_says_how_long_it_is(self) -> None:
+        looks = CHANNEL.preview(composed({}, letter("Swarms")))
+        assert looks.text.startswith("Swarms\n")
+        assert 0 < looks.length <= looks.limit == LONGEST_PUSH
+
+
+class TestTheServiceOfTheTests:
+    """A fake that takes all would prove nothing."""
+
+    def test_it_refuses_what_a_real_one_refuses(self, service: PushService, session: WebPushSession) -> None:
+        to = service.subscribe()
+        send(session, composed(to))
+        good = service.requests[0]
+
+        def answer(body: bytes = good.body, **headers: str | None) -> int:
+            changed = {**good.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
+            kept = {name: value for name, value in changed.items() if value is not None}
+            return service.usual(replace(good, headers=kept, body=body)).status
+
+        def token(audience: str, at: Any = NOW, subject: str = SUBJECT) -> str:
+            return authorization(PRIVATE, audience=audience, subject=subject, now=at)
+
+        assert answer() == 201
+        assert answer(ttl=None) == 400
+        assert answer(topic="x" * 33) == 400
+        assert answer(content_encoding="aesgcm") == 400
+        assert answer(body=good.body + b"x" * 4_096) == 413
+        assert answer(body=good.body[:-1] + bytes([good.body[-1] ^ 1])) == 400
+        assert answer(authorization=None) == 401
+        jwt, _, public = good.headers["authorization"].partition(", k=")
+        assert answer(authorization=f"{jwt[:-20]}{'A' * 20}, k={public}") == 403
+        assert answer(authorization=token("https://other.example")) == 403
+        assert answer(authorization=token(service.url, NOW + timedelta(hours=13))) == 403
+        assert answer(authorization=token(service.url, NOW - timedelta(hours=13))) == 403
+        assert answer(authorization=token(service.url, subject="me")) == 403
+        other = private_key_of(new_private_key())
+        assert (
+            answer(authorization=authorization(other, audience=service.url, subject=SUBJECT, now=NOW)) == 403
+        )
+
+
+def test_the_example_of_rfc_8291_comes_out_to_the_octet() -> None:
+    """RFC 8291, §5 and appendix A."""
+    made = encrypted(
+        b"When I grow up, I want to be a watermelon",
+        p256dh="BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+        auth="BTBZMqHH6r4Tts7J_aSIgg",
+        private=private_key_of("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw"),
+        salt=from_base64url("DGv6ra1nlYgDCS1FRnbzlw", 16),
+    )
+    assert base64url(made) == (
+        "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6Tlz"
+        "AC8wEqKK6PBru3jl7A_yl95bQpu6cVPTpK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN"
+    )
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "origin"),
+    [
+        ("https://Push.example/a/b?c", "https://push.example"),
+        ("https://push.example:443/a", "https://push.example"),
+        ("https://push.example:8443/a", "https://push.example:8443"),
+    ],
+)
+def test_a_token_is_made_out_to_the_origin(endpoint: str, origin: str) -> None:
+    assert origin_of(endpoint) == origin
+
+
+class TestDestination:
+    good: ClassVar[dict[str, str]] = {
+        "endpoint": "https://push.example/wpush/v2/abc",
+        "p256dh": text_of(Browser("").point),
+        "auth": text_of(b"1" * 16),
+    }
+
+    def test_it_is_known_by_its_endpoint_which_only_it_may_show(self) -> None:
+        made = KIND.parse_destination(self.good)
+        assert made.core.endswith("@push.example")
+        assert made.core == KIND.parse_destination(self.good).core
+        assert made.core != KIND.parse_destination({**self.good, "endpoint": "https://push.example/2"}).core
+        assert "abc" not in made.core + made.label
+        assert CHANNEL.domain(made.core) == "push.example"
+
+    @pytest.mark.parametrize(
+        ("field", "value"),
+        [
+            ("endpoint", ""),
+            ("endpoint", "http://push.example/1"),
+            ("endpoint", "https://127.0.0.1/1"),
+            ("endpoint", "https://[::1]/1"),
+            ("endpoint", "https://10.1.2.3/1"),
+            ("endpoint", "https://169.254.169.254/latest"),
+            ("endpoint", "https://localhost/1"),
+            ("endpoint", "https://db.internal/1"),
+            ("endpoint", "https://a:b@push.example/1"),
+            ("endpoint", "https://push.example:99999/1"),
+            ("endpoint", "https://[push/1"),
+            ("endpoint", "https://push.example/" + "x" * 2_000),
+            ("endpoint", "https://push.example/a b"),
+            ("endpoint", "javascript:alert(1)"),
+            ("p256dh", text_of(b"\x04" + b"\x01" * 64)),
+            ("p256dh", text_of(b"\x04" * 20)),
+            ("p256dh", "ümläut"),
+            ("p256dh", "!" * 87),
+            ("auth", text_of(b"1" * 15)),
+            ("auth", "=="),
+            ("auth", ""),
+        ],
+    )
+    def test_what_is_no_subscription_of_a_browser_is_refused(self, field: str, value: str) -> None:
+        with pytest.raises(InvalidDestination, match=f"{field}: "):
+            KIND.parse_destination({**self.good, field: value})
+
+    def test_a_loopback_service_may_be_used_where_the_operator_allows_it(self, settings: Any) -> None:
+        from ipaddress import ip_network
+
+        settings.ALLOW_PRIVATE_NETWORKS = [ip_network("127.0.0.1/32")]
+        assert KIND.parse_destination({**self.good, "endpoint": "http://127.0.0.1:99/1"}).core
+
+
+HOSTILE = st.text(max_size=3_000) | st.sampled_from(
+    ['"\\' * 3_000, "\x00\ud800" * 900, "🦄" * 3_000, "x" * 9_000]
+)
+
+
+@pytest.mark.slow
+@given(HOSTILE, HOSTILE, HOSTILE)
+def test_any_notification_fits(title: str, summary: str, newsletter: str) -> None:
+    post: Entry = entry(title, summary=summary, content=summary)
+    made = composed(
+        {}, letter(entries=(post,), newsletter_title=newsletter, web_url="https://e.example/" + "7" * 500)
+    )
+    for most in (LONGEST_PUSH, 2_000):
+        written = made.payload(topic_of("k"), most=most)
+        assert len(written) <= most
+        said = json.loads(written)
+        assert said["url"] == "https://e.example/" + "7" * 500
+        assert said["leave"] == LEAVE
+        assert said["title"] or not title.strip()
+
+
+@given(st.text(min_size=1))
+def test_any_key_makes_a_topic(key: str) -> None:
+    assert len(topic_of(key)) == 32
+    assert topic_of(key) == topic_of(key)

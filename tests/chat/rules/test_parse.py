@@ -1,0 +1,79 @@
+"""What comes signed may still hold anything: it is read, or refused as no interaction."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chat.rules.buttons import Pressed, pressed
+from chat.rules.parse import Malformed, read
+from chat.rules.permissions import bits_of, manages, missing_in
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=12,
+)
+NAMES = ("id", "token", "guild_id", "member", "channel", "channel_id", "data", "locale", "app_permissions")
+PAYLOADS = st.fixed_dictionaries(
+    {"type": st.sampled_from([2, 3, 4, 5]) | ANYTHING}, optional=dict.fromkeys(NAMES, ANYTHING)
+)
+
+
+def sent(**changes: Any) -> dict[str, Any]:
+    member = {"user": {"id": "42"}, "permissions": "32", "roles": ["5"]}
+    command = {"name": "feed", "options": [{"type": 1, "name": "list", "options": []}]}
+    usual = {"id": "9", "type": 2, "token": "t", "guild_id": "7", "member": member, "data": command}
+    return {**usual, **changes}
+
+
+@given(PAYLOADS)
+def test_anything_is_read_or_malformed(payload: dict[str, Any]) -> None:
+    with suppress(Malformed):
+        asked = read(payload)
+        assert "\0" not in asked.locale + asked.command + "".join(asked.fields.values())
+
+
+@given(ANYTHING)
+def test_any_data_is_read_or_malformed(data: Any) -> None:
+    for kind in (2, 3, 4, 5):
+        with suppress(Malformed):
+            read(sent(type=kind, data=data))
+
+
+def test_what_is_no_text_of_a_database_is_left_out() -> None:
+    options = [{"name": "url", "value": "a\0b\ud800c"}]
+    data = {"name": "feed", "options": [{"type": 1, "name": "add", "options": options}]}
+    assert read(sent(data=data)).fields == {"url": "abc"}
+
+
+@pytest.mark.parametrize("number", ["", "-1", "1.5", "9" * 20, "٣", 7, None])
+def test_an_id_is_a_number_of_discord_s(number: Any) -> None:
+    with pytest.raises(Malformed):
+        read(sent(id=number))
+
+
+@given(st.text(max_size=120))
+def test_any_name_of_a_button_is_known_or_none(name: str) -> None:
+    found = pressed(name)
+    assert found is None or pressed(str(found)) == found
+
+
+def test_a_button_is_named_by_its_act_and_number() -> None:
+    assert pressed("v1:pause:3") == Pressed("pause", 3)
+    assert pressed("v2:pause:3") is None
+
+
+def test_who_manages_a_server_and_what_a_bot_lacks() -> None:
+    assert [manages(bits_of(bits)) for bits in ("32", "8", "16", "x", "")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert missing_in(1 << 10, 0) == ["Send Messages", "Embed Links"]
+    assert missing_in(1 << 10 | 1 << 14 | 1 << 38, 11) == []
+    assert missing_in(1 << 3, 0) == []

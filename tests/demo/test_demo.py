@@ -1,0 +1,207 @@
+"""`manage.py demo`: a letter of every arrangement; it begins afresh and goes on live."""
+
+import itertools
+import os
+import socket
+import sqlite3
+import subprocess
+import sys
+from datetime import UTC, date, datetime, timedelta
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from html import unescape
+from pathlib import Path
+
+import pytest
+import requests
+from django.core.management import CommandError, call_command
+
+from demo.blog import Blog
+from demo.content import CORRECTED, POSTS, WITHDRAWN
+from demo.content.post import ZONE
+from demo.environment import environment, free_port, make_folder_fresh
+from demo.newsletters import NEWSLETTERS
+from demo.replay import WEEKS, beginning, steps, weeks
+from subscriptions.models import Subscribable
+from tests.e2e.processes import ROOT, answers, clean_environment, running, until
+
+TODAY = date(2026, 3, 31)  # the weeks before have a change of the clocks in them
+NOW = datetime(2026, 3, 31, 10, 17, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+def run_demo(folder: Path, *arguments: str, **values: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "manage.py", "demo", *arguments],
+        cwd=ROOT,
+        env=clean_environment({"DATA_DIR": str(folder), "DEMO_EXIT": "1", **values}),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+
+
+def letters(folder: Path) -> dict[str, list[EmailMessage]]:
+    """The messages of the mailbox by newsletter."""
+    query = """
+        SELECT s.name, m.raw FROM delivery_mailboxmessage m
+        JOIN delivery_delivery d ON d.id = m.delivery_id AND d.state = 'stored'
+        JOIN delivery_issue i ON i.id = d.issue_id
+        JOIN subscriptions_subscribable s ON s.id = i.subscribable_id
+    """
+    found: dict[str, list[EmailMessage]] = {}
+    with sqlite3.connect(folder / "demo" / "feedletter.db") as database:
+        for name, raw in database.execute(query):
+            message = message_from_bytes(raw, policy=policy.default)
+            assert isinstance(message, EmailMessage)
+            found.setdefault(name, []).append(message)
+    return found
+
+
+def whole(message: EmailMessage) -> str:
+    """The subject and both parts, as one line of text."""
+    parts = [part.get_content() for part in message.walk() if part.get_content_maintype() == "text"]
+    return " ".join(f"{message['Subject']} {' '.join(parts)}".split())
+
+
+@pytest.mark.long
+def test_a_letter_of_each_arrangement_comes_and_it_goes_on_live(tmp_path: Path) -> None:
+    port = free_port("127.0.0.1", 18_400)
+    site = f"http://127.0.0.1:{port}"
+    values = {"DATA_DIR": str(tmp_path), "DEMO_EXIT": "0", "BIND": f"127.0.0.1:{port}"}
+    log = tmp_path / "demo.log"
+    with running("demo", [sys.executable, "manage.py", "demo"], values, tmp_path) as process:
+        until(lambda: process.poll() is not None or "Stop the demo" in log.read_text(), "the replay", 240)
+        said, first = log.read_text(), letters(tmp_path)
+        assert_every_arrangement_ends_in_the_mailbox(first, said)
+        assert_the_withdrawn_post_is_in_no_letter(first)
+        assert_every_letter_carries_the_corrected_text(first)
+        timelines = [addresses(said, name)[0] for name in ("Mastodon", "Discord")]
+        pages = (*addresses(said, "Sample blog"), *addresses(said, "Reader"), *timelines)
+        for url in (site, f"{site}/s/harbour-notes/", *pages):
+            until(lambda url=url: answers(url), url)  # type: ignore[misc]
+        assert_bridges_have_posted(timelines)
+        with pytest.raises(CommandError, match="running"):
+            make_folder_fresh(tmp_path / "demo")
+        until(lambda: notes(letters(tmp_path)), "a live note in the mailbox", 180)
+        for url in timelines:
+            until(lambda url=url: "From the quay" in page(url), f"a live note at {url}", 60)  # type: ignore[misc]
+        process.terminate()
+        assert process.wait(40) == 0
+
+
+@pytest.mark.long
+def test_a_second_demo_begins_afresh(tmp_path: Path) -> None:
+    assert run_demo(tmp_path).returncode == 0
+    first = letters(tmp_path)
+    beside = f"sqlite:///{tmp_path}/beside.db"
+    done = run_demo(tmp_path, "--json", DATABASE_URL=beside, EMAIL_URL="smtp://127.0.0.1:9")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert counts(letters(tmp_path)) == counts(first), "it began afresh"
+    assert not list(tmp_path.glob("*.db")), "the database beside was not touched"
+
+
+def assert_every_arrangement_ends_in_the_mailbox(found: dict[str, list[EmailMessage]], said: str) -> None:
+    assert {newsletter.name for newsletter in NEWSLETTERS} == set(found)
+    for newsletter in NEWSLETTERS:
+        assert newsletter.title in said
+    posts = len([post for post in POSTS if post.days_ago <= 35 and not post.withdrawn])
+    assert counts(found)["harbour-notes"] == posts * len(NEWSLETTERS[0].readers), "each post, once each"
+
+
+def assert_the_withdrawn_post_is_in_no_letter(found: dict[str, list[EmailMessage]]) -> None:
+    texts = [whole(message) for messages in found.values() for message in messages]
+    assert len(texts) > 100
+    assert not [text for text in texts if WITHDRAWN.title in text or WITHDRAWN.slug in text]
+
+
+def assert_every_letter_carries_the_corrected_text(found: dict[str, list[EmailMessage]]) -> None:
+    texts = {name: [whole(message) for message in messages] for name, messages in found.items()}
+    for name in ("harbour-notes", "harbour-morning", "harbour-weekly", "harbour-handful", "harbour-ferry"):
+        carrying = [text for text in texts[name] if "17:52" in text]
+        assert carrying, f"{name} brought the corrected post"
+        assert all("two hours late throughout" in text for text in carrying)
+    assert not [text for each in texts.values() for text in each if "19:52" in text]
+
+
+def addresses(said: str, name: str) -> list[str]:
+    lines = [line.removeprefix(name).split() for line in said.splitlines() if line.startswith(f"{name} ")]
+    return [line[0] for line in lines]
+
+
+def page(url: str) -> str:
+    return requests.get(url, timeout=10).text
+
+
+def assert_bridges_have_posted(timelines: list[str]) -> None:
+    newest = min((post for post in POSTS if not post.withdrawn), key=lambda post: post.days_ago)
+    for url in timelines:
+        shown = page(url)
+        assert newest.title in unescape(shown)
+        assert "/change/" in shown, "it leads to the bridge"
+
+
+def counts(found: dict[str, list[EmailMessage]]) -> dict[str, int]:
+    """By newsletter, without the notes of a blog that goes on live."""
+    live = set(map(id, notes(found)))
+    return {name: sum(id(message) not in live for message in messages) for name, messages in found.items()}
+
+
+def notes(found: dict[str, list[EmailMessage]]) -> list[EmailMessage]:
+    return [message for message in found.get("harbour-notes", ()) if "/note-" in whole(message)]
+
+
+def test_there_is_a_newsletter_of_each_arrangement() -> None:
+    arrangements = [newsletter.fields["arrangement"] for newsletter in NEWSLETTERS]
+    assert sorted(arrangements) == sorted(Subscribable.Arrangement.values)
+
+
+def test_it_does_not_run_within_another_program() -> None:
+    with pytest.raises(CommandError, match="command line"):
+        call_command("demo")
+
+
+def test_nothing_of_the_installation_reaches_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BIND", "127.0.0.1:18500")
+    given = {
+        "DATABASE_URL": "postgres://live",
+        "SECRET_KEY_FILE": "/run/key",
+        "EMAIL_URL": "smtp://live",
+        "HOME": "/",
+    }
+    ours = environment(tmp_path, given)
+    assert "live" not in "".join(ours.values())
+    assert not {"DATABASE_URL", "CELERY_BROKER_URL", "SECRET_KEY_FILE"} & set(ours)
+    assert (ours["EMAIL_URL"], ours["DATA_DIR"], ours["HOME"]) == ("mailbox:", str(tmp_path), "/")
+    assert ours["SITE_URL"] == f"http://{ours['BIND']}"
+
+
+def test_a_taken_port_gives_way_to_the_next_free_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert free_port("127.0.0.1", port) > port
+
+
+def test_an_earlier_demo_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("feedletter.db", "feedletter.db-wal", "secret_key"):
+        (tmp_path / name).touch()
+    make_folder_fresh(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["lock", "secret_key"]
+
+
+def test_the_replay_looks_often_and_every_ten_minutes_at_a_fresh_post() -> None:
+    moments = steps(NOW, Blog(TODAY).moments())
+    assert (moments[0], moments[-1]) == (beginning(NOW), NOW)
+    assert max(later - earlier for earlier, later in itertools.pairwise(moments)) <= 180 * MINUTE
+    looks = {moment.astimezone(ZONE).replace(minute=0, second=0) for moment in moments}
+    for day in sorted({look.date() for look in looks})[1:-1]:
+        assert {look.hour for look in looks if look.date() == day} >= {7, 18}, "newsletters go out then"
+    published = CORRECTED.published(TODAY)
+    near = [moment for moment in moments if published < moment <= published + 60 * MINUTE]
+    assert len(near) >= 6
+    parts = list(weeks(moments, NOW))
+    assert len(parts) == WEEKS
+    assert [moment for part in parts for moment in part] == moments
