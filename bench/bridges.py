@@ -17,7 +17,7 @@ import requests
 from django.conf import settings
 from django.utils import timezone
 
-from channels.telegram.channel import TelegramChannel
+from channels.telegram.session import TelegramChannel
 from common.ports import channels
 from delivery.engine.send_pass import send_due
 from delivery.issues.complete import complete_due

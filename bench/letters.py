@@ -13,7 +13,7 @@ from django.utils import timezone
 from bench import audience, rss2email
 from bench.smtp import SESSIONS, sink, smtp_source
 from channels.email.dkim.keys import RSA, SigningKey, generate
-from common.db.filled_tables import vacuum_analyze
+from common.db.bulk import vacuum_analyze
 from delivery.accounts.dkim_keys import make_key
 from delivery.engine.send_pass import send_due
 from delivery.issues.publish import publish

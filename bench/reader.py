@@ -187,7 +187,8 @@ def make_unread(channel: Channel, count: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             """INSERT INTO reader_unread (place_id, channel_id, reader_id, at)
-            SELECT id, channel_id, reader_id, at FROM reader_timelineentry WHERE channel_id = %s AND hidden = 0
+            SELECT id, channel_id, reader_id, at FROM reader_timelineentry
+            WHERE channel_id = %s AND hidden = 0
             ORDER BY at DESC, id DESC LIMIT %s""",
             [channel.pk, count],
         )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from urllib.parse import urlsplit
 
-from channels.http.address import LONGEST_URL, server_url
+from channels.http.transport import LONGEST_URL, server_url
 from common.ports.channels import Field
 from common.truncation import plain_line
 

@@ -15,9 +15,8 @@ from urllib.parse import urlencode
 
 from channels.base import Outcome, Sent
 from channels.fields import secret_word
-from channels.http.client import ApiClient, Failed, UnreadableAnswer
+from channels.http.client import ApiClient, ApiSession, Failed, UnreadableAnswer
 from channels.http.outcomes import ApiService
-from channels.http.session import ApiSession
 from channels.http.transport import ApiResponse
 from common.clock import utcnow
 from common.ports.channels import Field

@@ -3,9 +3,8 @@ from celery import shared_task
 from chat.alerts.decisions import apply_decisions
 from chat.alerts.post import ask_after_guilds, tell
 from chat.guilds.account import renew_token
-from chat.guilds.feeds import forget_old
-from chat.guilds.first_posts import post_first
-from chat.guilds.quota import keep_quotas
+from chat.guilds.feeds import forget_old, post_first
+from chat.guilds.limits import keep_quotas
 from chat.guilds.shared import give_over
 from chat.interactions.work import answer_due, forget_interactions
 from common.clock import utcnow

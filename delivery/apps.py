@@ -25,7 +25,7 @@ class DeliveryConfig(AppConfig):
         from delivery.letters.site_mail import SiteMailByLane
         from delivery.privacy.personal_data import install as install_held_data
         from delivery.privacy.personal_data import needed
-        from delivery.views.branding import install as install_looks
+        from delivery.views.preview import install as install_looks
         from delivery.webhooks.outbox import enqueue
         from subscriptions.newsletters.define import checks_of_later_apps
         from subscriptions.subscribers.expire import kept_by

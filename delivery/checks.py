@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from channels.email.account_url import Mailbox, parse_email_url
 from channels.email.address import parse_address, parse_sender
-from channels.email.smtp_settings import PLAIN, SmtpSettings
+from channels.email.smtp_login import PLAIN, SmtpSettings
 from common.ports.channels import InvalidDestination
 from delivery.bounces.account import MailAccount, parse_bounce_url
 

@@ -11,11 +11,17 @@ from channels.email.address import parse_sender
 from channels.letter import LetterError
 from common.ports.channels import InvalidDestination
 from delivery.models import LetterTemplate, Theme
-from delivery.rendering.addresses import web_address
 from delivery.rendering.engine import check_template
-from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, TemplateSource, ThemeFacts
+from delivery.rendering.facts import (
+    LETTER_WIDTH,
+    LOGO_WIDTH,
+    USUAL_THEME,
+    TemplateSource,
+    ThemeFacts,
+    web_address,
+)
 from delivery.rendering.subjects import BadPattern, check_pattern
-from subscriptions.branding.pictures import kept_picture, picture_url
+from subscriptions.branding.brands import kept_picture, picture_url
 from subscriptions.branding.site import site_facts
 from subscriptions.models import Subscribable
 from subscriptions.newsletters.define import alter_subscribable

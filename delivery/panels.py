@@ -21,17 +21,17 @@ from common.ports.panels import (
     add_panel,
     add_tab_form,
 )
-from delivery.admin.bridges.notification import notification_of
+from delivery.admin.bridges.forms import notification_of
 from delivery.admin.bridges.panels import bridges_beside, bridges_of_feed, is_bridge, what_it_posts
 from delivery.admin.bridges.sms import how_it_texts, what_twilio_needs
 from delivery.admin.broadcasts.panels import letters_written
 from delivery.admin.doctor import offer as offer_mail_check
 from delivery.admin.edits.panels import next_issue, next_letter, next_of_newsletter, words_of_next
-from delivery.admin.growth import of_newsletter
+from delivery.admin.issue_actions import PAUSE_ACTIONS, sending_paused
+from delivery.admin.issue_figures import of_newsletter
 from delivery.admin.issue_panels import result_words
-from delivery.admin.letter_templates.panels import letters
+from delivery.admin.letter_templates.editor import letters
 from delivery.admin.look import LOOK_FORM, TAB, USUAL_LOOK, look_preview
-from delivery.admin.pause_newsletter import PAUSE_ACTIONS, sending_paused
 from delivery.issues import progress
 from delivery.issues.audience import readers_of
 from delivery.issues.first_reader import waiting_for_a_reader

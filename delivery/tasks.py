@@ -4,8 +4,7 @@ from celery.signals import worker_shutting_down
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from common.shutdown import stop
-from delivery.alerts.caps import tell_of_caps
-from delivery.alerts.drafts import tell_of_drafts
+from delivery.alerts.drafts import tell_of_caps, tell_of_drafts
 from delivery.alerts.feeds import tell_admins
 from delivery.alerts.pauses import tell_of_pauses
 from delivery.bounces.collect import read_bounces

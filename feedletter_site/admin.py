@@ -19,9 +19,9 @@ from django_celery_beat.models import (
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminSelect2MultipleWidget
 
+from common.admin.flows import asks
 from common.admin.html import moment_of
 from common.admin.page_words import EmptyList, PageWords, words_of
-from common.admin.questions import asks
 from feedletter_site.api.admin import ApiTokenAdmin
 from feedletter_site.migrate_from.admin import ArrivalAdmin
 from reader.models import Reader

@@ -25,7 +25,7 @@ ADMIN_LOOK = {
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("feedletter/favicon.svg")}
     ],
     "SHOW_HISTORY": True,
-    "LOGIN": {"form": "feedletter_site.sign_in.form.LimitedSignInForm"},
+    "LOGIN": {"form": "feedletter_site.sign_in.setup.LimitedSignInForm"},
     "DASHBOARD_CALLBACK": "feedletter_site.monitoring.dashboard.dashboard",
     "STYLES": [
         lambda request: static("feedletter/admin.css"),

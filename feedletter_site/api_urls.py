@@ -10,9 +10,12 @@ from delivery.api.letters import LetterViewSet
 from delivery.api.newsletters import SendableSubscribableViewSet
 from delivery.api.views import DeliveryViewSet, IssueViewSet
 from feedletter_site.api.views import NothingHere, SchemaView
-from subscriptions.api.destinations import DestinationViewSet
-from subscriptions.api.feeds import DroppableFeedViewSet, ExcludableItemViewSet
-from subscriptions.api.site import SiteViewSet
+from subscriptions.api.newsletters import (
+    DestinationViewSet,
+    DroppableFeedViewSet,
+    ExcludableItemViewSet,
+    SiteViewSet,
+)
 from subscriptions.api.subscribe import SubscribeView
 from subscriptions.api.subscribers import SubscriptionViewSet
 

@@ -2,6 +2,8 @@
 
 import logging
 import os
+import threading
+import time
 import warnings
 from typing import Any
 
@@ -11,8 +13,29 @@ from celery.signals import celeryd_init, setup_logging, worker_init, worker_shut
 from django.core.checks import run_checks
 
 from common.checks import OWN_CHECKS
-from feedletter_site.ending import end_in_time
 from feedletter_site.logs import log_as_we_do
+
+# Seconds that a worker has to end in good order, and then between two looks at whether the database is away.
+GOODBYE_SECONDS, OUTAGE_LOOK_SECONDS = 8.0, 0.5
+ENDED_WITHOUT_DATABASE = 1
+
+
+def end_in_time(**_: object) -> None:
+    """Receives Celery's worker_shutting_down."""
+    threading.Thread(target=_watch, name="ending", daemon=True).start()
+
+
+def _watch() -> None:
+    """Ends the process while the database is away: threads that wait for it would keep it alive."""
+    time.sleep(GOODBYE_SECONDS)
+    # Imported here because a worker on SQLite needs nothing of PostgreSQL.
+    from common.postgresql.patience import Away
+
+    while not Away.database_unreachable:
+        time.sleep(OUTAGE_LOOK_SECONDS)
+    log.warning("The database is away: this worker ends without it. What it had is taken back in a minute.")
+    os._exit(ENDED_WITHOUT_DATABASE)
+
 
 log = logging.getLogger(__name__)
 

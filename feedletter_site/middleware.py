@@ -13,9 +13,12 @@ from django.core.files.uploadhandler import MemoryFileUploadHandler, TemporaryFi
 from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
 
 from common.api.problems import MEDIA_TYPE
 from common.body_limits import MAX_FORM_BYTES, limit_of
+from common.languages import asked_for
 from common.net.addresses import read_address
 from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy, web_request
 from common.text import one_line, shortened
@@ -218,3 +221,24 @@ def refusal(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
         return render(request, "413.html", status=status)
     body = {"type": "about:blank", "title": status.phrase, "status": status, "detail": REFUSED[status]}
     return JsonResponse(body, status=status, content_type=MEDIA_TYPE)
+
+
+ENGLISH = ("/admin/", "/api/", "/mailbox/", "/setup/", "/metrics", "/healthz", "/readyz", "/anymail/")
+
+
+class LanguageMiddleware(Middleware):
+    """Speaks what the browser asks for, unless a page knows its reader better (subscriptions.views.pages).
+
+    No cookie and no address chooses: a link in a letter is the same for everybody.
+    """
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info.startswith(ENGLISH):
+            with translation.override(settings.LANGUAGE_CODE):
+                return self.get_response(request)
+        with translation.override(asked_for(request)):
+            response = self.get_response(request)
+            if response.headers.get("Content-Type", "").startswith("text/html"):
+                response.headers.setdefault("Content-Language", translation.get_language() or "")
+                patch_vary_headers(response, ["Accept-Language"])
+        return response

@@ -159,7 +159,7 @@ MIDDLEWARE = [
     "feedletter_site.middleware.AdminPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "feedletter_site.languages.LanguageMiddleware",
+    "feedletter_site.middleware.LanguageMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -282,7 +282,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "IssueState": "delivery.rules.progress.STATES",
         "DeliveryState": "delivery.models.Delivery.State",
-        "Weekday": "subscriptions.api.weekdays.WEEKDAY_NAMES",
+        "Weekday": "subscriptions.api.serializers.WEEKDAY_NAMES",
     },
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": [

@@ -8,28 +8,25 @@ from django.urls import URLPattern, path, re_path
 from common.token_paths import token_paths
 from reader.greader.view import greader
 from reader.indieauth import endpoints
-from reader.indieauth.document import client_document
-from reader.mentions.view import webmention
+from reader.indieauth.endpoints import client_document
+from reader.mentions.receive import webmention
 from reader.microsub.view import microsub
 from reader.pages import (
     account,
     channels,
-    clients,
     compose,
     connect,
     consent,
-    deck,
     feeds,
     filters,
     lists,
     news,
-    own_site,
     people,
     profile,
     timelines,
 )
-from reader.pages.app_passwords import app_passwords
-from reader.pages.media import media
+from reader.pages.account import app_passwords
+from reader.pages.posts import media
 
 app_name = "reader"
 
@@ -50,7 +47,7 @@ urlpatterns = [
     path("reader/c/<slug:uid>/", timelines.timeline, name="channel"),
     path("reader/c/<slug:uid>/settings/", channels.channel_settings, name="channel_settings"),
     path("reader/c/<slug:uid>/filters/", filters.channel_filters, name="filters"),
-    path("reader/deck/", deck.deck, name="deck"),
+    path("reader/deck/", timelines.deck, name="deck"),
     path("reader/channels/", channels.channels, name="channels"),
     path("reader/muted/", channels.muted_people, name="muted"),
     path("reader/mute/", channels.change_mute, name="mute"),
@@ -76,11 +73,11 @@ urlpatterns = [
     path("reader/post/<int:pk>/react/", compose.reaction, name="react"),
     path("reader/app-passwords/", app_passwords, name="app_passwords"),
     path("reader/media/<str:mac>/<str:packed>", media, name="media"),
-    path("reader/clients/", clients.clients, name="clients"),
-    path("reader/clients/<int:pk>/revoke/", clients.revoke_client, name="revoke_client"),
+    path("reader/clients/", account.clients, name="clients"),
+    path("reader/clients/<int:pk>/revoke/", account.revoke_client, name="revoke_client"),
     path("reader/allow/", consent.allow, name="allow"),
-    path("reader/site/", own_site.own_site, name="site"),
-    path("reader/site/back/", own_site.site_back, name="site_back"),
+    path("reader/site/", profile.own_site, name="site"),
+    path("reader/site/back/", profile.site_back, name="site_back"),
     path("@<slug:slug>/", profile.profile, name="profile"),
     path("@<slug:slug>/blogroll.opml", profile.blogroll, name="blogroll"),
     path("indieauth/client.json", client_document, name="client_document"),

@@ -9,8 +9,7 @@ from reader.channels.opml import waiting_lists
 from reader.entries.filters import channels_to_ask
 from reader.models import Composition, Entry, FeedIcon, Mention
 from reader.models.composition import CompositionQuerySet
-from reader.models.entry import EntryQuerySet
-from reader.models.mention import MentionQuerySet
+from reader.models.entry import EntryQuerySet, MentionQuerySet
 
 
 def to_place(now: datetime) -> tuple[EntryQuerySet]:

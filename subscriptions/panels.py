@@ -14,8 +14,7 @@ from common.text import pluralize
 from feeds.credentials import exposure
 from feeds.models import Feed, Item
 from subscriptions.admin_words import rhythm_for_admins, waits_for
-from subscriptions.collections.drop import drop_feed
-from subscriptions.collections.exclude import exclude_items
+from subscriptions.collections.drop import drop_feed, exclude_items
 from subscriptions.models import FailedAssignment, LeftOut, Subscribable
 
 OUT_UNLESS = "It is not mailed, unless it is put back before the issue goes."

@@ -5,18 +5,16 @@ from django.urls import path
 from common.token_paths import token_paths
 from subscriptions.views import upstream_links
 from subscriptions.views.address import change_address, confirm_address, undo_address
-from subscriptions.views.confirm import confirm_sign_up
+from subscriptions.views.confirm import confirm_sign_up, leave_newsletter
 from subscriptions.views.embedding import embed, subscribe_from_site
-from subscriptions.views.leave import leave_newsletter
-from subscriptions.views.look import site_look
 from subscriptions.views.manage import manage
 from subscriptions.views.mine import data, data_file, erase_me, leave_everything, mine, sign_out
-from subscriptions.views.newsletters import newsletter_directory
+from subscriptions.views.newsletters import newsletter_directory, picture
+from subscriptions.views.pages import site_look
 from subscriptions.views.phone import enter_code
-from subscriptions.views.pictures import picture
 from subscriptions.views.sign_in import sign_in, sign_in_link
 from subscriptions.views.sign_up import asked, challenge
-from subscriptions.views.upstream_create import create_upstream
+from subscriptions.views.upstream_links import create_upstream
 
 app_name = "subscriptions"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.test import Client
 
-from common.api.scopes import SCOPES
+from common.api.permissions import SCOPES
 from common.clock import utcnow
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import make_token

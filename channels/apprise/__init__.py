@@ -1,1 +1,1 @@
-CHANNELS = {"apprise": ("spec.AppriseSpec", "channel.AppriseChannel")}
+CHANNELS = {"apprise": ("spec.AppriseSpec", "session.AppriseChannel")}

@@ -1,5 +1,6 @@
 """One service of Apprise's, made anew for each message: it sleeps between those of one object."""
 
+import re
 import sys
 from collections.abc import Sequence
 from contextvars import ContextVar
@@ -7,15 +8,69 @@ from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import requests
 
-from channels.apprise.services import OWN_SERVERS, service_address
+from channels.http.transport import LONGEST_URL
 from common.net.addresses import Network
 from common.net.client import SafeClient, client
 from common.net.errors import AddressRefused, host_of, never_left
+from common.text import words
 from common.transactions import forbid_open_transaction
+
+# Their servers are the user's own, so that they may be at private addresses.
+OWN_SERVERS = words(
+    "bark barks gotify gotifys humhub humhubs ncloud nclouds nctalk nctalks signal signals smseagle smseagles"
+    " synology synologys workflow workflows zulip"
+)
+FIXED_SERVERS = words(
+    "46elks bulksms burstsms clickatell clicksend d7sms dingtalk feishu flock gchat groupme guilded join"
+    " kavenegar lark line msgbird nexmo onesignal opsgenie pbul plivo pover prowl pushed pushy"
+    " revolt ryver seven sinch spugpush threema voipms vonage webex wecombot wxteams"
+)
+# What is ours to say.
+RESERVED = words(
+    "attach body cto emojis format host overflow proxy redirect redirects retry rto store title tz url verify"
+    " wait"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAddress:
+    """`host` is empty where the service has one address for all."""
+
+    schema: str
+    host: str = ""
+
+
+def service_address(url: str) -> ServiceAddress:
+    """What an Apprise URL says of its server. Raises ValueError with a sentence that does not repeat it."""
+    schema, _, rest = url.partition("://")
+    schema = schema.lower()
+    if not rest or len(url) > LONGEST_URL or not re.fullmatch("[!-~]+", url):
+        raise ValueError("it is no Apprise URL, such as gotifys://host/token.")
+    if schema not in OWN_SERVERS | FIXED_SERVERS:
+        allowed = ", ".join(sorted(OWN_SERVERS | FIXED_SERVERS))
+        raise ValueError(f"this service cannot be used here. There are: {allowed}.")
+    try:
+        parts = urlsplit(f"//{rest}")
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        raise ValueError("its host cannot be read.") from None
+    if taken := RESERVED & {name.lstrip("+-:").lower() for name, _ in parse_qsl(parts.query, True)}:
+        raise ValueError(f"leave out {', '.join(sorted(taken))}: that is not the URL's to say.")
+    if schema in FIXED_SERVERS:
+        return ServiceAddress(schema)
+    if not host:
+        raise ValueError("it has no host.")
+    return ServiceAddress(schema, host)
+
+
+def secrets_of(url: str) -> list[str]:
+    """What no outcome may show of a URL: the whole, and all in it but short words and the server's name."""
+    host = service_address(url).host
+    return [url, *(part for part in re.split("[/?&=:@]", url) if len(part) >= 8 and part.lower() != host)]
 
 
 class CannotUse(Exception):

@@ -5,15 +5,45 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from channels.apprise.compose import MOST_CHARACTERS, PlainMessage
-from channels.apprise.service import ApprisedService, CannotUse, ServiceReply
-from channels.apprise.services import secrets_of, service_address
-from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
+from channels.announcement import Announcement
+from channels.apprise.message import MOST_CHARACTERS, PlainMessage, plain_message_of
+from channels.apprise.service import ApprisedService, CannotUse, ServiceReply, secrets_of, service_address
+from channels.base import (
+    NOTHING,
+    Ambiguous,
+    CrashPolicy,
+    LaneDefaults,
+    LaneFacts,
+    Looks,
+    Outcome,
+    Permanent,
+    Sent,
+    Temporary,
+)
+from channels.bridge import BridgeChannel
 from channels.http.client import masked
+from channels.http.links import WORD_JOINER
 from channels.http.outcomes import ABOUT_MESSAGE, LONGEST_WORDS, SERVICE_DOWN
 from channels.http.transport import TIMEOUT_SECONDS
+from channels.letter import Recipient
 from common.net.addresses import Network
+from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import DoesNotFit, fit_parts
+
+
+def check_url(
+    destination: ParsedDestination,
+    *,
+    allow: Sequence[Network] | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+) -> None:
+    """Raises InvalidDestination. Nothing is posted, so whether a token is good remains to be seen."""
+    url = destination.secrets["apprise_url"]
+    try:
+        ApprisedService(url, timeout=timeout, allow=allow).reach()
+    except CannotUse as error:
+        raise InvalidDestination(f"apprise_url: {error}") from None
+
 
 # Apprise hides the answer's words, so that a refusal is believed only when it holds.
 REFUSALS, REFUSALS_BELIEVED = (401, 403, 404, 410), 3
@@ -73,3 +103,26 @@ def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> O
         return Permanent(said)
     stops = status == 429 or status in SERVICE_DOWN or 300 <= status < 400
     return Temporary(said, stops_lane=stops, suspect=stops)
+
+
+class AppriseChannel(BridgeChannel):
+    key = "apprise"
+    # It knows no key, and no service can be asked by it.
+    crash_policy = CrashPolicy.HOLD
+    # Its slowest services want five and a half seconds between messages.
+    lane = LaneDefaults(spacing_seconds=6.0)
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PlainMessage:
+        return plain_message_of(said, options, recipient)
+
+    def preview(self, message: PlainMessage) -> Looks:
+        """As Previews has it. By our own limit; that of the service may be lower."""
+        try:
+            text = fit_parts(message.parts, lambda text: len(text) <= MOST_CHARACTERS)
+        except DoesNotFit:
+            return Looks("", refusal="The link alone is longer than what is posted.")
+        return Looks(text.replace(WORD_JOINER, ""), len(text), MOST_CHARACTERS, message.refusal)
+
+    def connect(self, lane: LaneFacts) -> AppriseSession:
+        """The credentials come with each message."""
+        return AppriseSession()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from channels.apprise.services import service_address
+from channels.apprise.service import service_address
 from channels.bridge import BridgeSpec
 from channels.fields import short_name
 from common.ports.channels import Field, ParsedDestination
@@ -50,7 +50,7 @@ class AppriseSpec(BridgeSpec):
 
         Raises InvalidDestination.
         """
-        from channels.apprise.check import check_url
+        from channels.apprise.session import check_url
 
         check_url(destination)
         return destination

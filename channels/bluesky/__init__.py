@@ -1,1 +1,1 @@
-CHANNELS = {"bluesky": ("spec.BlueskySpec", "channel.BlueskyChannel")}
+CHANNELS = {"bluesky": ("spec.BlueskySpec", "session.BlueskyChannel")}

@@ -10,12 +10,11 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from channels.base import NOTHING, Temporary
-from channels.bluesky.compose import COLLECTION, BlueskyAccount, Record
+from channels.bluesky.message import COLLECTION, BlueskyAccount, Record
 from channels.bluesky.spec import DID
-from channels.http.address import server_url
 from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id, host_of
 from channels.http.outcomes import ApiService, Verdict
-from channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Transport
+from channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Transport, server_url
 
 T = TypeVar("T")
 LONGEST_TOKEN = 8_000

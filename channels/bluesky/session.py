@@ -1,29 +1,120 @@
 """Writes posts into an account's repository."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import requests
 
-from channels.announcement import PostImage
-from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
-from channels.bluesky.client import BlueskyClient
-from channels.bluesky.compose import (
+from channels.announcement import Announcement, PostImage
+from channels.base import (
+    NOTHING,
+    Ambiguous,
+    CrashPolicy,
+    LaneDefaults,
+    LaneFacts,
+    LinkCard,
+    Looks,
+    Outcome,
+    Permanent,
+    Sent,
+    Temporary,
+)
+from channels.bluesky.client import BLUESKY, BlueskyClient, pds_of
+from channels.bluesky.message import (
     COLLECTION,
+    MOST_GRAPHEMES,
+    MOST_OCTETS,
     BlueskyAccount,
     BlueskyPost,
     Message,
     Record,
+    message_of,
 )
-from channels.bluesky.record_key import record_key
-from channels.http.client import Failed
-from channels.http.session import ApiSession
+from channels.bridge import WARNING, BridgeChannel
+from channels.http.client import ApiClient, ApiSession, Failed, host_of, told_at_fields
+from channels.http.measures import graphemes, octets
 from channels.http.threads import cut_short
-from channels.http.transport import TIMEOUT_SECONDS
+from channels.http.transport import TIMEOUT_SECONDS, Transport
+from channels.letter import Recipient
 from channels.pictures import PictureBounds, fetched_picture
-from common.pictures.picture import CleanPicture
+from common.clock import utcnow
+from common.pictures.codec import CleanPicture
+from common.ports.channels import InvalidDestination, ParsedDestination
+
+# https://atproto.com/specs/tid
+_LETTERS = "234567abcdefghijklmnopqrstuvwxyz"
+_LENGTH = 13
+_CLOCK_BITS = 10
+_MOST_MICROSECONDS = 2**53 - 1
+# Posts of one moment differ by their hash, within a second.
+_SPREAD = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def record_key(at: datetime, key: str) -> str:
+    """The key of the post that was published `at` and whose delivery has that `key`."""
+    spread, clock = divmod(int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]), 2**_CLOCK_BITS)
+    return tid((at - _EPOCH) // timedelta(microseconds=1) + spread % _SPREAD, clock)
+
+
+def tid(microseconds: int, clock: int) -> str:
+    """A “timestamp identifier”: 13 letters of microseconds since 1970, and ten bits of the clock's own."""
+    number = min(max(microseconds, 0), _MOST_MICROSECONDS) << _CLOCK_BITS | clock
+    return "".join(_LETTERS[number >> 5 * place & 31] for place in reversed(range(_LENGTH)))
+
+
+OWN_LOGIN = (
+    "This is the account's own password, with which everything can be done. Make an app password in Bluesky"
+    " (Settings, Privacy and security), and connect again with it."
+)
+PLC = "https://plc.directory"
+
+
+def check_account(
+    destination: ParsedDestination,
+    *,
+    session: requests.Session | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+    plc: str = PLC,
+) -> ParsedDestination:
+    """The destination by its DID, with its server. Raises InvalidDestination with what the service said."""
+    transport = Transport(session)
+    config, service = destination.config, destination.config["service_url"]
+    account = BlueskyAccount(config["handle"], service, "", destination.secrets["app_password"])
+    client = BlueskyClient(transport, account, utcnow(), timeout=timeout)
+    elsewhere = f"{host_of(service)} does not look like {BLUESKY.name}."
+    with closing(transport), told_at_fields("service_url", credentials="app_password", elsewhere=elsewhere):
+        signed_in = client.sign_in()
+        pds = signed_in.pds or _pds(transport, signed_in.did, plc, timeout) or service
+    if not signed_in.is_active:
+        raise InvalidDestination(f"handle: {host_of(service)} says that this account is not active.")
+    handle = signed_in.handle
+    kept = {name: value for name, value in config.items() if name != WARNING}
+    if signed_in.is_main_password:
+        kept[WARNING] = OWN_LOGIN
+    return replace(
+        destination,
+        core=signed_in.did,
+        label=f"@{handle}",
+        config={**kept, "did": signed_in.did, "pds": pds, "handle": handle},
+    )
+
+
+def _pds(transport: Transport, did: str, plc: str, timeout: float) -> str:
+    """The server by its DID's document; "" where that cannot be read: then the service passes posts on."""
+    _, method, name = did.split(":", 2)
+    url = f"{plc}/{did}" if method == "plc" else f"https://{unquote(name)}/.well-known/did.json"
+    client = ApiClient(transport, host_of(url), BLUESKY, utcnow(), timeout=timeout)
+    try:
+        return client.call("GET", url, read=lambda answer: pds_of(answer.json))
+    except Failed:
+        return ""
+
 
 # app.bsky.embed.external: of a card's picture.
 THUMB = PictureBounds(most_side=1_200, most_bytes=1_000_000)
@@ -151,3 +242,48 @@ class BlueskySession(ApiSession):
 def _with_thumb(record: Record, thumb: Record) -> Record:
     embed = record["embed"]
     return {**record, "embed": {**embed, "external": {**embed["external"], "thumb": thumb}}}
+
+
+class BlueskyChannel(BridgeChannel):
+    key = "bluesky"
+    # A repetition has the same record key, and is the same post: no number of them makes two.
+    crash_policy = CrashPolicy.LOOK_UP
+    # Far below 5,000 points an hour, of which a post costs two; and easy on followers.
+    lane = LaneDefaults(spacing_seconds=60.0)
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
+        return message_of(said, options, recipient)
+
+    def preview(self, message: Message) -> Looks:
+        """As Previews has it: of the two limits that a post has, by the one that it is nearer to."""
+        if message.refusal:
+            return Looks("", refusal=message.refusal)
+        first, *others = message.posts
+        text, embed = first.record["text"], first.record.get("embed")
+        measures = ((graphemes, MOST_GRAPHEMES, ""), (octets, MOST_OCTETS, "bytes"))
+        measure, most, unit = max(measures, key=lambda one: one[0](text) / one[1])
+        return Looks(
+            text,
+            measure(text),
+            most,
+            unit=unit,
+            card=_card(embed["external"], first.picture) if embed else None,
+            answers=tuple(post.record["text"] for post in others),
+            notes=tuple(_notes(first.record)),
+        )
+
+    def connect(self, lane: LaneFacts) -> BlueskySession:
+        """The password comes with each message, the tokens with the lane."""
+        return BlueskySession(lane.state)
+
+
+def _notes(record: Mapping[str, Any]) -> Iterator[str]:
+    if tags := record.get("tags"):
+        yield "Found by " + " ".join(f"#{tag}" for tag in tags)
+    if labels := record.get("labels"):
+        yield "Warning: " + ", ".join(label["val"] for label in labels["values"])
+
+
+def _card(external: Mapping[str, Any], picture: str) -> LinkCard:
+    host = urlsplit(external["uri"]).hostname or ""
+    return LinkCard(external["title"], external["description"], host, picture)

@@ -6,7 +6,7 @@ from functools import partial
 
 from channels.bridge import BridgeSpec
 from channels.fields import LANGUAGE
-from channels.http.address import server_url
+from channels.http.transport import server_url
 from common.ports.channels import Field, ParsedDestination
 from common.truncation import plain_line
 
@@ -104,6 +104,6 @@ class BlueskySpec(BridgeSpec):
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """Signs in, and finds where the account's posts are kept (network). Raises InvalidDestination."""
         # The client is not loaded where nothing is checked.
-        from channels.bluesky.check import check_account
+        from channels.bluesky.session import check_account
 
         return check_account(destination)

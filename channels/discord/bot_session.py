@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import requests
 
 from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
-from channels.discord.compose import Message
+from channels.discord.message import Message
 from channels.discord.service import (
     ALREADY_CROSSPOSTED,
     BOT,

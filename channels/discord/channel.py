@@ -9,8 +9,7 @@ from channels.announcement import Announcement
 from channels.base import CrashPolicy, LaneDefaults, LaneFacts, LinkCard, Looks
 from channels.bridge import BridgeChannel
 from channels.discord.bot_session import FORUMS, BotSession
-from channels.discord.compose import CONTENT_LIMIT, Message, message_of
-from channels.discord.markup import shown
+from channels.discord.message import CONTENT_LIMIT, Message, message_of, shown
 from channels.discord.service import BREAKER
 from channels.discord.session import WebhookSession
 from channels.letter import Recipient

@@ -9,12 +9,35 @@ from django.conf import settings
 
 from channels.discord.service import BOT, WEBHOOK, agent, snowflake
 from channels.discord.session import webhook_at, webhook_secrets
-from channels.http.checking import told_at_fields
-from channels.http.session import ApiSession
+from channels.http.client import ApiSession, told_at_fields
 from channels.http.transport import ApiResponse
+from channels.oauth import Grant, WebhookOAuth, a_secret, application_fields
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import plain_line
+
+
+class DiscordConnect(WebhookOAuth):
+    key = "discord-app"
+    label = "Discord application"
+    service = "Discord"
+    # https://discord.com/developers/docs/topics/oauth2#webhooks
+    authorise_address = "https://discord.com/oauth2/authorize"
+    token_address = "https://discord.com/api/oauth2/token"  # noqa: S105 - an address
+    scope = "webhook.incoming"
+    account_fields = application_fields("Discord's developer portal, under OAuth2")
+    steps = (
+        "At discord.com/developers/applications: New Application. Its name stands above what is posted.",
+        "Under OAuth2, Redirects: Add Redirect, paste the address below, and save.",
+        "On the same page, copy the Client ID and the Client Secret (Reset Secret shows a new one).",
+    )
+
+    def headers(self) -> Mapping[str, str]:
+        return agent()
+
+    def granted(self, answer: ApiResponse) -> Grant:
+        return Grant({"webhook_url": a_secret(answer.at("webhook", "url"))})
+
 
 T = TypeVar("T")
 # Of webhooks that post for us; others belong to an application, or follow another channel.

@@ -8,8 +8,15 @@ from typing import Any
 
 import requests
 
-from channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent, Temporary
-from channels.discord.compose import Message
+from channels.base import (
+    NO_POST,
+    NOTHING,
+    Outcome,
+    Permanent,
+    Sent,
+    Temporary,
+)
+from channels.discord.message import Message
 from channels.discord.service import (
     NEEDS_THREAD,
     OF_ANOTHER,
@@ -21,8 +28,7 @@ from channels.discord.service import (
     sent,
     snowflake,
 )
-from channels.http.client import ApiClient, Failed
-from channels.http.session import ApiSession
+from channels.http.client import ApiClient, ApiSession, Failed
 from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 
 

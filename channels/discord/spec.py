@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from channels.bridge import BridgeSpec, account_field, account_values
-from channels.discord.compose import MOST_TAGS, NO_FOOTER, THREAD_NAME_LIMIT
+from channels.discord.message import MOST_TAGS, NO_FOOTER, THREAD_NAME_LIMIT
 from channels.fields import SILENT, choice, line, secret_word, switch
 from channels.http.links import postable
 from channels.wording import checked_template
@@ -206,7 +206,7 @@ class DiscordSpec(BridgeSpec):
 
     @property
     def connect(self) -> "OAuth":
-        from channels.discord.connect import DiscordConnect
+        from channels.discord.check import DiscordConnect
 
         return DiscordConnect()
 

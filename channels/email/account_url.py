@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from channels.email.esp.settings import ANYMAIL_PREFIX, EspSettings, parse_esp_url
-from channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
+from channels.email.smtp_login import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from channels.rules.accounts import DEFAULT_ACCOUNT
 
 EXPECTED_ACCOUNT_URLS = (

@@ -10,13 +10,13 @@ from channels.base import CrashPolicy, LaneDefaults, LaneFacts, Session
 from channels.email.account_url import Mailbox, transport_of
 from channels.email.esp.session import EspSession
 from channels.email.esp.settings import EspSettings
-from channels.email.helo import helo_name
+from channels.email.headers import return_path
 from channels.email.letter_form import WireLetter
 from channels.email.mail_message import MailMessage
-from channels.email.return_path import return_path
 from channels.email.session import BlockingSmtpSession, MailboxSession, UnusableSession
+from channels.email.smtp_connection import helo_name
+from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_session import SmtpSession
-from channels.email.smtp_settings import SmtpSettings
 from channels.letter import Letter, Recipient
 from channels.rules.accounts import DEFAULT_ACCOUNT
 from channels.rules.breakers import Breaker

@@ -4,8 +4,28 @@ import base64
 import re
 from urllib.parse import quote
 
+from django.conf import settings
+
 from channels.email.address import CONTROLS, EmailAddress, clean_name
+from channels.rules.verp import Token, address
 from common import text as common_text
+from common.signing import is_stamp, stamp
+
+RETURN_PATH_PURPOSE = "bounce"
+
+
+def return_path(delivery_id: int) -> str:
+    """Where the bounces of that delivery go; empty without BOUNCE_DOMAIN."""
+    domain = settings.BOUNCE_DOMAIN
+    if not domain:
+        return ""
+    return address(Token(delivery_id, stamp(RETURN_PATH_PURPOSE, f"{delivery_id:x}")), domain)
+
+
+def is_ours(token: Token) -> bool:
+    """Whether we made that return address: whoever names it has seen the letter, or its way."""
+    return is_stamp(RETURN_PATH_PURPOSE, token.text, token.stamp)
+
 
 CRLF = "\r\n"
 MAX_FIELD_TEXT = 300

@@ -8,10 +8,17 @@ from channels.email import headers
 from channels.email.address import EmailAddress, parse_sender
 from channels.email.body import body
 from channels.email.mail_message import MailMessage
-from channels.fill import fill_header, fill_html, fill_text, written_html, written_text
 from channels.languages import DEFAULT_LANGUAGE
 from channels.letter import Letter, Recipient
-from channels.placeholders import PERSONAL, values_for
+from channels.placeholders import (
+    PERSONAL,
+    fill_header,
+    fill_html,
+    fill_text,
+    values_for,
+    written_html,
+    written_text,
+)
 from common.directions import language_tag
 from common.signing import mac
 

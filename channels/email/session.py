@@ -9,12 +9,11 @@ from typing import Any
 import uvloop
 
 from channels.base import NOTHING, Outcome, Sent, Temporary
-from channels.email.helo import helo_name
 from channels.email.mail_message import MailMessage
-from channels.email.smtp_connection import Timeouts
+from channels.email.smtp_connection import Timeouts, helo_name
+from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_replies import CannotConnect, Reply, reply_words
 from channels.email.smtp_session import SmtpSession
-from channels.email.smtp_settings import SmtpSettings
 from common.refused import Refused
 
 # For somebody who waits for a page.

@@ -1,6 +1,7 @@
 """One SMTP connection that blocks nobody: commands go out at once, replies come back in order."""
 
 import asyncio
+import ipaddress
 import socket
 import ssl
 from collections import deque
@@ -10,8 +11,10 @@ from functools import lru_cache, partial
 from operator import itemgetter, ne
 from typing import cast
 
+from django.conf import settings
+
 from channels.email.smtp_addresses import open_socket, remember
-from channels.email.smtp_login import log_in
+from channels.email.smtp_login import IMPLICIT, STARTTLS, SmtpSettings, log_in
 from channels.email.smtp_replies import (
     NO_SMTP,
     CannotConnect,
@@ -21,8 +24,17 @@ from channels.email.smtp_replies import (
     reason,
     reply_words,
 )
-from channels.email.smtp_settings import IMPLICIT, STARTTLS, SmtpSettings
 from channels.rules.trials import Cause
+
+
+def helo_name() -> str:
+    """A name, or an address literal (RFC 5321 §4.1.3)."""
+    try:
+        address = ipaddress.ip_address(settings.SITE_HOST)
+    except ValueError:
+        return str(settings.SITE_HOST)
+    return f"[{address}]" if address.version == 4 else f"[IPv6:{address}]"
+
 
 MAX_REPLY = 65_536
 # No command has so many replies: a server that speaks on and on is not listened to.

@@ -4,10 +4,29 @@ import base64
 import binascii
 import hmac
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 
 from channels.email.smtp_replies import CannotConnect, Lost, Reply, reply_words
-from channels.email.smtp_settings import SmtpSettings
 from channels.rules.trials import Cause
+
+PLAIN, STARTTLS, IMPLICIT = "plain", "starttls", "implicit"
+
+
+@dataclass(frozen=True, slots=True)
+class SmtpSettings:
+    """An SMTP server. `security` is plain, starttls or implicit; an empty user logs in nowhere."""
+
+    host: str
+    port: int
+    user: str = ""
+    password: str = field(default="", repr=False)
+    security: str = PLAIN
+
+    @property
+    def name(self) -> str:
+        """host:port, for messages to people."""
+        return f"{self.host}:{self.port}"
+
 
 Ask = Callable[[str], Awaitable[Reply]]
 _LOGGED_IN, _CHALLENGE, _REFUSED = 235, 334, 535

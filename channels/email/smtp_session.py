@@ -11,8 +11,8 @@ from datetime import datetime
 from channels.base import Ambiguous, Holdup, Outcome, Permanent, Sent, Temporary
 from channels.email.mail_message import MailMessage
 from channels.email.smtp_connection import Connection, Timeouts, connect
+from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_replies import CannotConnect, Lost, Reply, Stage, outcome_of_reply
-from channels.email.smtp_settings import SmtpSettings
 from channels.rules.meaning import Meaning
 from channels.rules.trials import Cause
 

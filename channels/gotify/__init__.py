@@ -1,1 +1,1 @@
-CHANNELS = {"gotify": ("spec.GotifySpec", "channel.GotifyChannel")}
+CHANNELS = {"gotify": ("spec.GotifySpec", "session.GotifyChannel")}

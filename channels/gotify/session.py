@@ -7,13 +7,24 @@ from typing import Any
 
 import requests
 
-from channels.base import NOTHING, Outcome, Permanent, Sent
-from channels.gotify.compose import GotifyPush
-from channels.http.checking import told_at_fields
-from channels.http.client import Failed, UnreadableAnswer
+from channels.announcement import Announcement
+from channels.base import (
+    NOTHING,
+    CrashPolicy,
+    LaneDefaults,
+    LaneFacts,
+    Looks,
+    Outcome,
+    Permanent,
+    Sent,
+    Shape,
+)
+from channels.bridge import BridgeChannel
+from channels.gotify.message import LONGEST_MESSAGE, GotifyPush, push_of
+from channels.http.client import ApiSession, Failed, UnreadableAnswer, told_at_fields
 from channels.http.outcomes import ApiService
-from channels.http.session import ApiSession
 from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
+from channels.letter import Recipient
 from common.clock import utcnow
 from common.ports.channels import ParsedDestination
 
@@ -76,3 +87,31 @@ def _version(answer: ApiResponse) -> str:
     if not (answer.text_at("version") and answer.text_at("buildDate")):
         raise UnreadableAnswer("no version")
     return answer.text_at("version")
+
+
+class GotifyChannel(BridgeChannel):
+    key = "gotify"
+    # An application's token cannot ask what was posted with it.
+    crash_policy = CrashPolicy.HOLD
+    lane = LaneDefaults(spacing_seconds=1.0)
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> GotifyPush:
+        return push_of(said, options, recipient)
+
+    def preview(self, message: GotifyPush) -> Looks:
+        """As Previews has it."""
+        text = message.body.get("message", "")
+        return Looks(
+            text,
+            len(text),
+            LONGEST_MESSAGE,
+            message.refusal,
+            shape=Shape.PUSH,
+            title=message.body.get("title", ""),
+            pictures=(message.picture,) if message.picture else (),
+            notes=(f"Opens {message.link}",) if message.link else (),
+        )
+
+    def connect(self, lane: LaneFacts) -> GotifySession:
+        """The token comes with each message."""
+        return GotifySession()

@@ -1,19 +1,23 @@
 """Asks a service's API, and turns every end but a good answer into an Outcome that names no secret."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
+import requests
+
 from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
-from channels.http.address import LONGEST_URL
 from channels.http.outcomes import ApiService, of_answer, of_failure
-from channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Transport
+from channels.http.transport import LONGEST_URL, TIMEOUT_SECONDS, ApiResponse, Transport
 from common.net.errors import exception_chain
+from common.ports.channels import InvalidDestination
 from common.transactions import NetworkInTransaction
+from common.truncation import DoesNotFit
 
 T = TypeVar("T")
 MASK = "•••"
@@ -159,3 +163,69 @@ def a_moment(said: Any) -> datetime | None:
     except (ValueError, TypeError):
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@contextmanager
+def told_at_fields(
+    address: str, *, credentials: str = "", account: str = "", refused: str = "", elsewhere: str = ""
+) -> Iterator[None]:
+    """Turns Failed into InvalidDestination, at one of the fields named.
+
+    `address` says where; `credentials` has the destination's own, and `account` those that it shares, where
+    other fields have them. Two sentences may say it better than the service's own words: `refused` when
+    the credentials are not good, `elsewhere` when what answers is not the service.
+    """
+    try:
+        yield
+    except Failed as failed:
+        outcome = failed.outcome
+        text = "" if isinstance(outcome, Sent) else outcome.text.removeprefix("Nothing was posted: ")
+        if isinstance(outcome, Temporary) and outcome.stops_account:
+            field = account or address
+        elif isinstance(outcome, Permanent) and outcome.disables:
+            field, text = credentials or address, refused or text
+        elif isinstance(outcome, Permanent):
+            field, text = address, elsewhere or text
+        else:
+            field, text = address, f"it could not be checked. {text}"
+        raise InvalidDestination(f"{field}: {text}") from None
+
+
+class ApiSession:
+    """What a channel's own session builds upon. Used by one thread at a time.
+
+    `session` stands in for the safe client's, `timeout` is in seconds for each request.
+    """
+
+    def __init__(self, *, session: requests.Session | None = None, timeout: float = TIMEOUT_SECONDS) -> None:
+        self._session, self.timeout = session, timeout
+
+    @cached_property
+    def transport(self) -> Transport:
+        return Transport(self._session)
+
+    def client(self, url: str, service: ApiService, now: datetime, *, secrets: Collection[str]) -> ApiClient:
+        """What asks the service at `url` for one message."""
+        return ApiClient(self.transport, host_of(url), service, now, secrets=secrets, timeout=self.timeout)
+
+    def new_refusals(self) -> int:
+        """As CountsRefusals has it."""
+        if "transport" not in self.__dict__:
+            return 0
+        refusals, self.transport.refusals = self.transport.refusals, 0
+        return refusals
+
+    def close(self) -> None:
+        if "transport" in self.__dict__:
+            self.transport.close()
+            del self.transport
+
+
+def outcome_of(act: Callable[[], Outcome]) -> Outcome:
+    """What it returns, or what its failure means."""
+    try:
+        return act()
+    except DoesNotFit:
+        return Permanent("The link alone is longer than what the service takes.")
+    except Failed as failed:
+        return failed.outcome

@@ -1,1 +1,1 @@
-CHANNELS = {"mastodon": ("spec.MastodonSpec", "channel.MastodonChannel")}
+CHANNELS = {"mastodon": ("spec.MastodonSpec", "session.MastodonChannel")}

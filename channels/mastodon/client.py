@@ -11,6 +11,7 @@ from mastodon import Mastodon
 from channels.base import Permanent, Sent
 from channels.http.client import (
     ApiClient,
+    ApiSession,
     Failed,
     UnreadableAnswer,
     a_moment,
@@ -20,12 +21,10 @@ from channels.http.client import (
 )
 from channels.http.links import is_of
 from channels.http.outcomes import ApiService, Verdict
-from channels.http.session import ApiSession
 from channels.http.transport import ApiResponse
-from channels.mastodon.compose import Message
-from channels.mastodon.instance import Instance, instance_of
+from channels.mastodon.message import Instance, Message, instance_of
 from channels.mastodon.spec import SCOPES
-from common.pictures.picture import CleanPicture
+from common.pictures.codec import CleanPicture
 
 T = TypeVar("T")
 STATUSES_LOOKED_AT = 40

@@ -9,8 +9,7 @@ from django.conf import settings
 from mastodon import Mastodon
 
 from channels.fields import nickname
-from channels.http.client import ApiClient, Failed, UnreadableAnswer, host_of
-from channels.http.session import ApiSession
+from channels.http.client import ApiClient, ApiSession, Failed, UnreadableAnswer, host_of
 from channels.http.transport import ApiResponse
 from channels.mastodon.client import Client
 from channels.oauth import (

@@ -1,22 +1,60 @@
 """Posts, changes and deletes statuses."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
+from urllib.parse import urlsplit
 
-from channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent
-from channels.http.client import Failed
-from channels.http.priced_links import StatusLimits
-from channels.http.session import ApiSession, outcome_of
+from channels.announcement import Announcement
+from channels.base import (
+    NO_POST,
+    NOTHING,
+    CrashPolicy,
+    LaneDefaults,
+    LaneFacts,
+    Looks,
+    Outcome,
+    Permanent,
+    Sent,
+)
+from channels.bridge import BridgeChannel
+from channels.http.client import ApiSession, Failed, outcome_of, told_at_fields
+from channels.http.links import StatusLimits, status_length
+from channels.http.measures import graphemes
 from channels.http.threads import carrying, not_looked_up, post_thread, still_unknown
 from channels.http.uploads import Uploader, Uploads
-from channels.mastodon.client import Client
-from channels.mastodon.compose import Message
-from channels.mastodon.instance import Instance, instances
+from channels.letter import Recipient
+from channels.mastodon.client import MASTODON, Client
+from channels.mastodon.message import Instance, Message, instances, status_of
+from channels.mastodon.spec import SCOPES
+from common.clock import utcnow
+from common.ports.channels import InvalidDestination, ParsedDestination
 from common.truncation import DoesNotFit
 from common.ttl_cache import TtlCache
+
+HOW = f"Make one on the instance under Preferences, Development, with the scopes {SCOPES}."
+# Without reading, what became of a post whose answer was lost could not be looked up.
+NEEDED = ({"write", "write:statuses"}, "post"), ({"read", "read:statuses"}, "read its own posts")
+
+
+def check_token(destination: ParsedDestination, session: ApiSession | None = None) -> ParsedDestination:
+    """The destination with the id of the token's account. Raises InvalidDestination with what the instance
+    said, or with what the token may not do."""
+    url, token = destination.config["instance_url"], destination.secrets["access_token"]
+    with closing(session or ApiSession()) as opened:
+        client = Client(opened, url, token, utcnow())
+        refused = f"{client.host} does not accept it. {HOW}"
+        elsewhere = f"{client.host} does not look like {MASTODON.name}."
+        with told_at_fields("instance_url", credentials="access_token", refused=refused, elsewhere=elsewhere):
+            (number, _), scopes = client.account(), client.scopes()
+    for some, what in NEEDED:
+        if scopes and not scopes & some:
+            raise InvalidDestination(f"access_token: it may not {what}. {HOW}")
+    return replace(destination, config={**destination.config, "account_id": number})
+
 
 # Mastodon keeps an Idempotency-Key up to an hour; ten minutes are for clocks and for this request.
 KEY_HOLDS = timedelta(minutes=50)
@@ -126,3 +164,40 @@ class MastodonSession(ApiSession):
             return Sent(remote_id=remote_id)
 
         return outcome_of(delete)
+
+
+class MastodonChannel(BridgeChannel):
+    key = "mastodon"
+    crash_policy = CrashPolicy.LOOK_UP
+    # Far below 300 statuses in 3 hours, and easy on followers.
+    lane = LaneDefaults(spacing_seconds=60.0)
+
+    def domain(self, core: str) -> str:
+        """The instance's host, without a port."""
+        return urlsplit(f"//{core}").hostname or ""
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
+        return status_of(said, options, recipient)
+
+    def preview(self, message: Message) -> Looks:
+        """By the usual limits; the instance may have others. Of a thread the first status is measured."""
+        limits, warning = StatusLimits(), message.spoiler
+        try:
+            texts = message.texts(limits)
+        except DoesNotFit:
+            return Looks("", refusal="The link alone is longer than what an instance takes.")
+        length = status_length(texts[0], limits.per_url) + graphemes(warning)
+        shown = "\n\n".join(filter(None, (warning, texts[0])))
+        return Looks(
+            shown,
+            length,
+            limits.characters,
+            message.refusal,
+            pictures=tuple(image.url for image in message.images),
+            answers=tuple(texts[1:]),
+            notes=("The pictures are hidden until somebody looks.",) if message.sensitive else (),
+        )
+
+    def connect(self, lane: LaneFacts) -> MastodonSession:
+        """The credentials come with each message."""
+        return MastodonSession()

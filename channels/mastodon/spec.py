@@ -64,7 +64,7 @@ class MastodonSpec(BridgeSpec):
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """Asks the instance whose token it is (network). Raises InvalidDestination."""
         # Most processes ask no instance.
-        from channels.mastodon.check import check_token
+        from channels.mastodon.session import check_token
 
         return check_token(destination)
 

@@ -1,1 +1,1 @@
-CHANNELS = {"matrix": ("spec.MatrixSpec", "channel.MatrixChannel")}
+CHANNELS = {"matrix": ("spec.MatrixSpec", "session.MatrixChannel")}

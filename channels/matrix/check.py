@@ -7,10 +7,8 @@ from urllib.parse import urlsplit
 
 import requests
 
-from channels.http.address import server_url
-from channels.http.checking import told_at_fields
-from channels.http.client import Failed, UnreadableAnswer
-from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
+from channels.http.client import Failed, UnreadableAnswer, told_at_fields
+from channels.http.transport import TIMEOUT_SECONDS, ApiResponse, server_url
 from channels.matrix.client import MATRIX, Homeserver
 from channels.matrix.session import MatrixSession
 from common.clock import utcnow

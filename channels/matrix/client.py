@@ -9,7 +9,7 @@ from urllib.parse import quote
 from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id
 from channels.http.outcomes import ApiService, Verdict
 from channels.http.transport import ApiResponse
-from channels.matrix.compose import KEY
+from channels.matrix.message import KEY
 
 T = TypeVar("T")
 API = "/_matrix/client/v3"

@@ -6,11 +6,25 @@ from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
-from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
-from channels.http.client import Failed
-from channels.http.session import ApiSession
+from channels.announcement import Announcement
+from channels.base import (
+    NOTHING,
+    Ambiguous,
+    CrashPolicy,
+    LaneDefaults,
+    LaneFacts,
+    Looks,
+    Outcome,
+    Permanent,
+    Sent,
+    Temporary,
+)
+from channels.bridge import BridgeChannel
+from channels.http.client import ApiSession, Failed
+from channels.http.links import shown_text
+from channels.letter import Recipient
 from channels.matrix.client import MATRIX, Homeserver
-from channels.matrix.compose import KEY, Notice
+from channels.matrix.message import KEY, LONGEST_CONTENT, Notice, notice_of, size_of
 from common.ttl_cache import TtlCache
 
 # Encryption may be switched on later: each room is asked for it once an hour.
@@ -116,3 +130,22 @@ def _sent(message: Notice, event_id: str) -> Sent:
     room, via = message.config["room"], message.config.get("via", "")
     place = f"{quote(room, safe='!:')}/{quote(event_id, safe='$:')}" + (f"?via={quote(via)}" if via else "")
     return Sent(event_id, url=f"https://matrix.to/#/{place}")
+
+
+class MatrixChannel(BridgeChannel):
+    key = "matrix"
+    crash_policy = CrashPolicy.LOOK_UP
+    # A server's usual limit for messages is one in five seconds.
+    lane = LaneDefaults(spacing_seconds=5.0)
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Notice:
+        return notice_of(said, options, recipient)
+
+    def preview(self, message: Notice) -> Looks:
+        """As Previews has it. What counts is the event, which has the words twice."""
+        words = shown_text(message.html.replace("<br>", "\n"))
+        return Looks(words, size_of(message), LONGEST_CONTENT, message.refusal, unit="bytes")
+
+    def connect(self, lane: LaneFacts) -> MatrixSession:
+        """The credentials come with each message."""
+        return MatrixSession()

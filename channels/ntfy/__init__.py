@@ -1,1 +1,1 @@
-CHANNELS = {"ntfy": ("spec.NtfySpec", "channel.NtfyChannel")}
+CHANNELS = {"ntfy": ("spec.NtfySpec", "session.NtfyChannel")}

@@ -1,20 +1,33 @@
 """Publishes to a topic, https://docs.ntfy.sh/publish/#publish-as-json."""
 
+import json
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from typing import Any
 
 import requests
 
-from channels.base import NOTHING, Outcome, Permanent, Sent
-from channels.http.checking import told_at_fields
-from channels.http.client import ApiClient, Failed, UnreadableAnswer, an_id
+from channels.announcement import Announcement
+from channels.base import (
+    NOTHING,
+    CrashPolicy,
+    LaneDefaults,
+    LaneFacts,
+    Looks,
+    Outcome,
+    Permanent,
+    Sent,
+    Shape,
+)
+from channels.bridge import BridgeChannel
+from channels.http.client import ApiClient, ApiSession, Failed, UnreadableAnswer, an_id, told_at_fields
+from channels.http.measures import octets
 from channels.http.outcomes import ApiService
-from channels.http.session import ApiSession
 from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
-from channels.ntfy.compose import LONGEST_MESSAGE, Push, sequence_id_of
+from channels.letter import Recipient
+from channels.ntfy.message import LONGEST_MESSAGE, LONGEST_SEQUENCE_ID, Push, push_of, sequence_id_of
 from common.clock import utcnow
 from common.ports.channels import ParsedDestination
 from common.truncation import DoesNotFit
@@ -127,3 +140,43 @@ def _published(answer: ApiResponse) -> str:
 def _success(answer: ApiResponse) -> None:
     if answer.at("success") is not True:
         raise UnreadableAnswer("no success")
+
+
+class NtfyChannel(BridgeChannel):
+    key = "ntfy"
+    # A server since 2.16 shows a repeated message in the place of the first.
+    crash_policy = CrashPolicy.RESEND
+    # ntfy.sh takes sixty messages at once, and then one every five seconds.
+    lane = LaneDefaults(spacing_seconds=5.0)
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Push:
+        return push_of(said, options, recipient)
+
+    def preview(self, message: Push) -> Looks:
+        """As Previews has it."""
+        try:
+            body = json.loads(message.body("0" * LONGEST_SEQUENCE_ID))
+        except DoesNotFit:
+            return Looks("", refusal="The link alone is longer than what ntfy takes.")
+        return Looks(
+            body["message"],
+            octets(body["message"]),
+            LONGEST_MESSAGE,
+            message.refusal,
+            shape=Shape.PUSH,
+            title=body.get("title", ""),
+            pictures=(body["attach"],) if "attach" in body else (),
+            notes=tuple(_notes(body)),
+            unit="bytes",
+        )
+
+    def connect(self, lane: LaneFacts) -> NtfySession:
+        """The credentials come with each message."""
+        return NtfySession()
+
+
+def _notes(body: Mapping[str, Any]) -> Iterator[str]:
+    if tags := body.get("tags"):
+        yield f"Tags: {', '.join(tags)}"
+    if link := body.get("click"):
+        yield f"Opens {link}"

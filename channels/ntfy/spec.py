@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from channels.bridge import BridgeSpec
 from channels.fields import secret_word, words_of_at_most
-from channels.http.address import server_url
+from channels.http.transport import server_url
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
 
 PRIORITIES = {

@@ -1,5 +1,5 @@
 CHANNELS = {
-    "slack": ("spec.SlackSpec", "channel.SlackChannel"),
-    "mattermost": ("spec.MattermostSpec", "channel.MattermostChannel"),
-    "rocketchat": ("spec.RocketChatSpec", "channel.RocketChatChannel"),
+    "slack": ("spec.SlackSpec", "session.SlackChannel"),
+    "mattermost": ("spec.MattermostSpec", "session.MattermostChannel"),
+    "rocketchat": ("spec.RocketChatSpec", "session.RocketChatChannel"),
 }

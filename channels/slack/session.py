@@ -7,12 +7,53 @@ from typing import Any
 
 import requests
 
-from channels.base import NOTHING, Outcome, Permanent, Sent
-from channels.http.client import Failed, UnreadableAnswer, secrets_in
+from channels.announcement import Announcement
+from channels.base import NOTHING, CrashPolicy, LaneDefaults, LaneFacts, Looks, Outcome, Permanent, Sent
+from channels.bridge import BridgeChannel
+from channels.http.client import ApiSession, Failed, UnreadableAnswer, secrets_in
 from channels.http.outcomes import ApiService, Verdict
-from channels.http.session import ApiSession
 from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
-from channels.slack.compose import RoomPost
+from channels.letter import Recipient
+from channels.oauth import Grant, WebhookOAuth, a_secret, application_fields
+from channels.slack.message import (
+    MOST_CHARACTERS,
+    RoomPost,
+    Writer,
+    for_mattermost,
+    for_rocketchat,
+    for_slack,
+    room_post_of,
+)
+
+
+class SlackConnect(WebhookOAuth):
+    key = "slack-app"
+    label = "Slack app"
+    service = "Slack"
+    # https://docs.slack.dev/authentication/installing-with-oauth
+    authorise_address = "https://slack.com/oauth/v2/authorize"
+    token_address = "https://slack.com/api/oauth.v2.access"  # noqa: S105 - an address
+    scope = "incoming-webhook"
+    account_fields = application_fields("the app's Basic Information, App Credentials")
+    steps = (
+        "At api.slack.com/apps: Create New App, From scratch, and choose your workspace.",
+        "Under Incoming Webhooks, switch them on.",
+        "Under OAuth & Permissions, Redirect URLs: add the address below, and save.",
+        "Under Basic Information, copy the Client ID and the Client Secret.",
+    )
+    # "Redirect URLs must use HTTPS"
+    needs_https = True
+
+    def granted(self, answer: ApiResponse) -> Grant:
+        made = "incoming_webhook"
+        url = a_secret(answer.at(made, "url"))
+        channel, team = answer.text_at(made, "channel"), answer.text_at("team", "name")
+        # Two workspaces may have channels of one name.
+        name = re.sub(r"[^\w.-]+", "-", f"{channel.lstrip('#')}-{team}".lower()).strip("-")[:64]
+        label = f"{channel} in {team}" if channel and team else channel
+        number = answer.text_at(made, "channel_id")[:64]
+        return Grant({"webhook_url": url, "account": name or "slack"}, {"channel_id": number}, label[:200])
+
 
 ADVICE = "Make another webhook there, and save its address."
 
@@ -110,3 +151,43 @@ def _taken(answer: ApiResponse) -> None:
     """Slack and Mattermost say ok, Rocket.Chat {"success": true}."""
     if answer.body.strip() != b"ok" and answer.at("success") is not True:
         raise UnreadableAnswer("neither ok nor success")
+
+
+class IncomingWebhookChannel(BridgeChannel):
+    # The service knows no key, and shows nobody what was posted.
+    crash_policy = CrashPolicy.HOLD
+    # Slack: "one message per second per channel".
+    lane = LaneDefaults(spacing_seconds=2.0)
+    service: ApiService
+    write: Writer
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> RoomPost:
+        return room_post_of(said, options, recipient, type(self).write)
+
+    def preview(self, message: RoomPost) -> Looks:
+        """As Previews has it. What counts is the text as it is written, markup included."""
+        length = len(message.bodies[0]["text"]) if message.bodies else 0
+        pictures = (message.picture,) if message.picture else ()
+        return Looks(message.shown, length, MOST_CHARACTERS, message.refusal, pictures=pictures)
+
+    def connect(self, lane: LaneFacts) -> IncomingWebhookSession:
+        """The credentials come with each message."""
+        return IncomingWebhookSession(self.service)
+
+
+class SlackChannel(IncomingWebhookChannel):
+    key = "slack"
+    service = SLACK
+    write = staticmethod(for_slack)
+
+
+class MattermostChannel(IncomingWebhookChannel):
+    key = "mattermost"
+    service = MATTERMOST
+    write = staticmethod(for_mattermost)
+
+
+class RocketChatChannel(IncomingWebhookChannel):
+    key = "rocketchat"
+    service = ROCKETCHAT
+    write = staticmethod(for_rocketchat)

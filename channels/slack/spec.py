@@ -67,7 +67,7 @@ class SlackSpec(IncomingWebhookSpec):
 
     @property
     def connect(self) -> "OAuth":
-        from channels.slack.connect import SlackConnect
+        from channels.slack.session import SlackConnect
 
         return SlackConnect()
 

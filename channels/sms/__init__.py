@@ -1,1 +1,1 @@
-CHANNELS = {"sms": ("spec.SmsSpec", "channel.SmsChannel")}
+CHANNELS = {"sms": ("spec.SmsSpec", "session.SmsChannel")}

@@ -1,19 +1,71 @@
 """Sends text messages by Twilio, https://www.twilio.com/docs/messaging/api/message-resource."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
+from django.conf import settings
 
-from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
-from channels.http.client import ApiClient, Failed, UnreadableAnswer
-from channels.http.session import ApiSession
+from channels.base import (
+    NOTHING,
+    Ambiguous,
+    CrashPolicy,
+    LaneDefaults,
+    LaneFacts,
+    Outcome,
+    Permanent,
+    Sent,
+    Temporary,
+)
+from channels.http.client import ApiClient, ApiSession, Failed, UnreadableAnswer
 from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
-from channels.sms.compose import TextMessage
+from channels.letter import Letter, Recipient
+from channels.rules.breakers import Breaker
+from channels.sms.message import TextMessage, sms_of, to_recipient
 from channels.sms.service import TWILIO, TWILIO_API
+from common.clock import utcnow
+from common.ports.channels import InvalidDestination
+
+ACTIVE = "active"
+
+
+def check_twilio(
+    values: Mapping[str, str],
+    *,
+    base: str = "",
+    session: requests.Session | None = None,
+    timeout: float = TIMEOUT_SECONDS,
+) -> str:
+    """What the account is called at Twilio, and its sender. Raises InvalidDestination."""
+    sid, token, url = values["account_sid"], values["auth_token"], base or TWILIO_API
+    opened = ApiSession(session=session, timeout=timeout)
+    client = opened.client(url, TWILIO, utcnow(), secrets=(token,))
+    try:
+        name, status = client.call(
+            "GET", f"{url}/2010-04-01/Accounts/{sid}.json", auth=(sid, token), read=_account
+        )
+    except Failed as failed:
+        answer = client.transport.answer
+        why = "" if isinstance(failed.outcome, Sent) else failed.outcome.text
+        field = "auth_token" if answer is not None and answer.status in (401, 403, 404) else "account_sid"
+        raise InvalidDestination(f"{field}: {why}") from None
+    finally:
+        opened.close()
+    if status != ACTIVE:
+        raise InvalidDestination(f"account_sid: Twilio says that the account is {status}.")
+    return f"{name}, as {values['sender']}"
+
+
+def _account(answer: ApiResponse) -> tuple[str, str]:
+    name, status = answer.at("friendly_name"), answer.at("status")
+    if not isinstance(name, str) or not isinstance(status, str):
+        raise UnreadableAnswer("no account")
+    return name[:100], status[:20]
+
 
 NOT_SET_UP = "Nothing was sent: the Twilio account has no token. Save it again."
 MESSAGE_SID = re.compile(r"[SM]M[0-9a-f]{32}", re.ASCII)
@@ -124,3 +176,47 @@ def _sid_of(answer: ApiResponse) -> str:
     if not isinstance(sid, str) or not MESSAGE_SID.fullmatch(sid):
         raise UnreadableAnswer("Twilio named no message.")
     return sid
+
+
+class SmsChannel:
+    """One Twilio account carries all messages of the newsletters that name it."""
+
+    key = "sms"
+    # Twilio knows no key, but can be asked which messages it took.
+    crash_policy = CrashPolicy.LOOK_UP
+    # Twilio queues what is more than a number may send; the caps keep a mistake from becoming a bill.
+    lane = LaneDefaults(serial=False, concurrency=5, rate=10.0, per_day=1_000, per_recipient=10)
+    account_lane: LaneDefaults | None = None
+    breaker: Breaker | None = None
+
+    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
+        return options.get("account", "")
+
+    def shared_account(self, core: str) -> str:
+        """Its lanes are accounts themselves."""
+        return ""
+
+    def domain(self, core: str) -> str:
+        return ""
+
+    def compose(self, letter: Letter, recipient: Recipient) -> TextMessage:
+        return self.composer(letter)(recipient)
+
+    def composer(self, letter: Letter) -> Callable[[Recipient], TextMessage]:
+        message = sms_of(letter)
+        return lambda recipient: to_recipient(message, recipient)
+
+    def sessions(self, lane: LaneFacts) -> None:
+        """Its sessions block."""
+        return
+
+    def connect(self, lane: LaneFacts) -> SmsSession:
+        return SmsSession(lane.credentials, callback=callback_of(lane.account))
+
+
+def callback_of(account: str) -> str:
+    """Where Twilio tells what became of an account's messages, without the delivery's number; empty where
+    it could not reach this site (it refuses such an address, 21609)."""
+    host = urlsplit(settings.SITE_URL).hostname or ""
+    is_reachable = "." in host and not host.replace(".", "").isdigit()
+    return f"{settings.SITE_URL}/sms/{account}/status/" if is_reachable else ""

@@ -140,6 +140,6 @@ class SmsSpec:
 
     def check_account(self, values: Mapping[str, str]) -> str:
         """How Twilio calls the account (network). Raises InvalidDestination."""
-        from channels.sms.check import check_twilio
+        from channels.sms.session import check_twilio
 
         return check_twilio(values)

@@ -1,1 +1,1 @@
-CHANNELS = {"telegram": ("spec.TelegramSpec", "channel.TelegramChannel")}
+CHANNELS = {"telegram": ("spec.TelegramSpec", "session.TelegramChannel")}

@@ -2,17 +2,38 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
 import requests
+from django.conf import settings
 
-from channels.base import NO_POST, NOTHING, Outcome, Permanent, Sent, Temporary
-from channels.http.client import ApiClient, Failed, UnreadableAnswer
-from channels.http.session import ApiSession
+from channels.announcement import Announcement
+from channels.base import (
+    NO_POST,
+    NOTHING,
+    CrashPolicy,
+    LaneDefaults,
+    LaneFacts,
+    Looks,
+    Outcome,
+    Permanent,
+    Sent,
+    Temporary,
+)
+from channels.bridge import BridgeChannel
+from channels.http.client import ApiClient, ApiSession, Failed, UnreadableAnswer, told_at_fields
+from channels.http.links import shown_text
+from channels.http.measures import utf16_units
 from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
-from channels.telegram.compose import Message
+from channels.letter import Recipient
+from channels.telegram.message import CAPTION_LIMIT, TEXT_LIMIT, Message, message_of
 from channels.telegram.service import MESSAGE_GONE, NOT_MODIFIED, TELEGRAM, result_of, said_by
+from common.clock import utcnow
+from common.ports.channels import InvalidDestination, ParsedDestination
+from common.truncation import plain_line
 
 T = TypeVar("T")
 NAME = re.compile(r"\w{3,64}", re.ASCII)
@@ -162,3 +183,106 @@ def _sent(answer: ApiResponse) -> Sent:
         raise UnreadableAnswer("Telegram named no message.")
     place = name or (f"c/{inner}" if (inner := str(chat).removeprefix(SUPERGROUP)) != str(chat) else "")
     return Sent(remote_id=f"{chat}/{number}", url=f"https://t.me/{place}/{number}" if place else "")
+
+
+class TelegramChannel(BridgeChannel):
+    key = "telegram"
+    # A bot knows no key, and may not read.
+    crash_policy = CrashPolicy.HOLD
+    # 20 messages a minute are a group's limit, about 30 a second a bot's.
+    lane = LaneDefaults(spacing_seconds=3.0)
+    account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=25.0, burst=25)
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
+        return message_of(said, options, recipient)
+
+    def preview(self, message: Message) -> Looks:
+        """As Previews has it."""
+        html, limit = (message.caption, CAPTION_LIMIT) if message.picture else (message.text, TEXT_LIMIT)
+        text = shown_text(html)
+        return Looks(
+            text,
+            utf16_units(text),
+            limit,
+            message.refusal,
+            pictures=(message.picture,) if message.picture else (),
+            notes=("The picture is hidden until somebody taps it.",) if message.has_spoiler else (),
+        )
+
+    def connect(self, lane: LaneFacts) -> TelegramSession:
+        return TelegramSession(
+            lane.credentials.get("token", ""), moved=lane.state, base=settings.TELEGRAM_API_URL
+        )
+
+
+OUTSIDERS = ("left", "kicked")
+
+
+def check_bot(token: str, *, asking: TelegramSession | None = None) -> str:
+    """The bot's name, such as @blog_bot. Raises InvalidDestination."""
+    bot, name = _asked(asking or _session(token), token, "getMe", {}, _bot, "token", "token")
+    return f"@{name}" if name else str(bot)
+
+
+def check_chat(
+    destination: ParsedDestination, token: str, *, asking: TelegramSession | None = None
+) -> ParsedDestination:
+    """The destination by the chat's number, with its title. Raises InvalidDestination."""
+    asking, account = asking or _session(token), destination.config["account"]
+
+    def ask(method: str, body: dict[str, object], read: Callable[[ApiResponse], T]) -> T:
+        return _asked(asking, token, method, body, read, "account", "chat")
+
+    bot, _ = ask("getMe", {}, _bot)
+    chat, kind, title = ask("getChat", {"chat_id": destination.config["chat_id"]}, _chat)
+    if kind != "private":
+        may = ask("getChatMember", {"chat_id": chat, "user_id": bot}, lambda answer: _may_post(answer, kind))
+        if not may:
+            as_what = "an administrator who may post" if kind == "channel" else "a member who may post"
+            raise InvalidDestination(f"chat: the bot may not post there. Make it {as_what}.")
+    return replace(
+        destination,
+        core=f"{account}/{chat}",
+        label=f"{title or chat}, by {account}",
+        config={**destination.config, "chat_id": str(chat)},
+    )
+
+
+def _session(token: str) -> TelegramSession:
+    return TelegramSession(token, base=settings.TELEGRAM_API_URL)
+
+
+def _asked(
+    asking: TelegramSession,
+    token: str,
+    method: str,
+    body: dict[str, object],
+    read: Callable[[ApiResponse], T],
+    blamed: str,
+    place: str,
+) -> T:
+    """`blamed` is the field that a refused token is told of. Raises InvalidDestination."""
+    if not token:
+        raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
+    with closing(asking), told_at_fields(place, account=blamed):
+        return asking.call(asking.api(utcnow()), method, body, read)
+
+
+def _bot(answer: ApiResponse) -> tuple[int, str]:
+    result = result_of(answer)
+    return int(result["id"]), plain_line(str(result.get("username") or ""))[:100]
+
+
+def _chat(answer: ApiResponse) -> tuple[int, str, str]:
+    """Number, sort and title."""
+    result = result_of(answer)
+    title = str(result.get("title") or result.get("first_name") or "")
+    return int(result["id"]), str(result.get("type")), plain_line(title)[:100]
+
+
+def _may_post(answer: ApiResponse, kind: str) -> bool:
+    result = result_of(answer)
+    status = result.get("status")
+    if kind == "channel":
+        return status == "creator" or (status == "administrator" and bool(result.get("can_post_messages")))
+    return status not in OUTSIDERS and (status != "restricted" or bool(result.get("can_send_messages")))

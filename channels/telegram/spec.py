@@ -85,12 +85,12 @@ class TelegramSpec(BridgeSpec):
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """Asks Telegram which chat it is, and whether the bot may post there (network). Raises
         InvalidDestination."""
-        from channels.telegram.check import check_chat
+        from channels.telegram.session import check_chat
 
         values = account_values(self.key, destination.config["account"])
         return check_chat(destination, values.get("token", ""))
 
     def check_account(self, values: Mapping[str, str]) -> str:
-        from channels.telegram.check import check_bot
+        from channels.telegram.session import check_bot
 
         return check_bot(values.get("token", ""))

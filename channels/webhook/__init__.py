@@ -1,1 +1,1 @@
-CHANNELS = {"webhook": ("spec.WebhookSpec", "channel.WebhookChannel")}
+CHANNELS = {"webhook": ("spec.WebhookSpec", "session.WebhookChannel")}

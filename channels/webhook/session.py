@@ -1,16 +1,29 @@
 """Calls webhooks, signed as Standard Webhooks 1.0.0 has it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from channels.base import NOTHING, Outcome, Permanent, Sent
-from channels.http.client import Failed, secrets_in
+from channels.announcement import Announcement
+from channels.base import (
+    NOTHING,
+    CrashPolicy,
+    LaneDefaults,
+    LaneFacts,
+    Looks,
+    Outcome,
+    Permanent,
+    Sent,
+    Shape,
+)
+from channels.bridge import BridgeChannel
+from channels.http.client import ApiSession, Failed, secrets_in
 from channels.http.outcomes import ApiService, Verdict
-from channels.http.session import ApiSession
 from channels.http.transport import ApiResponse
+from channels.letter import Recipient
 from channels.rules.webhooks import HTTP_GONE, signed_headers
-from channels.webhook.compose import PostsCall
+from channels.webhook.message import PostsCall, posts_call_of
 
 GONE, REFUSED = "gone", "refused"
 
@@ -76,3 +89,25 @@ class WebhookSession(ApiSession):
         except Failed as failed:
             return failed.outcome
         return Sent(subject)
+
+
+class WebhookChannel(BridgeChannel):
+    key = "webhook"
+    # The receiver knows a repeated call by its webhook-id.
+    crash_policy = CrashPolicy.RESEND
+    lane = LaneDefaults()
+
+    def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PostsCall:
+        return posts_call_of(said, options, recipient)
+
+    def preview(self, message: PostsCall) -> Looks:
+        """As Previews has it: the call's JSON, in lines."""
+        if message.refusal:
+            return Looks("", refusal=message.refusal)
+        body = message.body("published", "…")
+        text = json.dumps(json.loads(body), ensure_ascii=False, indent=2)
+        return Looks(text, len(body), message.longest, shape=Shape.CODE, unit="bytes")
+
+    def connect(self, lane: LaneFacts) -> WebhookSession:
+        """The credentials come with each message."""
+        return WebhookSession()

@@ -1,1 +1,1 @@
-CHANNELS = {"webpush": ("spec.WebPushSpec", "channel.WebPushChannel")}
+CHANNELS = {"webpush": ("spec.WebPushSpec", "session.WebPushChannel")}

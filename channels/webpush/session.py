@@ -1,24 +1,63 @@
 """Hands a notification to the push service of its reader's browser: RFC 8030."""
 
+import json
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from email.utils import parseaddr
 from hashlib import sha256
 from typing import Any
+from urllib.parse import urlsplit
 
 import requests
-from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+from django.conf import settings
 
-from channels.base import NOTHING, Outcome, Permanent, Sent, Temporary
-from channels.http.client import Failed, secrets_in
+from channels.base import (
+    NOTHING,
+    CrashPolicy,
+    LaneDefaults,
+    LaneFacts,
+    Looks,
+    Outcome,
+    Permanent,
+    Sent,
+    Temporary,
+)
+from channels.http.client import ApiSession, Failed, secrets_in
 from channels.http.outcomes import ApiService, Verdict
-from channels.http.session import ApiSession
 from channels.http.transport import ApiResponse
-from channels.webpush.compose import Notification
+from channels.letter import Letter, Recipient
+from channels.rules.breakers import Breaker
 from channels.webpush.encryption import LONGEST_PUSH, encrypted
-from channels.webpush.vapid import GOOD_FOR, authorization, origin_of
+from channels.webpush.keys import base64url, point_of, private_key_of
+from channels.webpush.message import Notification, notifier
 from common.truncation import DoesNotFit
+
+# RFC 8292 §2: not more than 24 hours ahead. Half of that, for clocks that go wrong.
+GOOD_FOR = timedelta(hours=12)
+
+
+def origin_of(endpoint: str) -> str:
+    """The origin of a push service (RFC 6454 §6.2), which a token is made out to: without the usual port."""
+    parts = urlsplit(endpoint)
+    host = parts.netloc.lower()
+    return f"{parts.scheme}://{host.removesuffix(':443') if parts.scheme == 'https' else host}"
+
+
+def authorization(private: EllipticCurvePrivateKey, *, audience: str, subject: str, now: datetime) -> str:
+    """The header's value for one push service. `subject` is a mailto: or https: address of the sender."""
+    claims = {"aud": audience, "exp": int((now + GOOD_FOR).timestamp()), "sub": subject}
+    parts = ({"typ": "JWT", "alg": "ES256"}, claims)
+    signed = ".".join(base64url(json.dumps(part, separators=(",", ":")).encode()) for part in parts)
+    # RFC 7518 §3.4: both numbers as 32 octets, not as DER.
+    numbers = decode_dss_signature(private.sign(signed.encode(), ECDSA(SHA256())))
+    signature = base64url(b"".join(number.to_bytes(32, "big") for number in numbers))
+    return f"vapid t={signed}.{signature}, k={base64url(point_of(private.public_key()))}"
+
 
 # For so long a device may be off, and is told all the same.
 TIME_TO_LIVE = timedelta(days=7)
@@ -156,3 +195,58 @@ def _of_this_device(outcome: Outcome, host: str) -> Outcome:
     if text.startswith((f"{host} answered 401", f"{host} answered 403")):
         text += f" {NOT_ACCEPTED}"
     return replace(outcome, text=text, stops_lane=False, suspect=False)
+
+
+# The one account, which has the key. No account that an admin adds may have a capital.
+DEVICES = "Devices"
+
+
+class WebPushChannel:
+    """One lane for all devices; a push service is a domain of theirs."""
+
+    key = "webpush"
+    # A second push replaces the first: by its topic at the push service, by its tag on the device.
+    crash_policy = CrashPolicy.RESEND
+    lane = LaneDefaults(serial=False, concurrency=10)
+    account_lane: LaneDefaults | None = None
+    breaker: Breaker | None = None
+
+    def lane_account(self, core: str, options: Mapping[str, str]) -> str:
+        return DEVICES
+
+    def shared_account(self, core: str) -> str:
+        """Its lane is the account itself."""
+        return ""
+
+    def domain(self, core: str) -> str:
+        """The host of the push service."""
+        return core.rpartition("@")[2]
+
+    def compose(self, letter: Letter, recipient: Recipient) -> Notification:
+        return notifier(letter)(recipient)
+
+    def composer(self, letter: Letter) -> Callable[[Recipient], Notification]:
+        return notifier(letter)
+
+    def preview(self, message: Notification) -> Looks:
+        payload = message.payload(topic_of(""))
+        return Looks(
+            text=f"{message.title}\n{message.text}",
+            length=len(payload),
+            limit=LONGEST_PUSH,
+            refusal=message.refusal,
+        )
+
+    def sessions(self, lane: LaneFacts) -> None:
+        """Its sessions block."""
+        return
+
+    def connect(self, lane: LaneFacts) -> WebPushSession:
+        """The endpoint comes with each message."""
+        number = lane.credentials.get("private", "")
+        return WebPushSession(private=private_key_of(number) if number else None, subject=subject())
+
+
+def subject() -> str:
+    """Whom a push service asks about our pushes (RFC 8292 §2.1)."""
+    return f"mailto:{parseaddr(settings.DEFAULT_FROM_EMAIL)[1]}"

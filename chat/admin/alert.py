@@ -5,10 +5,10 @@ from django.contrib.admin import ChoicesFieldListFilter
 from django.utils.safestring import SafeString
 
 from chat.models import ServerAlert
+from common.admin.flows import asks
 from common.admin.html import facts, link_to, moment_of, when
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
-from common.admin.questions import asks
 from common.ports.panels import Panel
 
 

@@ -8,7 +8,7 @@ from django.db.models import Count, Q
 
 from chat.alerts.decisions import HELD
 from chat.discord.api import KIND
-from chat.guilds.quota import waiting_for_midnight
+from chat.guilds.limits import waiting_for_midnight
 from chat.models import GuildFeed, ServerAlert
 from delivery.models import Lane
 from feeds.models import Feed, Item

@@ -8,7 +8,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from channels.http.outcomes import is_answer
-from chat.commands.context import Context, ago, feed_buttons, feed_line, trouble_in_words, try_words
+from chat.commands.context import (
+    Context,
+    ago,
+    feed_buttons,
+    feed_line,
+    trouble_in_words,
+    try_words,
+)
 from chat.discord.messages import (
     DANGER,
     Body,

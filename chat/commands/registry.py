@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from chat.commands import add, contents, decide, feeds, looks, server, trials
+from chat.commands import add, contents, feeds, looks, server, trials
 from chat.commands.context import Handler, Work
 
 # Everybody may use these.
@@ -43,9 +43,9 @@ BUTTONS: Mapping[str, Handler] = {
     "remove": feeds.remove,
     "gone": feeds.gone,
     "kept": feeds.kept,
-    "newest": decide.send_newest,
-    "all": decide.send_all,
-    "skip": decide.skip,
+    "newest": trials.send_newest,
+    "all": trials.send_all,
+    "skip": trials.skip,
 }
 # Commands that take "all" in place of a feed.
 TAKE_ALL = frozenset({"pause", "resume"})

@@ -3,17 +3,49 @@
 from django.utils.translation import gettext as _
 
 from channels.base import Looks
+from chat.alerts.decisions import decide as decide_alert
 from chat.commands.add import checked_address, discovered, moved
 from chat.commands.context import Context, chosen_channel
 from chat.commands.feeds import fitting, named, still_refused
 from chat.discord.messages import Later, Message, Result, channel_mention, shown_link, shown_title
 from chat.guilds.feeds import find_feed, subscription_of
 from chat.guilds.rights import ask_again
-from chat.models import GuildFeed, Interaction
+from chat.models import GuildFeed, Interaction, ServerAlert
 from common.refused import Refused
 from delivery.bridges.messages import looks_of, newest_letters, recipient_at
 from delivery.bridges.trial_posts import NotDone, post_test
 from delivery.models import RemotePost
+
+
+def send_newest(context: Context) -> Result:
+    return _decided(context, ServerAlert.Decision.NEWEST)
+
+
+def send_all(context: Context) -> Result:
+    return _decided(context, ServerAlert.Decision.ALL)
+
+
+def skip(context: Context) -> Result:
+    return _decided(context, ServerAlert.Decision.SKIP)
+
+
+def _decided(context: Context, decision: ServerAlert.Decision) -> Message:
+    """The message itself says what was decided, so that nobody decides again."""
+    was_new = decide_alert(
+        alert_id=context.asked.number, guild_id=context.guild.pk, decision=decision, now=context.now
+    )
+    if not was_new:
+        return Message(_("That was decided already."))
+    who = f"<@{context.asked.user_id}>"
+    match decision:
+        case ServerAlert.Decision.NEWEST:
+            said = _("%(who)s: the newest three are posted.")
+        case ServerAlert.Decision.ALL:
+            said = _("%(who)s: all of them are posted.")
+        case _skip:
+            said = _("%(who)s: none of them is posted.")
+    return Message(said % {"who": who}, public=True)
+
 
 LOOKED_AT = 3
 

@@ -8,8 +8,7 @@ from django.db import transaction
 
 from channels.base import Permanent, Sent, Temporary
 from channels.discord.service import BOT, agent, code_of
-from channels.http.client import Failed
-from channels.http.session import ApiSession
+from channels.http.client import ApiSession, Failed
 from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 from common.clock import utcnow
 from common.refused import Refused

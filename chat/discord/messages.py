@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from channels.discord.markup import escaped
+from channels.discord.message import escaped
 from chat.rules.buttons import Pressed
 from common.truncation import cut_to, plain_line
 

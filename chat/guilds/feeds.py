@@ -1,5 +1,6 @@
 """A server's feeds. Each is a bridge with a confirmed subscription, and nothing new to the pipeline."""
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,6 +9,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
+from channels.letter import LetterError
 from chat.discord.api import KIND
 from chat.guilds.account import ACCOUNT_NAME
 from chat.guilds.filters import set_words, words_of
@@ -17,7 +19,10 @@ from chat.rules.interval import LONGEST_INTERVAL
 from common.ports import channels
 from common.ports.channels import ParsedDestination
 from common.refused import Refused
+from delivery.bridges.messages import newest_letters
+from delivery.bridges.trial_posts import NotDone, post_test
 from delivery.lanes.lanes import lane_for
+from delivery.letters.samples import NothingToShow
 from delivery.models import Delivery
 from delivery.models.delivery import WAITING
 from feeds.addresses import host_of_url, same_address
@@ -315,3 +320,33 @@ def forget_old(*, now: datetime) -> int:
         drop_subscribable(subscribable=one.subscribable, force=True, now=now)
         done += 1
     return done + drop_unused(before=before, now=now)
+
+
+log = logging.getLogger(__name__)
+
+TRIED_FOR = timedelta(hours=1)
+
+
+def post_first(*, now: datetime) -> int:
+    """The oldest of them first. Returns how many were posted."""
+    rows = GuildFeed.objects.present().filter(first_posts__gt=0, feed__first_polled_at__isnull=False)
+    return sum(_post_first(one, now) for one in rows.select_related("subscribable").order_by("pk")[:50])
+
+
+def _post_first(one: GuildFeed, now: datetime) -> int:
+    posted, subscription = 0, subscription_of(one)
+    try:
+        there = len(newest_letters(one.subscribable, now=now, count=one.first_posts)) if subscription else 0
+        for nth in range(min(one.first_posts, there), 0, -1):
+            assert subscription is not None  # noqa: S101 - for the type checker
+            post_test(subscription=subscription, now=now, nth=nth - 1, key=f"first-{one.pk}-{nth}")
+            GuildFeed.objects.filter(pk=one.pk, first_posts__gte=nth).update(first_posts=nth - 1)
+            posted += 1
+    except NothingToShow:
+        pass
+    except (NotDone, LetterError, Refused) as error:
+        log.warning("a first post was not posted: %s", error, extra={"guild_feed": one.pk})
+        if now - one.added_at < TRIED_FOR:
+            return posted
+    GuildFeed.objects.filter(pk=one.pk).update(first_posts=0)
+    return posted

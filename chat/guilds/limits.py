@@ -1,11 +1,65 @@
 """How often people may ask: counted by the interactions that are kept anyway."""
 
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 
+from django.db.models import Count, QuerySet
 from django.utils.translation import gettext as _
 
-from chat.models import Interaction
+from chat.guilds.servers import bot_settings, zone_of
+from chat.models import GuildFeed, Interaction
 from common.refused import Refused
+from delivery.issues.pause import pause_newsletter, resume_newsletter
+from delivery.models import Delivery
+
+A_DAY = timedelta(days=1)
+REASON = "It has posted as often as a feed of a Discord server may in a day."
+
+
+def keep_quotas(*, now: datetime) -> int:
+    """Lets feeds rest that have had their day's posts, and wakes them after midnight. Returns how many."""
+    for one in GuildFeed.objects.filter(rests_until__lte=now):
+        resume_newsletter(subscribable_id=one.subscribable_id, now=now)
+        GuildFeed.objects.filter(pk=one.pk, rests_until__lte=now).update(rests_until=None)
+    most, rest = bot_settings().posts_a_day, 0
+    lately = _posted(now - A_DAY).values("issue__subscribable").annotate(n=Count("pk")).filter(n__gte=most)
+    busy = [row["issue__subscribable"] for row in lately]
+    rows = GuildFeed.objects.present().filter(subscribable__in=busy, rests_until=None)
+    for one in rows.select_related("guild"):
+        midnight, next_midnight = _day_of(one, now)
+        if _posted(midnight).filter(issue__subscribable=one.subscribable_id).count() >= most:
+            pause_newsletter(subscribable_id=one.subscribable_id, reason=REASON, now=now)
+            GuildFeed.objects.filter(pk=one.pk, rests_until=None).update(rests_until=next_midnight)
+            rest += 1
+    return rest
+
+
+def waiting_for_midnight(one: GuildFeed) -> int:
+    """How many of its posts wait."""
+    return Delivery.objects.waiting().filter(issue__subscribable=one.subscribable_id).count() + (
+        Delivery.objects.filter(
+            issue__subscribable=one.subscribable_id,
+            state=Delivery.State.HELD,
+            held_for=Delivery.HeldFor.PAUSE,
+        ).count()
+    )
+
+
+def _posted(since: datetime) -> "QuerySet[Delivery]":
+    return Delivery.objects.filter(
+        kind=Delivery.Kind.ISSUE,
+        state=Delivery.State.SENT,
+        sent_at__gte=since,
+        issue__subscribable__guild_feed__removed_at=None,
+        issue__subscribable__guild_feed__isnull=False,
+    ).order_by()
+
+
+def _day_of(one: GuildFeed, now: datetime) -> tuple[datetime, datetime]:
+    """The midnights around now in the server's zone."""
+    zone = zone_of(one.guild)
+    today = now.astimezone(zone).date()
+    return tuple(datetime.combine(day, time(), zone) for day in (today, today + A_DAY))  # type: ignore[return-value]
+
 
 COMMANDS_A_MINUTE = 20
 # Of a server, in an hour.

@@ -1,9 +1,10 @@
 """Whether the bot may post in a feed's channel: what is known, and what Discord answers when asked again."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from channels.http.client import a_moment
@@ -17,6 +18,30 @@ from common.refused import Refused
 from delivery.lanes.backoff import end_refusal
 from delivery.lanes.lanes import refusing_lane
 from subscriptions.subscribers.suppression import enable
+
+ROLE, USER = 1, 2
+
+
+def is_granted(*, guild_id: int, user_id: int, roles: Collection[int]) -> bool:
+    """Whether a role of that person, or they themselves, were let use `/feed` (network)."""
+    application = settings.DISCORD_APPLICATION_ID
+    try:
+        known = ask_bot("GET", f"/applications/{application}/commands")
+        said = ask_bot("GET", f"/applications/{application}/guilds/{guild_id}/commands/permissions")
+    except ApiRefused:
+        return False
+    theirs = {str(user_id): USER, **{str(role): ROLE for role in roles}}
+    ids = {one.get("id") for one in known if isinstance(one, dict) and one.get("name") == "feed"}
+    found = {
+        str(grant.get("id")): bool(grant.get("permission"))
+        for one in said
+        if isinstance(one, dict) and one.get("id") in ids
+        for grant in one.get("permissions", ())
+        if isinstance(grant, dict) and theirs.get(str(grant.get("id"))) == grant.get("type")
+    }
+    # What is said of a person goes before what is said of their roles.
+    return found.get(str(user_id), any(found.values()))
+
 
 UNKNOWN_CHANNEL, MISSING_ACCESS, MISSING_PERMISSIONS = 10003, 50001, 50013
 

@@ -1,5 +1,6 @@
 """Servers: learnt from what they ask, limited, left, banned."""
 
+import logging
 from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -12,6 +13,9 @@ from chat.guilds.feeds import remove_feed
 from chat.models import BotSettings, Guild
 from common.languages import spoken_variety
 from common.refused import Refused
+
+log = logging.getLogger(__name__)
+
 
 LONGEST_NAME = 100
 ASK_EVERY = timedelta(days=1)

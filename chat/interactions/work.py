@@ -19,7 +19,7 @@ from chat.commands.context import Context, words_of
 from chat.commands.registry import FORM_COMMANDS, PUBLIC_BUTTONS, WORK
 from chat.discord.api import ACKNOWLEDGED, UNKNOWN_INTERACTION, UNKNOWN_WEBHOOK, ApiRefused, answer_later
 from chat.discord.messages import Body, Message, body_of
-from chat.guilds.grants import is_granted
+from chat.guilds.rights import is_granted
 from chat.guilds.servers import know_guild, language_of
 from chat.interactions.receive import handler_of
 from chat.models import Interaction

@@ -1,5 +1,4 @@
-from chat.models.alert import ServerAlert
-from chat.models.guild import BotFeed, BotSettings, Guild, GuildFeed
+from chat.models.guild import BotFeed, BotSettings, Guild, GuildFeed, ServerAlert
 from chat.models.interaction import Interaction
 
 __all__ = ["BotFeed", "BotSettings", "Guild", "GuildFeed", "Interaction", "ServerAlert"]

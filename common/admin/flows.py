@@ -1,10 +1,33 @@
 """Plots of gains and losses as inline SVG: gains stand above a line, losses hang below."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from django.contrib.admin import FieldListFilter
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+
+
+def asks(
+    question: str, usual: type[FieldListFilter], answers: Mapping[str, str] | None = None
+) -> type[FieldListFilter]:
+    """The usual filter of a field under a question; `answers`: other words for some of its choices."""
+
+    class Question(usual):  # type: ignore[misc, valid-type]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.title = question
+
+        def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
+            for choice in super().choices(changelist):
+                words = str(choice["display"])
+                yield choice | {"display": (answers or {}).get(words, words)}
+
+    # Templates go by the name of the class.
+    Question.__name__ = usual.__name__
+    return Question
+
 
 STEP, GAP = 10, 2
 FLOW_HEIGHT = 100

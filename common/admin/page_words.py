@@ -43,11 +43,11 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
     def get_changelist_instance(self, request: HttpRequest) -> Any:
         found = super().get_changelist_instance(request)
         found.is_narrowed = bool(found.query or found.get_filters_params())
-        found.pluralize = self.pluralize(found)
+        found.counted = self.counted(found)
         found.empty = self.shown_empty(request, is_narrowed=found.is_narrowed)
         return found
 
-    def pluralize(self, found: Any) -> str:
+    def counted(self, found: Any) -> str:
         """ "1 post", "12,000 posts"; of more than are counted "more than 10,000 posts"."""
         more = "more than " if getattr(found.paginator, "has_more", False) else ""
         return more + pluralize(found.result_count, *self.row_words)

@@ -1,5 +1,6 @@
 """Who may do what: staff as in the admin; tokens by their scopes, and never more than their makers."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.contrib.auth import get_permission_codename
@@ -7,7 +8,36 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from common.api.scopes import SAFE, WRITE, covers, scope_for
+READ, WRITE = "read", "write"
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+
+# Each as tokens and the admin name it.
+SCOPES: Mapping[str, str] = {
+    "feeds:read": "See feeds and their posts.",
+    "feeds:write": "Add, change and remove feeds; exclude posts and take them back.",
+    "newsletters:read": "See newsletters and bridges.",
+    "newsletters:write": "Define, change, pause and remove newsletters and bridges.",
+    "site:read": "See the site’s settings.",
+    "site:write": "Change the site’s settings: its name, colour and links.",
+    "subscribers:read": "See subscribers and their addresses.",
+    "subscribers:write": "Add, change, confirm and end subscriptions; disable and erase addresses.",
+    "letters:read": "See letters of your own, drafts included.",
+    "letters:write": "Write, schedule and send letters of your own to all readers of a newsletter.",
+    "sending:read": "See issues and deliveries, with the addresses these went to.",
+    "sending:write": "Approve, pause and cancel issues; try deliveries again.",
+}
+
+
+def scope_for(area: str, method: str) -> str:
+    """The scope that a request needs."""
+    return f"{area}:{READ if method in SAFE else WRITE}"
+
+
+def covers(scopes: Iterable[str], wanted: str) -> bool:
+    """Whether one of the scopes is enough; who may write may read."""
+    area = wanted.partition(":")[0]
+    return not {wanted, f"{area}:{WRITE}"}.isdisjoint(scopes)
+
 
 # Actions in the words of Django's permissions; any other action changes one thing.
 _WORDS = {"create": "add", "destroy": "delete"}

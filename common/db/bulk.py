@@ -1,15 +1,47 @@
 """Writes many rows at once, and the new rows that every reader causes."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
-from django.db import connections, models, router
+from django.db import DatabaseError, connection, connections, models, router
 from django.db.models.fields import NOT_PROVIDED
 
 from common.db.arrays import array_literal
 from common.db.prepared import rows_of
+
+log = logging.getLogger(__name__)
+
+# Fewer rows are not worth it.
+MANY = 10_000
+# Nothing that blocks or waits for others: dead rows and files are left to autovacuum.
+_OPTIONS = "ANALYZE, SKIP_LOCKED, INDEX_CLEANUP OFF, TRUNCATE OFF"
+
+
+def vacuum_analyze(*tables: type[models.Model], rows: int) -> None:
+    """Tells the planner of the rows that were just written, and marks their pages as visible to everybody.
+
+    Until then statements are planned for the table as it was before, and the first reader of a row writes its
+    page. Not within a transaction. If it fails, autovacuum does it later.
+    """
+    if rows < MANY or connection.vendor != "postgresql":
+        return
+    names = ", ".join(connection.ops.quote_name(table._meta.db_table) for table in tables)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(f"VACUUM ({_OPTIONS}) {names}")
+    except DatabaseError as error:
+        log.info("what was just written waits for autovacuum: %s", error)
+
+
+T = TypeVar("T")
+
+
+def batched(rows: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The rows in their order, `size` at a time and the last ones fewer; nothing where there are none."""
+    return (rows[start : start + size] for start in range(0, len(rows), size))
 
 
 def update_rows(rows: Sequence[models.Model], fields: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 import nh3
+from markdown_it import MarkdownIt
 
 from common.html import embeds, foreign, images, visible
 from common.html.balance import MAX_HTML, balance
@@ -167,3 +168,21 @@ def _cleaner(base: str, kept: _Kept) -> nh3.Cleaner:
     except ValueError:
         # nh3 refuses more addresses (https://256.1.1.1/) than we do.
         return _cleaner("", kept)
+
+
+# Deeper lists and quotes are no letter's, and cost the parser more than their size.
+MOST_NESTING = 20
+
+
+def html_of(markdown: str, *, base: str) -> str:
+    """The html of a text. What it has in tags stays text; addresses become absolute, from `base`.
+
+    It goes through the same cleaning as the html of feeds.
+    """
+    return clean(_parser().render(without_controls(markdown)), base=base)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    options = {"html": False, "maxNesting": MOST_NESTING, "breaks": False}
+    return MarkdownIt("commonmark", options).enable(["table", "strikethrough"])

@@ -7,20 +7,70 @@ from dataclasses import dataclass
 from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 import requests
 from django.conf import settings
 from urllib3.exceptions import HTTPError
 
 from common.net.addresses import Network, Resolver
-from common.net.cookies import Cookies
-from common.net.deadline import budget, current
 from common.net.errors import AddressRefused, AnswerTooLarge, FetchError, Unreached, explanation, host_of
-from common.net.redirects import keeps_secrets, target_of
-from common.net.transport import CheckedAdapter
+from common.net.transport import CheckedAdapter, budget, current_deadline
 from common.net.web_slots import take_slot
 from common.transactions import forbid_open_transaction
+
+STATUSES = (301, 302, 303, 307, 308)
+_PORTS = {"http": 80, "https": 443}
+
+
+def target_of(response: requests.Response) -> str | None:
+    """The absolute address; None when the answer is no redirect. Raises ValueError when it is no address."""
+    location = response.headers.get("Location") if response.status_code in STATUSES else None
+    # Header values come as Latin-1; servers send UTF-8.
+    return urljoin(response.url, location.encode("latin-1").decode("utf-8", "replace")) if location else None
+
+
+def keeps_secrets(url: str, target: str) -> bool:
+    """Whether secrets for `url` may go to `target`: it is the same host, and not http after https."""
+    here, there = urlsplit(url), urlsplit(target)
+    upgraded = (here.scheme, there.scheme) == ("http", "https") and not (here.port or there.port)
+    same_port = (here.port or _PORTS.get(here.scheme)) == (there.port or _PORTS.get(there.scheme))
+    return here.hostname == there.hostname and (upgraded or (here.scheme == there.scheme and same_port))
+
+
+MAX_COOKIES = 20
+# RFC 6265, 6.1: what a client should take at least.
+MAX_LENGTH = 4096
+
+
+class Cookies:
+    """The cookies that hosts set: each host gets its own back, for as long as redirects are followed."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], dict[str, str]] = {}
+
+    def __bool__(self) -> bool:
+        return any(self._kept.values())
+
+    def keep(self, url: str, response: requests.Response) -> None:
+        """Takes the cookies that an answer from `url` sets, the first twenty of a host."""
+        ours = self._kept.setdefault(_place(urlsplit(url)), {})
+        for cookie in response.cookies:
+            text = f"{cookie.name}={cookie.value or ''}"
+            if len(text) <= MAX_LENGTH and text.isascii() and text.isprintable():
+                ours[cookie.name] = text
+        for name in list(ours)[MAX_COOKIES:]:
+            del ours[name]
+
+    def header(self, url: str) -> dict[str, str]:
+        """The Cookie header for a request to `url`; {} without any."""
+        ours = self._kept.get(_place(urlsplit(url)))
+        return {"Cookie": "; ".join(ours.values())} if ours else {}
+
+
+def _place(parts: SplitResult) -> tuple[str, str]:
+    return parts.scheme, parts.netloc.rpartition("@")[2].lower()
+
 
 __all__ = [
     "AddressRefused",
@@ -267,7 +317,7 @@ def _client(allow: tuple[Network, ...], user_agent: str) -> SafeClient:
 
 def _read_within_budget(response: requests.Response, **kwargs: Any) -> None:
     """A response hook, which requests calls before anything else reads the body."""
-    ours = current()
+    ours = current_deadline()
     if kwargs.get("stream") or ours is None:
         return
     body = bytearray()

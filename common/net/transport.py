@@ -2,7 +2,11 @@
 
 import io
 import socket
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, cast
 
 import requests
@@ -13,8 +17,45 @@ from urllib3.exceptions import ConnectTimeoutError, NameResolutionError, NewConn
 from urllib3.util.connection import create_connection
 from urllib3.util.retry import Retry
 
-from common.net import deadline
 from common.net.addresses import Network, NotAllowed, Resolver, callable_addresses
+
+
+@dataclass(frozen=True, slots=True)
+class RequestDeadline:
+    """`ends_at` on the monotonic clock; `max_bytes` of a body after decompression."""
+
+    ends_at: float
+    max_bytes: int
+
+    @property
+    def seconds_left(self) -> float:
+        """Raises TimeoutError when none are left."""
+        left = self.ends_at - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        return left
+
+
+_current: ContextVar[RequestDeadline | None] = ContextVar("budget", default=None)
+
+
+def current_deadline() -> RequestDeadline | None:
+    return _current.get()
+
+
+@contextmanager
+def budget(seconds: float, max_bytes: int) -> Iterator[RequestDeadline]:
+    """Sets the budget for the block; it cannot exceed that of a block around it."""
+    outer, ends_at = _current.get(), time.monotonic() + seconds
+    ours = outer or RequestDeadline(ends_at, max_bytes)
+    if outer is not None and ends_at < outer.ends_at:
+        ours = RequestDeadline(ends_at, outer.max_bytes)
+    token = _current.set(ours)
+    try:
+        yield ours
+    finally:
+        _current.reset(token)
+
 
 # For each of a host's addresses, so that a dead first one leaves time for the next.
 CONNECT_SECONDS = 7.0
@@ -44,9 +85,9 @@ class _TimedRaw(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int | None:
-        current = deadline.current()
-        if current is not None:
-            self._sock.settimeout(current.seconds_left)
+        deadline = current_deadline()
+        if deadline is not None:
+            self._sock.settimeout(deadline.seconds_left)
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
@@ -94,14 +135,14 @@ class _Checked:
         raise NewConnectionError(self, f"Failed to establish a new connection: {failure}") from failure
 
     def _connected(self: Any, address: str, tries_left: int) -> socket.socket:
-        current = deadline.current()
-        left = current.seconds_left if current else CONNECT_SECONDS
+        deadline = current_deadline()
+        left = deadline.seconds_left if deadline else CONNECT_SECONDS
         seconds = left if tries_left == 1 else min(left, CONNECT_SECONDS)
         sock = create_connection(
             (address, self.port), seconds, source_address=None, socket_options=self.socket_options
         )
-        if current:
-            sock.settimeout(current.seconds_left)
+        if deadline:
+            sock.settimeout(deadline.seconds_left)
         return sock
 
     def connect(self: Any) -> None:

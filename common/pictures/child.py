@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from common.child_limits import set_limits
-from common.pictures.picture import BadPicture, CleanPicture
+from common.pictures.codec import BadPicture, CleanPicture
 
 MOST_FETCHED_PIXELS = 40_000_000
 # Forty million pixels of four octets, upright, and once more without a palette.

@@ -6,11 +6,30 @@ What is served was written here: no metadata, no profile and no octet of the fil
 import hashlib
 import io
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import BinaryIO
 
 from PIL import Image, ImageCms, ImageOps
 
-from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
+from common.refused import Refused
+
+MOST_BYTES = 8 * 1024 * 1024
+
+
+class BadPicture(Refused):
+    """Why a file is not taken as a picture. The message is a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanPicture:
+    """PNG or JPEG, which every mail program shows. `name` holds the hash of what is in it."""
+
+    name: str
+    media_type: str
+    width: int
+    height: int
+    data: bytes
+
 
 # Four octets each while it is decoded.
 MOST_PIXELS = 16_000_000

@@ -1,22 +1,25 @@
 """Mail accounts: which there are, where they lead, which is the default, and what uses them."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.core.exceptions import ImproperlyConfigured, ValidationError
 from django.db import IntegrityError, transaction
 
 from channels.account import EMAIL
+from channels.base import LaneFacts
 from channels.email.account_url import Mailbox, parse_email_url, transport_of
 from channels.email.address import parse_sender
 from channels.email.esp.settings import EspSettings
 from channels.email.session import CannotLogIn, probe_login
-from channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
+from channels.email.smtp_login import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from channels.rules.accounts import DEFAULT_ACCOUNT
 from common.ports.channels import InvalidDestination
+from common.secrets import Sealed, opened
 from common.text import pluralize
 from common.transactions import forbid_open_transaction
 from delivery.accounts.default_account import default_url, secret_url
-from delivery.lanes.lanes import mail_lane
+from delivery.lanes.lanes import is_of_destination, mail_lane
 from delivery.lanes.settings import NOTHING_LEARNT
 from delivery.models import Account, Delivery, Lane
 from delivery.models.delivery import NOT_FINISHED
@@ -196,3 +199,25 @@ def _set_url(account: Account, url: str) -> None:
     if isinstance(target, Mailbox):
         raise ValidationError({"url": "mailbox: is no server; give smtps://user:password@host or the like."})
     account.secrets = {"url": url.strip()}
+
+
+def facts_of(lane: Lane) -> LaneFacts:
+    """The lane with its account's credentials and its state; empty where they cannot be read any more."""
+    credentials: Mapping[str, str] = {}
+    if lane.kind == EMAIL:
+        credentials = {"url": url_of(lane)}
+    elif lane.parent is not None or not is_of_destination(lane):
+        # A lane is its account's, or a part of it.
+        name = (lane.parent or lane).account
+        account = Account.objects.filter(kind=lane.kind, name=name).first()
+        credentials = _read(account.secrets) if account else {}
+    return LaneFacts(
+        lane.kind, lane.account, credentials, lane.messages_per_connection, state=_read(lane.state)
+    )
+
+
+def _read(secrets: Sealed | dict[str, str]) -> dict[str, str]:
+    try:
+        return opened(secrets)
+    except ValueError:
+        return {}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from channels.email.smtp_settings import IMPLICIT, STARTTLS
+from channels.email.smtp_login import IMPLICIT, STARTTLS
 
 APP_PROOF = "An app password: not the one that you sign in with there."
 WHOLE_ADDRESS = "Your whole address."

@@ -3,10 +3,12 @@
 Applications by which bridges are connected are such accounts, too.
 """
 
+import logging
 from collections.abc import Mapping
 from datetime import datetime
 from itertools import chain, count
 
+from django.core.cache import cache
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
@@ -18,6 +20,26 @@ from common.secrets import opened
 from common.text import pluralize
 from delivery.models import Account, Lane, ServiceAccount
 from subscriptions.models import Destination, Subscribable
+
+log = logging.getLogger(__name__)
+
+REMEMBERED_SECONDS = 7 * 24 * 3600
+
+
+def note_refused_call(*, esp: str, reason: str, now: datetime) -> None:
+    """Log the refusal, and remember it for the account's page in the admin."""
+    log.warning("a webhook call of a mail service was refused: %s", reason, extra={"esp": esp})
+    cache.set(_key(esp), (now, reason), REMEMBERED_SECONDS)
+
+
+def last_refused_call(esp: str) -> tuple[datetime, str] | None:
+    """Return when that service's last call was refused, and why. None: not within a week."""
+    known: tuple[datetime, str] | None = cache.get(_key(esp))
+    return known
+
+
+def _key(esp: str) -> str:
+    return f"refused-webhook:{esp}"
 
 
 def account_specs() -> list[AccountSpec]:

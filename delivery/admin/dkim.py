@@ -12,10 +12,10 @@ from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from channels.email.address import parse_address
+from common.admin.flows import asks
 from common.admin.html import facts, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
-from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.channels import InvalidDestination
 from common.ports.panels import Action, CannotAct, Panel

@@ -13,15 +13,14 @@ from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
+from common.admin.flows import asks
 from common.admin.html import list_link, when
 from common.admin.model_admin import ReadOnlyAdmin, count_of
 from common.admin.page_words import EmptyList
-from common.admin.questions import asks
 from common.ports.panels import Panel
 from delivery.admin import issue_figures, issue_panels
 from delivery.admin.bridges.panels import what_was_posted
-from delivery.admin.edits.forms import EDIT_FORM
-from delivery.admin.edits.panels import draft_posts, edits_words, words_of_draft
+from delivery.admin.edits.panels import EDIT_FORM, draft_posts, edits_words, words_of_draft
 from delivery.admin.edits.view import edit_draft, edit_next, edit_settling, save_words_of_draft
 from delivery.admin.issue_actions import ACTIONS
 from delivery.issues import progress

@@ -10,9 +10,11 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest
 from django.utils import timezone
-from unfold.widgets import INPUT_CLASSES, UnfoldAdminSelectWidget
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.widgets import INPUT_CLASSES, UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from common.admin.html import when
+from common.admin.html import list_link, paragraph, when
 from common.admin.refusals import NO_ADDRESS, not_done
 from common.clock import utcnow
 from common.ports.panels import Action, CannotAct
@@ -21,14 +23,85 @@ from common.text import pluralize
 from delivery.admin.issue_panels import count_recipients
 from delivery.issues import progress
 from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue, stop_release
-from delivery.issues.pause import CLICK_BUDGET, cancel_issue, pause_issue, resume_issue, what_still_goes
+from delivery.issues.pause import (
+    CLICK_BUDGET,
+    PAUSED_BY_HAND,
+    cancel_issue,
+    pause_issue,
+    pause_newsletter,
+    resume_issue,
+    resume_newsletter,
+    what_still_goes,
+)
 from delivery.issues.publish import late_subscribers, send_late
 from delivery.issues.retry import failed_domains, failed_of, retry_failed
 from delivery.letters.send_test import send_test_of_issue
-from delivery.models import Issue
+from delivery.models import Delivery, Issue
 from delivery.rules.progress import waiting
 from subscriptions.models import Subscribable
 from subscriptions.rules.words import zone_words
+
+
+def sending_paused(subscribable: Subscribable) -> SafeString | str:
+    """Since when, why, and what waits; nothing while it is not paused."""
+    if subscribable.sending_paused_at is None:
+        return ""
+    since = when(subscribable.sending_paused_at, zone=subscribable.zone)
+    said = f"Since {since}: {subscribable.sending_paused_reason}"
+    waits = list_link(
+        Delivery,
+        "See the letters that are held",
+        issue__subscribable__id__exact=subscribable.pk,
+        state__exact=Delivery.State.HELD,
+    )
+    return format_html("{}{}", paragraph(said), paragraph(waits))
+
+
+class PauseForm(forms.Form):
+    reason = forms.CharField(
+        required=False,
+        max_length=500,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="For whoever finds it paused. Such as: wrong sender, waiting for the new DNS record.",
+    )
+
+    def __init__(self, keys: list[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.intro = (
+            "Its letters wait until you resume it. Those that a server is being given finish. "
+            "It goes on collecting posts. Confirmations still go out."
+        )
+
+
+def pause_sending(request: HttpRequest, keys: list[int], reason: str) -> str:
+    changed = sum(
+        pause_newsletter(subscribable_id=pk, reason=reason or PAUSED_BY_HAND, now=utcnow()) for pk in keys
+    )
+    if not changed:
+        return ""
+    left = what_still_goes(Issue.objects.filter(subscribable__in=keys))
+    return f"{pluralize(changed, 'newsletter')} paused. {left}"
+
+
+def resume_sending(request: HttpRequest, keys: list[int]) -> str:
+    queued = sum(resume_newsletter(subscribable_id=pk, now=utcnow(), budget=CLICK_BUDGET) for pk in keys)
+    rest = " The rest follows by itself." if queued > 10_000 else ""
+    return f"It goes on: {pluralize(queued, 'letter')} queued so far.{rest}"
+
+
+PAUSE_ACTIONS = (
+    Action(
+        "pause_sending",
+        "Pause sending",
+        pause_sending,
+        form=PauseForm,
+        fits=lambda row: row.sending_paused_at is None,
+    ),
+    Action(
+        "resume_sending", "Resume sending", resume_sending, fits=lambda row: row.sending_paused_at is not None
+    ),
+)
+
 
 ISSUES_TESTED_AT_ONCE = 10
 REST_FOLLOWS = " A large issue takes a little while: the rest follows by itself."

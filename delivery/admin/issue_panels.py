@@ -3,13 +3,15 @@
 from collections import Counter
 from typing import Any
 
+from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from channels.letter import Letter
+from channels.placeholders import fill_header, fill_html, values_for
 from common.admin.html import facts, html_table, link_to, listed, paragraph, web_link, when
 from common.text import pluralize
 from delivery.admin.bridges.panels import is_bridge
-from delivery.admin.preview import as_it_went_out
 from delivery.alerts.drafts import goes_out
 from delivery.bounces.domain_refusals import pause_cause
 from delivery.issues.audience import audience_words, recipients_of
@@ -18,10 +20,25 @@ from delivery.issues.pause import is_paused
 from delivery.issues.progress import issue_state, sent_late
 from delivery.issues.publish import late_subscribers
 from delivery.issues.sent_changes import SentChanges, changes_of
+from delivery.letters.build import issue_letter
+from delivery.letters.preview import ada
 from delivery.links import issue_url
 from delivery.models import Broadcast, Correction, Delivery, Issue
 from delivery.rules.progress import told, total
 from subscriptions.links import page_url
+
+
+def as_it_went_out(issue: Issue) -> SafeString:
+    return letter_frame(issue_letter(issue))
+
+
+def letter_frame(letter: Letter) -> SafeString:
+    """The letter's subject and html, filled in for a made-up reader."""
+    values = values_for(letter, ada())
+    subject = fill_header(letter.subject, letter.placeholders, values)
+    html = fill_html(letter.html, letter.placeholders, values)
+    return render_to_string("admin/letter.html", {"html": html, "subject": subject})
+
 
 ISSUE_POSTS_SHOWN = 50
 ISSUE_STATE_WORDS = {

@@ -9,8 +9,8 @@ from django.utils.safestring import SafeString
 from channels.rules.accounts import DEFAULT_ACCOUNT
 from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
+from common.admin.day_plot import Bar, sparkline
 from common.admin.html import facts, html_table, link_to, list_link, paragraph, when
-from common.admin.sparkline import Bar, sparkline
 from common.clock import utcnow
 from common.text import pluralize
 from delivery.accounts.accounts import server_of

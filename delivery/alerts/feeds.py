@@ -8,8 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from common.ports.events import EventKind
-from delivery.alerts.mails import alert_recipients, queue_alert
-from delivery.alerts.messages import feeds_alert
+from delivery.alerts.messages import alert_recipients, feeds_alert, queue_alert
 from delivery.models import Delivery
 from delivery.webhooks.outbox import is_anybody_listening
 from feeds.items.alerts import how_many_fail, is_any_wanting, mark_alerted, wanting

@@ -14,8 +14,7 @@ from channels.rules.meaning import advice
 from channels.rules.server_words import meaning
 from common.admin.html import list_url, object_url
 from common.text import one_line, pluralize, shortened
-from delivery.alerts.mails import alert_recipients, queue_alert
-from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, list_lines
+from delivery.alerts.messages import LONGEST_ALERT_TITLE, Alert, alert_recipients, list_lines, queue_alert
 from delivery.bounces.domain_refusals import BY_ITSELF, pause_cause
 from delivery.lanes.breakers import trouble_in_words, troubles
 from delivery.models import Delivery, Issue, Lane, LaneDomain

@@ -7,7 +7,7 @@ from common.api.fields import Choice, Moment, StrictInteger, Text, Texts
 from common.api.pagination import ListParameters, search
 from delivery.issues.broadcasts import MOST_MARKDOWN
 from delivery.models import Delivery
-from delivery.models.broadcast import LETTER_STATES
+from delivery.models.issue import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.rules.progress import STATES
 from subscriptions.api.bodies import LONGEST_ADDRESS, name, tags_field, words

@@ -9,7 +9,7 @@ from delivery.issues import progress
 from delivery.issues.audience import audience_of, named_now
 from delivery.links import issue_url
 from delivery.models import Attempt, Broadcast, Delivery, Issue
-from delivery.models.broadcast import LETTER_STATES
+from delivery.models.issue import LETTER_STATES
 from delivery.rules.progress import STATES
 from subscriptions.models import Subscribable
 

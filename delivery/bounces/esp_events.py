@@ -11,13 +11,13 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 from channels.email.account_url import parse_email_url
-from channels.email.esp.metadata import delivery_of
+from channels.email.esp.message_form import delivery_of
 from channels.email.esp.settings import EspSettings
 from channels.rules.server_words import precise
 from common.clock import utcnow
 from common.text import one_line
 from delivery.accounts.default_account import secret_url
-from delivery.bounces.finding import MAX_ADDRESS, BounceFinding, clean
+from delivery.bounces.fields import MAX_ADDRESS, BounceFinding, clean
 from delivery.bounces.record import IGNORED, email_core, take_finding
 from delivery.bounces.service_events import read_event, verdict_of
 from delivery.bounces.service_verdicts import COMPLAINT, DELAYED, LEAVES, NOTHING, POLICY

@@ -5,8 +5,7 @@ from datetime import datetime
 
 from django.db.models import Min, QuerySet
 
-from delivery.bounces.domain_refusals import denies
-from delivery.bounces.recent_letters import ANSWERED, letters_since
+from delivery.bounces.domain_refusals import ANSWERED, denies, letters_since
 from delivery.models import Bounce, Delivery
 from delivery.rules.bounce_policy import (
     FLOOD_LEAST,

@@ -10,8 +10,7 @@ from common.ports.figures import kept_figures
 from delivery.models import Bounce
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.rules.growth import first_monday
-from subscriptions.subscribers.counts import large_newsletters
-from subscriptions.subscribers.growth import growth, per_day
+from subscriptions.subscribers.counts import growth, large_newsletters, per_day
 
 WEEKS = 53
 GROWTH = "growth"

@@ -15,7 +15,7 @@ from flufl.bounce import all_failures
 from channels.rules.meaning import Meaning
 from channels.rules.server_words import MOST_SERVER_WORDS, meaning
 from common.text import one_line
-from delivery.bounces.finding import MAX_ADDRESS, MAX_FINDINGS, BounceFinding, finding_in_words
+from delivery.bounces.fields import MAX_ADDRESS, MAX_FINDINGS, BounceFinding, finding_in_words
 from delivery.bounces.mail_parts import addresses, copy_recipients, decoded_field, text_of
 from delivery.bounces.replies import is_daemon, is_unanswerable, sender
 from delivery.rules.bounce_policy import BounceKind

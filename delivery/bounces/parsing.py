@@ -5,22 +5,120 @@ RFC 3834 (automatic replies), and the reports of hosts that keep to none of them
 """
 
 import hashlib
+import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from email import message_from_bytes
 from email.message import Message
+from typing import Any
 
 from channels.rules.meaning import Meaning
-from channels.rules.server_words import meaning
+from channels.rules.server_words import meaning, precise
 from channels.rules.verp import Token, tokens
-from delivery.bounces.complaints import complaints
-from delivery.bounces.fields import Block, address_in, blocks, blocks_in_text, typed
-from delivery.bounces.finding import MAX_FINDINGS, BounceFinding, clean, finding_in_words
-from delivery.bounces.mail_parts import MAX_MAIL_TEXT, addresses, decoded_field, parts_of_type, text_of
+from delivery.bounces.fields import (
+    MAX_ADDRESS,
+    MAX_FINDINGS,
+    Block,
+    BounceFinding,
+    address_in,
+    blocks,
+    blocks_in_text,
+    clean,
+    finding_in_words,
+    typed,
+)
+from delivery.bounces.mail_parts import (
+    MAX_MAIL_TEXT,
+    addresses,
+    copy_recipients,
+    decoded_field,
+    enclosed,
+    parts_of_type,
+    raw_field,
+    text_of,
+)
 from delivery.bounces.nonstandard import ReportText, before_copy, failures
 from delivery.bounces.replies import is_auto_reply, is_daemon
-from delivery.bounces.ses import findings_of_sns
-from delivery.rules.bounce_policy import BounceKind, worst_kind
+from delivery.bounces.service_events import inner, name, ses_event, text, verdict_of
+from delivery.rules.bounce_policy import BounceKind, feedback_kind, worst_kind
+
+SES = "Amazon SES"
+
+
+# Where each type of notice names the recipients that it is about.
+_RECIPIENTS = {"bounce": "bouncedRecipients", "complaint": "complainedRecipients"}
+
+
+def findings_of_sns(message: Message, said: str) -> tuple[BounceFinding, ...]:
+    """Return a finding for each recipient; empty for any other mail."""
+    if not any(address.endswith(".amazonaws.com") for address in addresses(message, "from")):
+        return ()
+    # SNS breaks long lines anywhere, and puts a space after the break.
+    notice = _object(re.sub(r"\r?\n ?", "", said))
+    # The notice may be text within an envelope.
+    notice = _object(str(notice["Message"])) if "Message" in notice else notice
+    type_ = name(notice, "eventType") or name(notice, "notificationType")
+    if type_ == "delivery":
+        arrived = inner(notice, type_, "recipients")
+        known = [str(address)[:MAX_ADDRESS] for address in arrived] if isinstance(arrived, list) else []
+        return tuple(BounceFinding(BounceKind.ARRIVED, (address,)) for address in known[:MAX_FINDINGS])
+    recipients = inner(notice, type_, _RECIPIENTS.get(type_, ""))
+    if not isinstance(recipients, list):
+        sent_to = inner(notice, "mail", "destination")
+        recipients = [{"emailAddress": one} for one in sent_to] if isinstance(sent_to, list) else []
+    findings = (_finding(notice, one) for one in recipients[:MAX_FINDINGS])
+    return tuple(finding for finding in findings if finding is not None)
+
+
+def _finding(notice: Mapping[str, Any], recipient: object) -> BounceFinding | None:
+    about = recipient if isinstance(recipient, dict) else {}
+    facts = ses_event(notice, about)
+    verdict = verdict_of(SES, facts)
+    if verdict is None or verdict.kind is None:
+        return None
+    address = text(about, "emailAddress")[:MAX_ADDRESS]
+    words = facts.words or f"{facts.feedback or facts.reasons[0].strip('/') or facts.type}: {SES}"
+    return BounceFinding(verdict.kind, (address,), precise(facts.status, facts.words)[:16], clean(words))
+
+
+def _object(value: str) -> Mapping[str, Any]:
+    try:
+        read = json.JSONDecoder(strict=False).raw_decode(value, value.find("{"))[0]
+    except (ValueError, RecursionError):
+        return {}
+    return read if isinstance(read, dict) else {}
+
+
+# Microsoft's Junk Mail Reporting Program puts it into the letter that it sends back.
+_JMRP = "x-hmxmroriginalrecipient"
+
+
+def complaints(message: Message) -> tuple[BounceFinding, ...]:
+    """A finding for each reader who complained; empty for any other mail."""
+    for part in parts_of_type(message, "message/feedback-report"):
+        for block in blocks(part):
+            feedback_type = block.first("feedback-type").strip().lower()
+            if not feedback_type:
+                continue
+            kind = feedback_kind(feedback_type)
+            if kind is BounceKind.COMPLAINT:
+                whom = [address_in(value) for value in block.all("original-rcpt-to")]
+                said = f"{feedback_type}: {block.first('user-agent')}"
+                return _complaints_of(whom or copy_recipients(message), said)
+            return (BounceFinding(kind),)
+    for letter in enclosed(message):
+        if reader := raw_field(letter, _JMRP):
+            return _complaints_of([address_in(reader)], "abuse: Junk Mail Reporting Program")
+    return ()
+
+
+def _complaints_of(whom: list[str], said: str) -> tuple[BounceFinding, ...]:
+    known = list(dict.fromkeys(address for address in whom if "@" in address))[:MAX_FINDINGS]
+    return tuple(BounceFinding(BounceKind.COMPLAINT, (address,), "", clean(said)) for address in known) or (
+        BounceFinding(BounceKind.COMPLAINT, (), "", clean(said)),
+    )
+
 
 MAX_MAIL_BYTES = 2_000_000
 MAX_PARTS = 100

@@ -15,8 +15,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
+from channels.email.headers import is_ours
 from channels.email.letter_form import message_mark
-from channels.email.return_path import is_ours
 from channels.rules.refusals import is_refusal
 from channels.rules.verp import tokens
 from common.counters import count
@@ -24,7 +24,7 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.ports.events import Event, EventKind, emit
 from delivery.bounces.domain_refusals import on_refusals, pause_denying
-from delivery.bounces.finding import BounceFinding
+from delivery.bounces.fields import BounceFinding
 from delivery.bounces.history import KnownDomains, history, of_the_hour
 from delivery.bounces.parsing import BounceReport, Unreadable, read_report, report_digest
 from delivery.lanes.backoff import lock_lanes

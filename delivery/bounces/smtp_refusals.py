@@ -10,7 +10,7 @@ from channels.base import Holdup, Permanent, Temporary
 from channels.rules.meaning import Concern
 from channels.rules.refusals import is_about_identity, is_refusal
 from delivery.bounces.domain_refusals import on_refused_sender
-from delivery.bounces.finding import BounceFinding
+from delivery.bounces.fields import BounceFinding
 from delivery.bounces.history import KnownDomains
 from delivery.bounces.record import Taken, follow_up, take_down
 from delivery.models import Delivery

@@ -29,7 +29,7 @@ from common.db.leases import RELEASED
 from common.refused import Refused
 from common.text import one_line, shortened
 from common.transactions import forbid_open_transaction
-from delivery.accounts.credentials import facts_of
+from delivery.accounts.accounts import facts_of
 from delivery.bridges.messages import letter_without_posts, newest_letters, recipient_at
 from delivery.lanes.backoff import end_refusal
 from delivery.lanes.breakers import count_refusals, why_resting

@@ -8,15 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from ipaddress import ip_address
 
-from channels.email.dkim.records import DkimRecord
+from channels.email.dkim.keys import DkimRecord
 from channels.email.session import CannotLogIn, probe_login
-from channels.email.smtp_settings import SmtpSettings
-from delivery.doctor.answers import Lookup
+from channels.email.smtp_login import SmtpSettings
 from delivery.doctor.dkim import judge_key, judge_no_key
 from delivery.doctor.dmarc import find_place, judge_alignment, judge_policy, judge_report_address
 from delivery.doctor.dns import reverse_name
 from delivery.doctor.domains import include_of
-from delivery.doctor.findings import DoctorVerdict, Finding
+from delivery.doctor.findings import DoctorVerdict, Finding, Lookup
 from delivery.doctor.hosts import NULL, PTR, judge_mx, judge_ptr
 from delivery.doctor.server import SERVER, judge_server, look_at
 from delivery.doctor.spf import INSTEAD, SPF, judge_record, judge_sender, proposal

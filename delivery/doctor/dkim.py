@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from channels.email.dkim.records import DkimRecord
-from delivery.doctor.answers import DnsAnswer
-from delivery.doctor.findings import DoctorVerdict, Finding, Publish
-from delivery.doctor.tags import read_tags
+from channels.email.dkim.keys import DkimRecord
+from delivery.doctor.domains import read_tags
+from delivery.doctor.findings import DnsAnswer, DoctorVerdict, Finding, Publish
 
 DKIM = "DKIM"
 

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delivery.doctor.answers import Lookup
-from delivery.doctor.domains import aligned, organisation
-from delivery.doctor.findings import DoctorVerdict, Finding, Publish
-from delivery.doctor.tags import read_tags
+from delivery.doctor.domains import aligned, organisation, read_tags
+from delivery.doctor.findings import DoctorVerdict, Finding, Lookup, Publish
 
 DMARC = "DMARC"
 DMARC_VERSION = "v=DMARC1"

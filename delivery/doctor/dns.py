@@ -9,7 +9,7 @@ import dns.resolver
 import dns.reversename
 
 from common.transactions import forbid_open_transaction
-from delivery.doctor.answers import DnsAnswer, DnsStatus
+from delivery.doctor.findings import DnsAnswer, DnsStatus
 
 # For one question, whatever the number of servers.
 DNS_SECONDS = 4.0

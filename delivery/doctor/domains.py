@@ -1,8 +1,29 @@
 """Which domains belong to one organisation (RFC 7489 §3.2), and the include: of providers for SPF. Pure."""
 
+import re
 from functools import lru_cache
 
 from publicsuffixlist import PublicSuffixList
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def read_tags(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The tags in order, names in lower case, and what is wrong with the list. Raises nothing."""
+    tags: dict[str, str] = {}
+    wrong: list[str] = []
+    for part in text.split(";"):
+        if not part.strip():
+            continue
+        name, equals, value = (piece.strip() for piece in part.partition("="))
+        if not equals or not _NAME.fullmatch(name):
+            wrong.append(f"“{part.strip()[:60]}” is no tag with a value")
+        elif name.lower() in tags:
+            wrong.append(f"the tag {name.lower()} stands there twice")
+        else:
+            tags[name.lower()] = value
+    return tags, tuple(wrong)
+
 
 # The end of a server's name → the include: that its documentation asks for.
 INCLUDES = {

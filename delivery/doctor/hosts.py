@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from delivery.doctor.answers import DnsAnswer, DnsStatus
-from delivery.doctor.findings import DoctorVerdict, Finding
+from delivery.doctor.findings import DnsAnswer, DnsStatus, DoctorVerdict, Finding
 
 MX, PTR = "MX", "PTR"
 NULL = "."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
+from channels.email.smtp_login import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from common.text import one_line
 from common.transactions import forbid_open_transaction
 from delivery.doctor.findings import DoctorVerdict, Finding

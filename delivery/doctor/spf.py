@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from delivery.doctor.answers import DnsStatus
-from delivery.doctor.findings import DoctorVerdict, Finding, Publish
+from delivery.doctor.findings import DnsStatus, DoctorVerdict, Finding, Publish
 from delivery.doctor.spf_tree import MOST_LOOKUPS, MOST_VOID, Node, check_host
 
 SPF = "SPF"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
-from delivery.doctor.answers import DnsAnswer, DnsStatus, Lookup
+from delivery.doctor.findings import DnsAnswer, DnsStatus, Lookup
 
 SPF_VERSION = "v=spf1"
 ASKING = ("include", "a", "mx", "ptr", "exists")

@@ -8,7 +8,7 @@ from queue import SimpleQueue
 
 from channels import channel
 from common.clock import utcnow
-from delivery.accounts.credentials import facts_of
+from delivery.accounts.accounts import facts_of
 from delivery.engine.async_senders import LoopSender, ProcessSender
 from delivery.engine.child_client import ChildProcess, keep_child_process, take_child_process
 from delivery.engine.child_protocol import Narrowed, Permit, Recall

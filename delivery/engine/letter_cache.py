@@ -7,7 +7,7 @@ from django.db import DatabaseError, InterfaceError
 
 from channels import channel
 from channels.letter import Recipient
-from delivery.accounts.signing_keys import SigningKeys
+from delivery.accounts.dkim_keys import SigningKeys
 from delivery.bridges.post_changes import SentPost, change_of
 from delivery.engine.send_task import ClaimedDelivery, PreparedLetter
 from delivery.issues.own_code import recipient_params

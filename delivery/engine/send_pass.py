@@ -1,32 +1,74 @@
 """Send pass: claim lane by lane, send outside transactions, record outcomes in groups."""
 
+import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from queue import Empty, SimpleQueue
 
 from django.db import connections
 
 from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from common.clock import utcnow
-from common.db.outage import note_outage, retry_until_stored
+from common.db.outage import DB_ERRORS, note_outage, retry_until_stored
 from common.passes import TimeBudget, note_progress
 from common.shutdown import graceful_shutdown, stopping
 from common.transactions import forbid_open_transaction
 from delivery.bridges.corrections import take_corrections
+from delivery.engine.accept import record_accepted
 from delivery.engine.child_client import end_idle_child_process
 from delivery.engine.child_protocol import Permit
 from delivery.engine.claim import SHORT_WAIT
 from delivery.engine.claimer import Claimer
 from delivery.engine.lane_pool import LanePool
-from delivery.engine.leases import reap_expired, renew
+from delivery.engine.leases import give_back, reap_expired, renew
+from delivery.engine.outcomes import hold_unrecorded, is_plain, record_outcomes
 from delivery.engine.send_task import Done, SendTask
-from delivery.engine.settle import settle
 from delivery.models import Lane
+
+log = logging.getLogger(__name__)
+
+
+def settle(tasks: Sequence[SendTask]) -> None:
+    """Record outcomes and return what was not begun. Waits for the database as long as it takes."""
+    if not tasks:
+        return
+    # Nearly always all were accepted by a healthy lane: then one statement is enough.
+    are_plain = all(
+        isinstance(task.outcome, Sent) and is_plain(task) and not task.delivery.lane.is_recovering
+        for task in tasks
+    )
+    if are_plain and not retry_until_stored(partial(_failure, record_accepted, tasks)):
+        return
+    ended = [task for task in tasks if task.outcome is not None]
+    unbegun = [task.delivery for task in tasks if task.outcome is None]
+    failure = retry_until_stored(partial(_failure, record_outcomes, ended)) if ended else None
+    if failure is not None:
+        # One outcome that cannot be recorded must not hold up the others.
+        for task in ended:
+            if error := retry_until_stored(partial(_failure, record_outcomes, [task])):
+                reason = f"What became of this could not be recorded: {error}"
+                retry_until_stored(partial(hold_unrecorded, row=task.delivery, reason=reason))
+    if unbegun:
+        retry_until_stored(lambda: give_back(rows=unbegun))
+
+
+def _failure(record: Callable[[Sequence[SendTask]], None], tasks: Sequence[SendTask]) -> Exception | None:
+    """Return why they could not be recorded together. Raises when the database is unreachable."""
+    try:
+        record(tasks)
+    except DB_ERRORS:
+        raise
+    except Exception as error:
+        log.exception("outcomes could not be recorded", extra={"delivery": tasks[0].pk})
+        return error
+    return None
+
 
 # Servers may add a unique number to each answer, so the reasons are limited.
 MOST_REASONS = 100

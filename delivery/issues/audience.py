@@ -14,7 +14,7 @@ from delivery.models import Broadcast, Issue
 from delivery.rules.audience import Audience, UnknownAudience, audience_sentence, listed_names
 from subscriptions.models import Subscribable, SubscriberTag, Subscription
 from subscriptions.rules.tags import Segment, segment_of, tag_key, tidy_tags
-from subscriptions.subscribers.segments import subscribers_in
+from subscriptions.subscribers.tags import subscribers_in
 
 __all__ = ["UnknownAudience"]
 

@@ -15,7 +15,7 @@ from django.db import transaction
 
 from common.backoff import delay
 from common.clock import utcnow
-from common.html.markdown import html_of
+from common.html.clean import html_of
 from common.passes import TimeBudget
 from common.ports.panels import CannotAct
 from common.text import without_controls

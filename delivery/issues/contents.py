@@ -13,7 +13,7 @@ from django.db.models import Value
 from django.db.models.functions import Concat, Trim
 
 from channels.letter import LetterError
-from common.html.markdown import html_of
+from common.html.clean import html_of
 from common.ports import channels
 from common.ports.hooks import HookError, Hooks
 from delivery.accounts.default_account import sender_of

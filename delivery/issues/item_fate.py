@@ -30,7 +30,7 @@ from delivery.rules.item_fate import (
     waits_in_collection,
 )
 from delivery.rules.progress import arrived, total
-from feeds.items.standing import standing
+from feeds.items.history import standing
 from feeds.models import Item
 from feeds.rules.item_status import WITHDRAWN_SINCE
 from subscriptions.collections.post_rules import left_out_words

@@ -13,7 +13,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet, Value
 
 from channels.rules.corrections import WINDOW, wishes
 from common.counters import count
-from common.db.filled_tables import vacuum_analyze
+from common.db.bulk import vacuum_analyze
 from common.passes import TimeBudget
 from common.ports import channels
 from common.ports.events import Event, EventKind, emit

@@ -32,7 +32,7 @@ from subscriptions.models import (
     Subscription,
     Suppression,
 )
-from subscriptions.newsletters.next_moments import next_moments
+from subscriptions.newsletters.define import next_moments
 
 CONFIRMATIONS_SEEN = 50
 

@@ -8,7 +8,7 @@ from django.utils import translation
 from django.utils.translation import gettext
 
 from channels.http.measures import sms_parts
-from channels.sms.letters import sms_text
+from channels.sms.message import sms_text
 from common.languages import spoken_variety
 from common.truncation import FittingPart, fit_parts, plain_line
 from delivery.models import Delivery

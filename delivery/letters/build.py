@@ -8,8 +8,7 @@ from channels.letter import Letter, LetterError
 from common.ports import channels
 from delivery.accounts.default_account import sender_of, usual_sender
 from delivery.letters.brief_mails import brief_words
-from delivery.letters.mails import newsletter_mail
-from delivery.letters.password_reset import PASSWORD_RESET, reset_context
+from delivery.letters.mails import PASSWORD_RESET, newsletter_mail, reset_context
 from delivery.letters.samples import sample_of
 from delivery.letters.site_mail import opened_context
 from delivery.links import archive_url, issue_url

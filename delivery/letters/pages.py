@@ -20,8 +20,7 @@ from delivery.customisation import own_source, theme_of
 from delivery.models import Issue, LetterTemplate
 from delivery.models.issue import FOR_SOME
 from delivery.rendering.facts import USUAL_THEME
-from delivery.rendering.page import FORM, ISSUE_PAGE, Link, PageFacts, render_page
-from delivery.rendering.page_posts import Shown, post_of
+from delivery.rendering.page_posts import FORM, ISSUE_PAGE, Link, PageFacts, Shown, post_of, render_page
 from delivery.rendering.subjects import title as issue_title
 from feeds.parsing.entry import Entry
 from subscriptions.branding.site import site_facts

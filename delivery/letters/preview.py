@@ -6,13 +6,12 @@ from datetime import datetime
 from django.conf import settings
 
 from channels import channel
-from channels.fill import fill_header, fill_html, fill_text
 from channels.letter import Letter, LetterError, Recipient
-from channels.placeholders import values_for
+from channels.placeholders import fill_header, fill_html, fill_text, values_for
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
-from delivery.accounts.signing_keys import SigningKeys
+from delivery.accounts.dkim_keys import SigningKeys
 from delivery.customisation import own_source
 from delivery.issues.broadcast_issue import LetterText
 from delivery.letters.build import newsletter_letter
@@ -21,7 +20,7 @@ from delivery.letters.pages import made_up_page
 from delivery.letters.samples import Sample, entries_to_show, sample_issue, sample_mail, sample_written
 from delivery.rendering.errors import BrokenTemplate
 from delivery.rendering.facts import TemplateSource, ThemeFacts
-from delivery.rendering.page import render_page
+from delivery.rendering.page_posts import render_page
 from subscriptions.models import Subscribable, Subscription
 
 

@@ -20,7 +20,7 @@ from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import TemplateSource, ThemeFacts
 from delivery.rendering.issue import render_issue
 from delivery.rules.posts import Post, announced
-from feeds.items.include import present_entries
+from feeds.items.held import present_entries
 from feeds.parsing.entry import Entry
 from subscriptions.collections.edits import next_collection, settling
 from subscriptions.collections.post_rules import verdict

@@ -21,7 +21,7 @@ from delivery.rendering.errors import BrokenTemplate, UnknownTemplate
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.issue import render_issue
 from delivery.rendering.mail import render_mail
-from delivery.rendering.page import render_page
+from delivery.rendering.page_posts import render_page
 from delivery.rendering.sandbox import client
 from subscriptions.models import Subscribable
 

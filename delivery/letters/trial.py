@@ -16,12 +16,12 @@ from channels.base import Outcome, Sent, Temporary
 from channels.email.channel import EmailChannel
 from channels.email.esp.session import EspSession
 from channels.email.esp.settings import EspSettings
-from channels.email.helo import helo_name
 from channels.email.mail_message import MailMessage
 from channels.email.session import IMPATIENT
+from channels.email.smtp_connection import helo_name
+from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_replies import CannotConnect
 from channels.email.smtp_session import SmtpSession
-from channels.email.smtp_settings import SmtpSettings
 from channels.letter import Recipient
 from channels.rules.trials import TriedServer, trouble_of_cause, trouble_of_refusal
 from common.db.leases import RELEASED
@@ -31,8 +31,8 @@ from common.text import one_line, shortened
 from common.transactions import forbid_open_transaction
 from delivery.accounts.accounts import record_trial, target_of
 from delivery.accounts.default_account import usual_sender
+from delivery.accounts.dkim_keys import SigningKeys
 from delivery.accounts.providers import provider_of
-from delivery.accounts.signing_keys import SigningKeys
 from delivery.lanes.lanes import mail_to
 from delivery.letters.build import mail_letter
 from delivery.models import Account, Delivery

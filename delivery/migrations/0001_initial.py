@@ -115,6 +115,60 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='IssueCard',
+            fields=[
+                ('issue', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='card', serialize=False, to='delivery.issue')),
+                ('titles', models.JSONField(default=list)),
+                ('words', models.TextField(default='')),
+            ],
+            options={
+                'indexes': [],
+                'constraints': [],
+            },
+        ),
+        migrations.CreateModel(
+            name='Broadcast',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('subscribable', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='broadcasts', to='subscriptions.subscribable', verbose_name='newsletter')),
+                ('subject', models.CharField(blank=True, default='', max_length=200)),
+                ('markdown', models.TextField(blank=True, default='', verbose_name='text')),
+                ('audience', models.JSONField(default=dict, editable=False)),
+                ('author', models.CharField(blank=True, default='', max_length=150)),
+                ('version', models.PositiveIntegerField(default=1, editable=False)),
+                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('changed_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ('send_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('failures', models.PositiveIntegerField(default=0, editable=False)),
+                ('last_error', models.TextField(blank=True, default='', editable=False)),
+                ('next_try_at', models.DateTimeField(blank=True, editable=False, null=True)),
+                ('issue', models.OneToOneField(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='broadcast', to='delivery.issue')),
+            ],
+            options={
+                'verbose_name': 'letter of your own',
+                'verbose_name_plural': 'letters of your own',
+                'ordering': ('-changed_at', '-pk'),
+                'indexes': [models.Index(condition=models.Q(('issue', None), ('next_try_at__isnull', False)), fields=['next_try_at'], name='broadcast_scheduled')],
+                'constraints': [],
+            },
+        ),
+        migrations.CreateModel(
+            name='ServiceBreaker',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('service', models.CharField(max_length=20, unique=True)),
+                ('recent', models.JSONField(default=list)),
+                ('rests_until', models.DateTimeField(null=True)),
+                ('slow_until', models.DateTimeField(null=True)),
+                ('since', models.DateTimeField(null=True)),
+                ('said', models.TextField(default='')),
+            ],
+            options={
+                'indexes': [],
+                'constraints': [],
+            },
+        ),
+        migrations.CreateModel(
             name='Lane',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -213,6 +267,19 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Restore',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('begun_at', models.DateTimeField()),
+                ('released_at', models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                'ordering': ('-begun_at',),
+                'indexes': [],
+                'constraints': [],
+            },
+        ),
+        migrations.CreateModel(
             name='Delivery',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -263,6 +330,35 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Receipt',
+            fields=[
+                ('delivery', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='receipt', serialize=False, to='delivery.delivery')),
+                ('status', models.CharField(choices=[('queued', 'waits at the service'), ('sent', 'handed to the phone network'), ('delivered', 'arrived on the phone'), ('undelivered', 'did not arrive'), ('failed', 'was not sent')], max_length=12)),
+                ('code', models.CharField(blank=True, default='', max_length=10)),
+                ('at', models.DateTimeField(default=django.utils.timezone.now)),
+            ],
+            options={
+                'indexes': [],
+                'constraints': [],
+            },
+        ),
+        migrations.CreateModel(
+            name='MailboxMessage',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('delivery', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='kept_message', to='delivery.delivery')),
+                ('recipient', models.CharField(max_length=320)),
+                ('subject', models.TextField(blank=True, default='')),
+                ('stored_at', models.DateTimeField(default=django.utils.timezone.now)),
+                ('raw', models.BinaryField()),
+            ],
+            options={
+                'ordering': ('-stored_at', '-pk'),
+                'indexes': [],
+                'constraints': [],
+            },
+        ),
+        migrations.CreateModel(
             name='Bounce',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -285,44 +381,15 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='ServiceBreaker',
+            name='RemotePost',
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('service', models.CharField(max_length=20, unique=True)),
-                ('recent', models.JSONField(default=list)),
-                ('rests_until', models.DateTimeField(null=True)),
-                ('slow_until', models.DateTimeField(null=True)),
-                ('since', models.DateTimeField(null=True)),
-                ('said', models.TextField(default='')),
+                ('delivery', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='remote_post', serialize=False, to='delivery.delivery')),
+                ('url', models.TextField(blank=True, default='')),
+                ('parts', models.JSONField(default=list)),
+                ('progress', models.JSONField(default=dict)),
             ],
             options={
                 'indexes': [],
-                'constraints': [],
-            },
-        ),
-        migrations.CreateModel(
-            name='Broadcast',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('subscribable', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='broadcasts', to='subscriptions.subscribable', verbose_name='newsletter')),
-                ('subject', models.CharField(blank=True, default='', max_length=200)),
-                ('markdown', models.TextField(blank=True, default='', verbose_name='text')),
-                ('audience', models.JSONField(default=dict, editable=False)),
-                ('author', models.CharField(blank=True, default='', max_length=150)),
-                ('version', models.PositiveIntegerField(default=1, editable=False)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('changed_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('send_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('failures', models.PositiveIntegerField(default=0, editable=False)),
-                ('last_error', models.TextField(blank=True, default='', editable=False)),
-                ('next_try_at', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('issue', models.OneToOneField(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='broadcast', to='delivery.issue')),
-            ],
-            options={
-                'verbose_name': 'letter of your own',
-                'verbose_name_plural': 'letters of your own',
-                'ordering': ('-changed_at', '-pk'),
-                'indexes': [models.Index(condition=models.Q(('issue', None), ('next_try_at__isnull', False)), fields=['next_try_at'], name='broadcast_scheduled')],
                 'constraints': [],
             },
         ),
@@ -361,73 +428,6 @@ class Migration(migrations.Migration):
                 'ordering': ('domain', 'algorithm', '-active', '-pk'),
                 'constraints': [models.UniqueConstraint(fields=('domain', 'selector'), name='dkim_key_identity'), models.UniqueConstraint(condition=models.Q(('active', True)), fields=('domain', 'algorithm'), name='dkim_key_one_active'), models.CheckConstraint(condition=models.Q(('active', False), ('retired_at', None), _connector='OR'), name='dkim_key_retired_is_not_active')],
                 'indexes': [],
-            },
-        ),
-        migrations.CreateModel(
-            name='IssueCard',
-            fields=[
-                ('issue', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='card', serialize=False, to='delivery.issue')),
-                ('titles', models.JSONField(default=list)),
-                ('words', models.TextField(default='')),
-            ],
-            options={
-                'indexes': [],
-                'constraints': [],
-            },
-        ),
-        migrations.CreateModel(
-            name='MailboxMessage',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('delivery', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='kept_message', to='delivery.delivery')),
-                ('recipient', models.CharField(max_length=320)),
-                ('subject', models.TextField(blank=True, default='')),
-                ('stored_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('raw', models.BinaryField()),
-            ],
-            options={
-                'ordering': ('-stored_at', '-pk'),
-                'indexes': [],
-                'constraints': [],
-            },
-        ),
-        migrations.CreateModel(
-            name='Receipt',
-            fields=[
-                ('delivery', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='receipt', serialize=False, to='delivery.delivery')),
-                ('status', models.CharField(choices=[('queued', 'waits at the service'), ('sent', 'handed to the phone network'), ('delivered', 'arrived on the phone'), ('undelivered', 'did not arrive'), ('failed', 'was not sent')], max_length=12)),
-                ('code', models.CharField(blank=True, default='', max_length=10)),
-                ('at', models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-            options={
-                'indexes': [],
-                'constraints': [],
-            },
-        ),
-        migrations.CreateModel(
-            name='RemotePost',
-            fields=[
-                ('delivery', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='remote_post', serialize=False, to='delivery.delivery')),
-                ('url', models.TextField(blank=True, default='')),
-                ('parts', models.JSONField(default=list)),
-                ('progress', models.JSONField(default=dict)),
-            ],
-            options={
-                'indexes': [],
-                'constraints': [],
-            },
-        ),
-        migrations.CreateModel(
-            name='Restore',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('begun_at', models.DateTimeField()),
-                ('released_at', models.DateTimeField(blank=True, null=True)),
-            ],
-            options={
-                'ordering': ('-begun_at',),
-                'indexes': [],
-                'constraints': [],
             },
         ),
         migrations.CreateModel(

@@ -1,17 +1,10 @@
 from channels.account import Account, ServiceAccount
-from delivery.models.bounce import Bounce
-from delivery.models.breaker import ServiceBreaker
-from delivery.models.broadcast import Broadcast
-from delivery.models.correction import Correction
-from delivery.models.delivery import Attempt, Delivery
+from delivery.models.bounce import Bounce, MailboxMessage
+from delivery.models.correction import Correction, RemotePost
+from delivery.models.delivery import Attempt, Delivery, Receipt, Restore
 from delivery.models.dkim import DkimKey
-from delivery.models.issue import Issue, IssueItem, SetAside
-from delivery.models.issue_card import IssueCard
-from delivery.models.lane import Lane, LaneDomain, LaneShare, LaneUse
-from delivery.models.mailbox import MailboxMessage
-from delivery.models.receipt import Receipt
-from delivery.models.remote_post import RemotePost
-from delivery.models.restore import Restore
+from delivery.models.issue import Broadcast, Issue, IssueCard, IssueItem, SetAside
+from delivery.models.lane import Lane, LaneDomain, LaneShare, LaneUse, ServiceBreaker
 from delivery.models.template import LetterTemplate, Theme
 from delivery.models.webhook import Webhook, WebhookCall
 

@@ -6,7 +6,26 @@ from typing import Self
 from django.db import models
 from django.db.models import Q
 
+from delivery.models.delivery import Delivery
 from delivery.models.issue import Issue
+
+
+class RemotePost(models.Model):
+    """Of a post that a bridge sent: where people see it, and a thread's other posts.
+
+    Before it is sent: what was done so far, such as pictures that were uploaded (see Session.send).
+    """
+
+    delivery = models.OneToOneField(
+        Delivery, on_delete=models.CASCADE, primary_key=True, related_name="remote_post"
+    )
+    url = models.TextField(blank=True, default="")
+    # The service's ids, in the order of the thread; the first post's is the delivery's remote_id.
+    parts = models.JSONField(default=list)
+    progress = models.JSONField(default=dict)
+
+    def __str__(self) -> str:
+        return self.url or f"of delivery {self.delivery_id}"
 
 
 class CorrectionQuerySet(models.QuerySet["Correction"]):

@@ -15,6 +15,20 @@ from delivery.models.issue import Issue
 from delivery.models.lane import Lane
 from subscriptions.models import Destination, Subscription
 
+
+class Restore(models.Model):
+    """While `released_at` is empty, nothing goes out that was there before `begun_at`."""
+
+    begun_at = models.DateTimeField()
+    released_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-begun_at",)
+
+    def __str__(self) -> str:
+        return f"Restored {self.begun_at}"
+
+
 WAITING = ("queued", "deferred")
 PENDING_STATES = (*WAITING, "sending")
 NOT_FINISHED = (*PENDING_STATES, "held")
@@ -200,3 +214,27 @@ class Attempt(models.Model):
 def is_forgotten(delivery: Delivery) -> bool:
     """Whether what the mail was made from is gone: it cannot be sent again."""
     return delivery.issue_id is None and delivery.context == FORGOTTEN_CONTEXT
+
+
+class Receipt(models.Model):
+    """The latest that is known of a delivery: on its way, there, or not, with the service's own code."""
+
+    class Status(models.TextChoices):
+        """In the order in which they come; the last three are final."""
+
+        QUEUED = "queued", "waits at the service"
+        SENT = "sent", "handed to the phone network"
+        DELIVERED = "delivered", "arrived on the phone"
+        UNDELIVERED = "undelivered", "did not arrive"
+        FAILED = "failed", "was not sent"
+
+    # Without a constraint: the release before knows no receipts, and deletes deliveries.
+    delivery = models.OneToOneField(
+        Delivery, on_delete=models.CASCADE, primary_key=True, related_name="receipt", db_constraint=False
+    )
+    status = models.CharField(max_length=12, choices=Status)
+    code = models.CharField(max_length=10, blank=True, default="")
+    at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"{self.get_status_display()}{f' ({self.code})' if self.code else ''}"

@@ -4,8 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from channels.email.dkim.keys import ED25519, RSA
-from channels.email.dkim.records import DkimRecord, record_of
+from channels.email.dkim.keys import ED25519, RSA, DkimRecord, record_of
 from common.secrets import SecretsField
 
 

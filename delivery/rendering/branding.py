@@ -13,10 +13,28 @@ from django.utils.safestring import SafeString, mark_safe
 from channels.languages import DEFAULT_LANGUAGE
 from common.directions import direction, language_tag
 from common.text import one_line, without_controls
-from delivery.rendering.addresses import web_address
-from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, ThemeFacts
+from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, ThemeFacts, web_address
 from subscriptions.rules.colours import Palette, palettes
 from subscriptions.rules.site import USUAL_SITE, SiteFacts
+
+# In html, in `<style>` and in media attributes. A width takes its place that matches always, or never.
+_PREFERS = re.compile(r"prefers-color-scheme\s*:\s*(dark|light)", re.IGNORECASE)
+_SCHEMES = re.compile(r"(color-scheme\s*:\s*|name=\"color-scheme\" content=\")light dark", re.IGNORECASE)
+_ALWAYS, _NEVER = "min-width: 0px", "max-width: 0px"
+
+
+def by_day(html: str) -> str:
+    return _shown(html, "light")
+
+
+def by_night(html: str) -> str:
+    return _shown(html, "dark")
+
+
+def _shown(html: str, scheme: str) -> str:
+    html = _PREFERS.sub(lambda match: _ALWAYS if match[1].lower() == scheme else _NEVER, html)
+    return _SCHEMES.sub(lambda match: f"{match[1]}{scheme}", html)
+
 
 _LINK = re.compile(
     r"\[(?P<words>[^\[\]\n]{1,200})\]\((?P<to>https?://[^\s()<>\"]{1,1000}|mailto:[^\s()<>\"]{1,300})\)"

@@ -6,10 +6,21 @@ With it come the newsletter's theme and its own templates.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from feeds.parsing.entry import Entry
 from subscriptions.rules.site import USUAL_SITE, SiteFacts
+
+
+def web_address(url: str) -> str:
+    """The address if it is one of the web, else empty."""
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return ""
+    return url.strip() if parts.scheme.lower() in ("http", "https") and parts.netloc else ""
+
 
 # In CSS pixels.
 LETTER_WIDTH = 552

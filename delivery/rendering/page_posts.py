@@ -4,23 +4,30 @@ A letter's post costs more to make: it is cut to size, and made into text as wel
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from html import unescape
 from urllib.parse import unquote, urlsplit
+from zoneinfo import ZoneInfo
 
+from django.utils import timezone, translation
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 
 from channels.announcement import beginning
-from common.directions import language_tag, text_direction, title_direction
+from channels.languages import DEFAULT_LANGUAGE, spoken
+from channels.placeholders import Placeholders
+from common.directions import direction, language_tag, text_direction, title_direction
 from common.html.clean import plain
 from common.text import one_line, shortened
-from delivery.rendering.addresses import web_address
+from delivery.rendering import engine
+from delivery.rendering.branding import look
+from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts, web_address
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import files_of, pictures_beside
+from subscriptions.rules.site import USUAL_SITE, SiteFacts
 
 _HEADING = re.compile(r"(</?h)([1-6])(?=[\s>])")
 _IMAGE = re.compile(r"<img\b(?![^<>]*\salt=)", re.IGNORECASE)
@@ -170,3 +177,84 @@ def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> Page
         title_direction=title_direction(title, runs),
         is_cut=html != stood.html,
     )
+
+
+ISSUE_PAGE = "pages/issue"
+# Stands where the form belongs that a page ends with. No post holds a comment: posts are cleaned.
+FORM = "<!-- the form to subscribe -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An address of the web and its title."""
+
+    url: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The language of the page itself, which is its reader's."""
+
+    language: str
+    direction: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PageFacts:
+    """What the page of an issue is rendered from. Addresses are absolute or begin with a slash.
+
+    `description` is the newsletter's; `summary` and `picture` are the issue's, for what shows a link to it.
+    `language` is the posts', `reads` the reader's.
+    """
+
+    newsletter: str
+    title: str
+    published: datetime
+    posts: tuple[PagePost, ...]
+    page_url: str
+    archive_url: str
+    issue_url: str
+    stylesheet: str
+    icon: str = ""
+    description: str = ""
+    summary: str = ""
+    picture: str = ""
+    note_top: str = ""
+    note_foot: str = ""
+    language: str = DEFAULT_LANGUAGE
+    reads: str = DEFAULT_LANGUAGE
+    time_zone: str = "UTC"
+    params: Mapping[str, str] = field(default_factory=dict)
+    theme: ThemeFacts = USUAL_THEME
+    site: SiteFacts = USUAL_SITE
+    earlier: Link | None = None
+    later: Link | None = None
+    is_open: bool = False
+    is_listed: bool = True
+    own: TemplateSource | None = None
+
+
+def render_page(facts: PageFacts) -> str:
+    """The html, with FORM where the form belongs. Raises LetterError."""
+    names = (
+        "title", "published", "posts", "page_url", "archive_url", "issue_url", "stylesheet", "icon",
+        "description", "summary", "picture", "note_top", "note_foot", "earlier", "later", "is_open",
+        "is_listed",
+    )  # fmt: skip
+    reads = spoken(facts.reads)
+    with translation.override(reads), timezone.override(ZoneInfo(facts.time_zone)):
+        context = {
+            "newsletter": look(
+                name=facts.newsletter,
+                language=facts.language,
+                params=facts.params,
+                theme=facts.theme,
+                site=facts.site,
+            ),
+            "site": facts.site,
+            "words": Words(reads, direction(reads)),
+            "subscribe_form": mark_safe(FORM if facts.is_open else ""),  # noqa: S308
+            **{name: getattr(facts, name) for name in names},
+        }
+        return engine.render_parts(ISSUE_PAGE, context, Placeholders({}), facts.own).html

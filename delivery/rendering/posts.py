@@ -24,8 +24,7 @@ from common.html.clean import plain
 from common.html.plain_text import to_text
 from common.html.tags import VALUES, attributes, written
 from common.text import one_line, shortened, words
-from delivery.rendering.addresses import web_address
-from delivery.rendering.facts import LETTER_WIDTH
+from delivery.rendering.facts import LETTER_WIDTH, web_address
 from delivery.rendering.shortening import shorten
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import files_of, pictures_beside

@@ -17,9 +17,8 @@ from common.text import one_line
 from delivery.issues.cards import with_words
 from delivery.letters.pages import issue_page
 from delivery.models import Issue, IssueCard
-from delivery.views.issues import issue_or_404, newsletter_or_404, published
+from delivery.views.issues import issue_or_404, newsletter_or_404, published, shown_of
 from delivery.views.newsletter import sign_up_form
-from delivery.views.posts import shown_of
 from subscriptions.views.pages import POLICY, page
 
 ISSUES_ON_A_PAGE = 50

@@ -1,14 +1,100 @@
 """What readers may see of newsletters and issues."""
 
+from dataclasses import dataclass, replace
+
 from django.db.models import QuerySet
 from django.http import Http404
 from django.shortcuts import get_object_or_404
 
 from common.db.prepared import Prepared
+from common.text import one_line, shortened
+from delivery.issues.contents import note_html
 from delivery.letters.pages import with_surroundings
+from delivery.links import issue_url
 from delivery.models import Issue
 from delivery.models.issue import FOR_SOME
+from delivery.rendering.page_posts import (
+    LONGEST_PAGE_DESCRIPTION,
+    Shown,
+    note_on_page,
+    part_of,
+    picture_of,
+    shown_posts,
+    summary_of,
+)
+from feeds.parsing.entry import Entry
+from subscriptions.branding.brands import Brand, Latest
+from subscriptions.links import page_url
 from subscriptions.models import Subscribable
+from subscriptions.views.rhythm import rhythm
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """`is_wide`: the image is a picture of a post, not a mark."""
+
+    url: str
+    title: str
+    site: str
+    description: str = ""
+    image: str = ""
+    is_wide: bool = False
+    type: str = "website"
+
+
+def share_of(newsletter: Subscribable, brand: Brand, latest: Latest | None) -> Share:
+    """Of a newsletter's page: the newest picture there is, else its own."""
+    name = str(newsletter)
+    picture = latest.picture if latest else ""
+    return Share(
+        url=page_url(newsletter),
+        title=name,
+        site=name,
+        description=shortened(
+            one_line(newsletter.description) or rhythm(newsletter), LONGEST_PAGE_DESCRIPTION
+        ),
+        image=picture or brand.header_picture_url or brand.logo_url,
+        is_wide=bool(picture or brand.header_picture_url),
+    )
+
+
+# Posts of the latest issue that stand on a newsletter's page.
+LATEST_POSTS_SHOWN = 3
+
+
+def shown_of(issue: Issue) -> Shown:
+    """The posts of an issue, in its order."""
+    entries = [Entry.from_json(item.entry) for item in issue.issue_items.all()]
+    shown = shown_posts(entries, newsletter_language=issue.subscribable.language)
+    if not issue.note_top and not issue.note_foot:
+        return shown
+    top, foot = (note_on_page(note_html(note)) for note in (issue.note_top, issue.note_foot))
+    return replace(shown, note_top=top, note_foot=foot)
+
+
+def latest_of(newsletter: Subscribable) -> Latest | None:
+    """The newest issue that is out, in part."""
+    issue = published(newsletter).first()
+    return part_of_issue(issue, newsletter) if issue else None
+
+
+def part_of_issue(issue: Issue, newsletter: Subscribable) -> Latest:
+    """An issue with the beginnings of its first posts."""
+    issue.subscribable = newsletter  # saves asking for it once more
+    items = issue.issue_items.all()
+    entries = [Entry.from_json(item.entry) for item in items[:LATEST_POSTS_SHOWN]]
+    posts = [part_of(entry, newsletter_language=newsletter.language) for entry in entries]
+    return Latest(
+        title=issue.title,
+        url=issue_url(issue),
+        published=issue.published_at or issue.created_at,
+        posts=posts,
+        is_cut=any(post.is_cut for post in posts),
+        more=items.count() - LATEST_POSTS_SHOWN if len(entries) == LATEST_POSTS_SHOWN else 0,
+        summary=summary_of(entries),
+        picture=next(filter(None, map(picture_of, entries)), ""),
+    )
+
 
 WITH_PAGES = Prepared(lambda name: Subscribable.objects.with_pages().named(name))
 

@@ -11,15 +11,13 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from delivery.views.devices import device_key
-from delivery.views.issues import newsletter_or_404, published
-from delivery.views.posts import part_of_issue
-from delivery.views.share import share_of
+from delivery.views.issues import newsletter_or_404, part_of_issue, published, share_of
 from subscriptions.branding.brands import brand_of
 from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.sign_up import is_open
-from subscriptions.views.by_channel import form_of, take_form
+from subscriptions.views.newsletters import form_of, take_form
 from subscriptions.views.pages import focus_on_error, page
 from subscriptions.views.rhythm import rhythm
 

@@ -1,18 +1,68 @@
 """A preview for the browser: the frames of the page, and the same as JSON while somebody types."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from django.contrib.staticfiles import finders
+from django.http import HttpRequest, HttpResponse
 from django.templatetags.static import static
 from django.urls import reverse
+from django.views.decorators.http import require_safe
 
+from delivery.customisation import theme_facts, theme_of
 from delivery.letters.preview import Preview
-from delivery.rendering.page import FORM
-from delivery.rendering.schemes import by_day, by_night
-from delivery.views.branding import stylesheet_of
+from delivery.models import Theme
+from delivery.rendering.branding import by_day, by_night, header_picture_of, logo_of
+from delivery.rendering.facts import USUAL_THEME
+from delivery.rendering.page_posts import FORM
+from delivery.views.issues import latest_of, newsletter_or_404
 from delivery.views.newsletter import sign_up_form
+from subscriptions.branding.brands import Brand, brand_sources, latest_sources
+from subscriptions.branding.site import site_facts
 from subscriptions.models import Subscribable
+from subscriptions.rules import colours
+from subscriptions.views.pages import as_stylesheet
+
+
+@require_safe
+def look_css(request: HttpRequest, name: str) -> HttpResponse:
+    """By day and by night; empty where nothing was chosen."""
+    return as_stylesheet(request, stylesheet_of(newsletter_or_404(name)))
+
+
+def stylesheet_of(newsletter: Subscribable) -> str:
+    """What the newsletter's pages wear."""
+    theme = theme_of(newsletter)
+    accent = theme.accent or newsletter.params.get("accent", "") or site_facts().accent
+    return colours.stylesheet(accent, theme.background)
+
+
+def install() -> None:
+    """Called once, when the app is ready."""
+    brand_sources.append(brands)
+    latest_sources.append(latest_of)
+
+
+def brands(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:
+    """By one question; those without a look of their own are left out."""
+    themes = {
+        row.subscribable_id: theme_facts(row) for row in Theme.objects.filter(subscribable__in=newsletters)
+    }
+    found = {}
+    for newsletter in newsletters:
+        theme = themes.get(newsletter.pk, USUAL_THEME)
+        logo, header = logo_of(theme), header_picture_of(theme)
+        found[newsletter.pk] = Brand(
+            accent=colours.accent_by_day(theme.accent or newsletter.params.get("accent", "")),
+            logo_url=logo.url if logo else "",
+            logo_width=logo.width if logo else 0,
+            logo_says=logo.says if logo else "",
+            header_picture_url=header.url if header else "",
+            header_picture_says=header.says if header else "",
+        )
+    return {key: brand for key, brand in found.items() if brand != Brand()}
+
 
 STYLESHEET = "feedletter/site.css"
 

@@ -22,8 +22,7 @@ from common.text import one_line, without_controls
 from delivery.links import issue_url
 from delivery.models import Issue
 from delivery.rendering.page_posts import PagePost, Shown
-from delivery.views.issues import newsletter_or_404, published
-from delivery.views.posts import shown_of
+from delivery.views.issues import newsletter_or_404, published, shown_of
 from subscriptions.branding.brands import Brand, brand_of
 from subscriptions.links import page_url
 from subscriptions.models import Subscribable

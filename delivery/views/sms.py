@@ -12,11 +12,10 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from channels.rules.sms_words import is_answered_by_twilio, wish_of
-from channels.sms.signature import is_signed
+from channels.sms.service import is_signed
 from common.clock import utcnow
 from delivery.accounts.services import stored_values
-from delivery.bounces.sms_replies import heed
-from delivery.bounces.sms_status import take_status
+from delivery.bounces.sms_replies import heed, take_status
 from delivery.models import ServiceAccount
 
 NUMBER = re.compile(r"\+[1-9]\d{6,14}", re.ASCII)

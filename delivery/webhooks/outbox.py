@@ -15,7 +15,7 @@ from typing import Any
 from django.db import connection
 
 from channels.rules.webhooks import GIVE_UP_AFTER
-from common.db.batches import batched
+from common.db.bulk import batched
 from common.db.prepared import rows_of
 from common.html.clean import plain
 from common.ports.events import Event, EventKind

@@ -12,12 +12,10 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import facts, listed, moment_of, when
+from common.admin.html import facts, listed, moment_of, shown_once, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
-from common.admin.shown_once import shown_once
-from common.api.permissions import may_hand_on
-from common.api.scopes import SCOPES
+from common.api.permissions import SCOPES, may_hand_on
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import pluralize

@@ -9,7 +9,7 @@ from rest_framework.authentication import SessionAuthentication as DrfSession
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from common.api.scopes import scope_for
+from common.api.permissions import scope_for
 from common.clock import utcnow
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import BadToken, token_of

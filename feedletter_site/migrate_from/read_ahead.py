@@ -19,8 +19,7 @@ from common.net.client import client
 from common.refused import Refused
 from common.text import one_line, pluralize, shortened
 from common.transactions import forbid_open_transaction
-from feedletter_site.migrate_from.origins import Origins
-from feedletter_site.migrate_from.report import ImportResult, Line
+from feedletter_site.migrate_from.report import ImportResult, Line, Origins
 from feedletter_site.migrate_from.source import Part
 from feeds.addresses import host_of_url
 from feeds.items.dry_run import FAILED, DryRun, judged

@@ -11,8 +11,7 @@ from typing import Protocol
 
 from django.utils.module_loading import import_string
 
-from feedletter_site.migrate_from.origins import Origins
-from feedletter_site.migrate_from.report import Line
+from feedletter_site.migrate_from.report import Line, Origins
 from feeds.models import Feed
 
 SOURCES: Mapping[str, str] = {"cordfeeder": "feedletter_site.migrate_from.cordfeeder.source.CordFeeder"}

@@ -5,10 +5,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from common.db.batches import batched
-from feedletter_site.migrate_from.origins import Origins
+from common.db.bulk import batched
 from feedletter_site.migrate_from.read_ahead import read_ahead
-from feedletter_site.migrate_from.report import Line
+from feedletter_site.migrate_from.report import Line, Origins
 from feedletter_site.migrate_from.source import Plan, Source
 
 

@@ -1,8 +1,5 @@
-from feedletter_site.models.api_token import ApiToken
-from feedletter_site.models.arrival import Arrival, ArrivalLine, ArrivalPiece
-from feedletter_site.models.origin import Origin
-from feedletter_site.models.overview import Figure, FirstStep
-from feedletter_site.models.vitals import Counted, Stage
+from feedletter_site.models.arrival import Arrival, ArrivalLine, ArrivalPiece, Origin
+from feedletter_site.models.vitals import ApiToken, Counted, Figure, FirstStep, Stage
 
 __all__ = [
     "ApiToken",

@@ -7,7 +7,7 @@ from django.http import HttpRequest
 
 from common.admin.html import list_url
 from common.clock import utcnow
-from delivery.admin.growth import drawn_of
+from delivery.admin.issue_figures import drawn_of
 from delivery.admin.restoring import restored
 from delivery.alerts.drafts import goes_out
 from delivery.issues.approve import drafts

@@ -64,7 +64,7 @@ def going_out_next(now: datetime) -> list[NextOut]:
     oldest = Assignable.objects.filter(period_end=None).order_by("opened_at", "pk")
     either = Q(pk__in=soonest.values("pk")[:NEXT_SHOWN]) | Q(pk__in=oldest.values("pk")[:NEXT_SHOWN])
     rows: Any = Assignable.objects.filter(either).select_related("subscribable")
-    rows = rows.order_by("opened_at", "pk").pluralize()
+    rows = rows.order_by("opened_at", "pk").counted()
     dates = {row: _date_of(row) for row in rows}
     dated = sorted((row for row in dates if dates[row]), key=lambda row: (dates[row], row.pk))
     filling = [row for row in dates if not dates[row]]

@@ -12,7 +12,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db.models import Q
 
-from common.api.scopes import SCOPES
+from common.api.permissions import SCOPES
 from common.refused import Refused
 from common.text import one_line
 from feedletter_site.models import ApiToken

@@ -15,11 +15,10 @@ from common.clock import utcnow
 from common.net.addresses import networks_of
 from common.rates import is_within
 from common.text import one_line
-from reader.indieauth.addresses import site_url
 from reader.indieauth.client import begin, finish
-from reader.indieauth.discovery import NotConfirmed, discover
+from reader.indieauth.discovery import NotConfirmed, discover, site_url
 from reader.pages.access import policy_to_own_sites, reading_page
-from reader.people.own_sites import connect_site, reader_with_site
+from reader.people.tokens import connect_site, reader_with_site
 from reader.rules.identity import LONGEST_IDENTITY
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"

@@ -14,8 +14,8 @@ from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidge
 
 from common.clock import utcnow
 from common.ports.site_mail import site_mail
-from delivery.letters.password_reset import ADMIN
-from feedletter_site.services.password_resets import ask_for_reset
+from delivery.letters.mails import ADMIN
+from feedletter_site.services.password_limits import ask_for_reset
 from subscriptions.subscribers.rate_limits import OverLimit
 
 TOO_OFTEN = "A new password was asked for too often from your network. Try again in an hour."

@@ -23,7 +23,7 @@ from django.views.decorators.http import require_http_methods
 
 from common.clock import utcnow
 from common.net.addresses import networks_of
-from delivery.letters.password_reset import READER
+from delivery.letters.mails import READER
 from feedletter_site.services.password_limits import tries_left
 from feedletter_site.sign_in.password_reset import AskForReset
 from reader.models import Reader

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import get_user_model, login
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
@@ -17,8 +18,19 @@ from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
-from unfold.forms import UserCreationForm
+from unfold.forms import AuthenticationForm, UserCreationForm
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminTextInputWidget
+
+from feedletter_site.services.password_limits import TOO_MANY, tries_left
+
+
+class LimitedSignInForm(AuthenticationForm):  # type: ignore[misc]
+    """Checks no password after too many wrong ones: then even the right one has to wait."""
+
+    def clean(self) -> Any:
+        if not tries_left(self.request, self.cleaned_data.get("username") or ""):
+            raise ValidationError(TOO_MANY, code="limited")
+        return super().clean()
 
 
 class FirstAdminForm(UserCreationForm):  # type: ignore[misc]

@@ -9,9 +9,8 @@ from datetime import datetime
 
 from django.core.exceptions import ValidationError
 
-from common.db.batches import batched
-from common.net.client import MAX_BYTES, SafeClient, client
-from common.net.redirects import keeps_secrets
+from common.db.bulk import batched
+from common.net.client import MAX_BYTES, SafeClient, client, keeps_secrets
 from common.text import pluralize
 from common.transactions import forbid_open_transaction
 from feeds.adding.add import new_feed

@@ -11,7 +11,7 @@ from django.db.models.functions import Least
 
 from common.clock import utcnow
 from common.db.leases import RELEASED
-from common.net.redirects import keeps_secrets
+from common.net.client import keeps_secrets
 from feeds.adding.add import SETTINGS, check_feed, set_address, tidy
 from feeds.credentials import checked_credentials
 from feeds.hubs.subscriptions import leave_hub

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection, transaction
 
 from common.clock import utcnow
-from common.db.batches import batched
+from common.db.bulk import batched
 from feeds.adding.add import check_feed, new_feed
 from feeds.addresses import host_of_url, listed_address, same_address
 from feeds.credentials import split_address, without_secrets

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from common.admin.html import ago, when
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
-from common.net.redirects import keeps_secrets
+from common.net.client import keeps_secrets
 from common.text import pluralize
 from feeds.adding.add import add_feed
 from feeds.adding.discover import Discovery, discover

@@ -13,7 +13,7 @@ from unfold.widgets import (
 )
 
 from feeds.addresses import MAX_FEED_URL
-from feeds.admin.tagging import TagsField
+from feeds.admin.tag import TagsField
 from feeds.models import Feed
 from feeds.models.feed import A_MONTH
 from feeds.rules.facts import Adding

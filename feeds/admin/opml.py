@@ -37,7 +37,7 @@ from feeds.adding.opml import (
     import_chunk,
     plan_import,
 )
-from feeds.admin.tagging import TagsField
+from feeds.admin.tag import TagsField
 from feeds.credentials import without_secrets
 from feeds.models import Feed
 from feeds.parsing.opml import MAX_BYTES, OpmlError, Outline, Passed, parse_opml

@@ -16,8 +16,7 @@ from feeds.adding.add import add_feed, feed_at
 from feeds.adding.edit import alter_feed
 from feeds.api.bodies import AddFeed, ChangeFeed, DecideOnHeld, FeedParameters, ItemParameters
 from feeds.api.serializers import FeedSerializer, ItemSerializer
-from feeds.items.held import exclude_held, release
-from feeds.items.include import include_item
+from feeds.items.held import exclude_held, include_item, release
 from feeds.models import Feed, Item
 from feeds.polling.poll import request_poll
 from feeds.tags import feeds_tagged

@@ -14,8 +14,8 @@ from django.db.models import Q
 
 from common.net.addresses import may_be_called
 from feeds.models import Feed, FeedDocument, HubSubscription
+from feeds.parsing.discovery import links_of_header
 from feeds.parsing.entry import Channel
-from feeds.parsing.link_header import links_of_header
 from feeds.rules.websub import Offer, may_change, offer
 
 log = logging.getLogger(__name__)

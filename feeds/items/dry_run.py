@@ -10,8 +10,7 @@ from common.net.client import SafeClient, client
 from common.transactions import forbid_open_transaction
 from feeds.models import Feed, FeedDocument, Item
 from feeds.polling.claims import asks
-from feeds.polling.kept_document import kept_feed
-from feeds.polling.known_items import DONE, chunks, known
+from feeds.polling.known_items import DONE, chunks, kept_feed, known
 from feeds.polling.read import FetchResult, Kept, Reading, ReadingFailed, fetch, reading_of
 from feeds.polling.store import look_up, plan_of
 from feeds.rules.facts import KnownItem, PollPlan

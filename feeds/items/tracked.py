@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from feeds.models import Feed, TrackedItem
-from feeds.models.tracked_item import LINGERS
+from feeds.models.item import LINGERS
 from feeds.parsing.entry import Entry
 from feeds.rules.corrections import WITHDRAWN
 

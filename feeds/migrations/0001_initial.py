@@ -23,6 +23,21 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Host',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=255, unique=True)),
+                ('free_at', models.DateTimeField(blank=True, null=True)),
+                ('lease_token', models.UUIDField(blank=True, editable=False, null=True)),
+                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True)),
+            ],
+            options={
+                'ordering': ('name',),
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('lease_token', None), ('lease_until', None)), models.Q(('lease_token__isnull', False), ('lease_until__isnull', False)), _connector='OR'), name='host_leased_whole')],
+                'indexes': [],
+            },
+        ),
+        migrations.CreateModel(
             name='Feed',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -86,38 +101,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='FeedDocument',
-            fields=[
-                ('feed', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='document', serialize=False, to='feeds.feed')),
-                ('body', models.BinaryField()),
-                ('headers', models.JSONField(default=dict)),
-                ('channel', models.JSONField(default=dict)),
-                ('sha256', models.CharField(max_length=64)),
-                ('order', models.BinaryField()),
-                ('fetched_at', models.DateTimeField()),
-                ('sent_at', models.DateTimeField(blank=True, null=True)),
-            ],
-            options={
-                'indexes': [],
-                'constraints': [],
-            },
-        ),
-        migrations.CreateModel(
-            name='Host',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=255, unique=True)),
-                ('free_at', models.DateTimeField(blank=True, null=True)),
-                ('lease_token', models.UUIDField(blank=True, editable=False, null=True)),
-                ('lease_until', models.DateTimeField(blank=True, editable=False, null=True)),
-            ],
-            options={
-                'ordering': ('name',),
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('lease_token', None), ('lease_until', None)), models.Q(('lease_token__isnull', False), ('lease_until__isnull', False)), _connector='OR'), name='host_leased_whole')],
-                'indexes': [],
-            },
-        ),
-        migrations.CreateModel(
             name='HubSubscription',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -177,6 +160,56 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='TrackedItem',
+            fields=[
+                ('item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='tracked', serialize=False, to='feeds.item')),
+                ('until', models.DateTimeField()),
+                ('noted', models.BooleanField(default=False)),
+                ('content_hash', models.CharField(max_length=80)),
+                ('seen_hash', models.CharField(blank=True, default='', max_length=80)),
+                ('seen_since', models.DateTimeField(blank=True, null=True)),
+                ('entry', models.JSONField(blank=True, null=True)),
+                ('missing_since', models.DateTimeField(blank=True, null=True)),
+                ('corrections', models.PositiveSmallIntegerField(default=0)),
+                ('news', models.CharField(blank=True, choices=[('', 'nothing'), ('corrected', 'Corrected'), ('withdrawn', 'Withdrawn')], default='', max_length=10)),
+            ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('news', ''), _negated=True), fields=['item'], name='tracked_news'), models.Index(condition=models.Q(('noted', False)), fields=['item'], name='tracked_unnoted'), models.Index(fields=['until'], name='tracked_until')],
+                'constraints': [],
+            },
+        ),
+        migrations.CreateModel(
+            name='Push',
+            fields=[
+                ('subscription', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='push', serialize=False, to='feeds.hubsubscription')),
+                ('body', models.BinaryField()),
+                ('content_type', models.CharField(blank=True, default='', max_length=200)),
+                ('arrived_at', models.DateTimeField()),
+                ('began_at', models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                'indexes': [],
+                'constraints': [],
+            },
+        ),
+        migrations.CreateModel(
+            name='FeedDocument',
+            fields=[
+                ('feed', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='document', serialize=False, to='feeds.feed')),
+                ('body', models.BinaryField()),
+                ('headers', models.JSONField(default=dict)),
+                ('channel', models.JSONField(default=dict)),
+                ('sha256', models.CharField(max_length=64)),
+                ('order', models.BinaryField()),
+                ('fetched_at', models.DateTimeField()),
+                ('sent_at', models.DateTimeField(blank=True, null=True)),
+            ],
+            options={
+                'indexes': [],
+                'constraints': [],
+            },
+        ),
+        migrations.CreateModel(
             name='Poll',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -200,39 +233,6 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ('-at', '-pk'),
                 'indexes': [models.Index(fields=['feed', '-at'], name='poll_of_feed'), models.Index(fields=['at'], name='poll_at')],
-                'constraints': [],
-            },
-        ),
-        migrations.CreateModel(
-            name='Push',
-            fields=[
-                ('subscription', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='push', serialize=False, to='feeds.hubsubscription')),
-                ('body', models.BinaryField()),
-                ('content_type', models.CharField(blank=True, default='', max_length=200)),
-                ('arrived_at', models.DateTimeField()),
-                ('began_at', models.DateTimeField(blank=True, null=True)),
-            ],
-            options={
-                'indexes': [],
-                'constraints': [],
-            },
-        ),
-        migrations.CreateModel(
-            name='TrackedItem',
-            fields=[
-                ('item', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='tracked', serialize=False, to='feeds.item')),
-                ('until', models.DateTimeField()),
-                ('noted', models.BooleanField(default=False)),
-                ('content_hash', models.CharField(max_length=80)),
-                ('seen_hash', models.CharField(blank=True, default='', max_length=80)),
-                ('seen_since', models.DateTimeField(blank=True, null=True)),
-                ('entry', models.JSONField(blank=True, null=True)),
-                ('missing_since', models.DateTimeField(blank=True, null=True)),
-                ('corrections', models.PositiveSmallIntegerField(default=0)),
-                ('news', models.CharField(blank=True, choices=[('', 'nothing'), ('corrected', 'Corrected'), ('withdrawn', 'Withdrawn')], default='', max_length=10)),
-            ],
-            options={
-                'indexes': [models.Index(condition=models.Q(('news', ''), _negated=True), fields=['item'], name='tracked_news'), models.Index(condition=models.Q(('noted', False)), fields=['item'], name='tracked_unnoted'), models.Index(fields=['until'], name='tracked_until')],
                 'constraints': [],
             },
         ),

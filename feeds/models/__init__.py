@@ -1,11 +1,5 @@
-from feeds.models.document import FeedDocument
-from feeds.models.feed import Feed
-from feeds.models.host import Host
-from feeds.models.hub import HubSubscription
-from feeds.models.item import Item
-from feeds.models.poll import Poll
-from feeds.models.push import Push
-from feeds.models.tag import Tag
-from feeds.models.tracked_item import TrackedItem
+from feeds.models.feed import Feed, Host, HubSubscription, Tag
+from feeds.models.item import Item, TrackedItem
+from feeds.models.poll import FeedDocument, Poll, Push
 
 __all__ = ["Feed", "FeedDocument", "Host", "HubSubscription", "Item", "Poll", "Push", "Tag", "TrackedItem"]

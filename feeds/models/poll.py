@@ -2,7 +2,42 @@
 
 from django.db import models
 
-from feeds.models.feed import Feed
+from feeds.models.feed import Feed, HubSubscription
+
+
+class Push(models.Model):
+    """The newest push of its subscription. One that it replaced is owed, and read from the feed itself."""
+
+    subscription = models.OneToOneField(
+        HubSubscription, on_delete=models.CASCADE, primary_key=True, related_name="push"
+    )
+    body = models.BinaryField()
+    content_type = models.CharField(max_length=200, blank=True, default="")
+    # Before its body was read.
+    arrived_at = models.DateTimeField()
+    # When a worker began to read it. If that never ends, the push is not read a second time.
+    began_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"push of {self.arrived_at:%Y-%m-%d %H:%M}"
+
+
+class FeedDocument(models.Model):
+    """`body` is zlib-compressed; `order` is the concatenation of 16-byte guid digests, as they stood."""
+
+    feed = models.OneToOneField(Feed, on_delete=models.CASCADE, primary_key=True, related_name="document")
+    body = models.BinaryField()
+    headers = models.JSONField(default=dict)
+    # What the channel says of itself: see feeds.parsing.entry.Channel.
+    channel = models.JSONField(default=dict)
+    sha256 = models.CharField(max_length=64)
+    order = models.BinaryField()
+    fetched_at = models.DateTimeField()
+    # When the server last sent it, rather than say that it has not changed (304).
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"document of feed {self.feed_id}"
 
 
 class Poll(models.Model):

@@ -17,7 +17,7 @@ from common.html.balance import balance
 from common.html.clean import bounded
 from common.html.titles import plain_title
 from common.text import one_line, shortened, without_controls, words
-from feeds.parsing import channels, expense, format
+from feeds.parsing import expense, format
 from feeds.parsing.dates import moment_of, slack_of
 from feeds.parsing.discovery import MAX_PAGE, decoded
 from feeds.parsing.entry import (
@@ -36,15 +36,18 @@ from feeds.parsing.fields import (
     language,
 )
 from feeds.parsing.format import PAGE_NOT_FEED
-from feeds.parsing.h_social import REFERRING, cards_of, photo_of, social_of
-from feeds.parsing.h_values import (
+from feeds.parsing.h_social import (
     MAX_NESTING,
+    REFERRING,
     Microformat,
     address_of,
+    cards_of,
     content_text,
     found_in,
     link_of,
+    photo_of,
     plain_of,
+    social_of,
     text_of,
     title_of,
     values_of,
@@ -52,7 +55,7 @@ from feeds.parsing.h_values import (
 from feeds.parsing.media import MAX_ALT, absolute, distinct
 from feeds.parsing.people import author_names, listed
 from feeds.parsing.plain_html import paragraphs
-from feeds.parsing.posts import PostReader, read_posts
+from feeds.parsing.posts import PostReader, hub_addresses, read_posts
 
 MAX_PAGE_TAGS = 40_000
 MAX_ROOTS = 4
@@ -165,7 +168,7 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
         entries=posts.entries,
         warnings=posts.warnings,
         channel=Channel(
-            hubs=channels.hub_addresses(page["rels"].get("hub") or (), url),
+            hubs=hub_addresses(page["rels"].get("hub") or (), url),
             topic=next(filter(None, (absolute(one, url) for one in page["rels"].get("self") or ())), ""),
             image=next(filter(None, photos), ""),
         ),

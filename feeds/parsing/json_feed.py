@@ -11,7 +11,6 @@ from typing import Any, TypeGuard
 
 from common.html.clean import bounded
 from common.text import one_line, shortened, without_controls
-from feeds.parsing import channels
 from feeds.parsing.dates import moment_of, slack_of
 from feeds.parsing.entry import Channel, Entry, Media, ParsedFeed, ParseError, Person, Social
 from feeds.parsing.fields import (
@@ -25,7 +24,7 @@ from feeds.parsing.hints import Hint, announced, unknown_policy
 from feeds.parsing.media import MAX_ALT, Rendition, absolute, length_of, medium, one_of_each
 from feeds.parsing.people import MAX_LISTED, author_names, listed
 from feeds.parsing.plain_html import markup, paragraphs
-from feeds.parsing.posts import PostReader, counted_posts, read_posts
+from feeds.parsing.posts import PostReader, counted_posts, hub_addresses, read_posts
 
 Json = Mapping[str, Any]
 
@@ -93,7 +92,7 @@ def read_json_feed(body: bytes, *, content_type: str, url: str, limit: int) -> P
         entries=posts.entries,
         warnings=(*warnings, *posts.warnings, *unknown_policy(policies)),
         channel=Channel(
-            hubs=channels.hub_addresses(
+            hubs=hub_addresses(
                 (hub.get("url") for hub in hubs if _text(hub, "type").lower() == "websub"), url
             ),
             topic=absolute(_text(document, "feed_url"), url),

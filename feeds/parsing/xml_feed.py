@@ -7,7 +7,7 @@ from typing import Any
 
 import feedparser
 
-from feeds.parsing import channels, elements
+from feeds.parsing import elements, posts
 from feeds.parsing.entry import Channel, ParsedFeed, ParseError
 from feeds.parsing.fields import (
     MAX_DESCRIPTION,
@@ -24,7 +24,7 @@ from feeds.parsing.fields import (
 from feeds.parsing.format import NOT_A_FEED, charset_header, escaped, tidied
 from feeds.parsing.hints import unknown_policy
 from feeds.parsing.media import absolute
-from feeds.parsing.posts import BROKEN, read_posts
+from feeds.parsing.posts import BROKEN, hub_addresses, read_posts
 
 elements.install()
 
@@ -105,10 +105,10 @@ def _channel(feed: Mapping[str, Any], url: str) -> Channel:
     logos = (absolute(one, url) for one in (feed.get("logo"), image_url, feed.get("icon")))
     topics = (absolute(one.get("href"), url) for one in links if "self" in _relations(one))
     return Channel(
-        ttl=channels.ttl(feed.get("ttl")),
-        skip_hours=channels.hours(feed.get("skipped_hours") or ()),
-        skip_days=channels.days(feed.get("skipped_days") or ()),
-        hubs=channels.hub_addresses((one.get("href") for one in links if "hub" in _relations(one)), url),
+        ttl=posts.ttl(feed.get("ttl")),
+        skip_hours=posts.hours(feed.get("skipped_hours") or ()),
+        skip_days=posts.days(feed.get("skipped_days") or ()),
+        hubs=hub_addresses((one.get("href") for one in links if "hub" in _relations(one)), url),
         topic=next(filter(None, topics), ""),
         image=next(filter(None, logos), ""),
     )

@@ -14,8 +14,7 @@ from django.db import transaction
 
 from common.passes import TimeBudget
 from feeds.models import Feed, FeedDocument, Item
-from feeds.polling.kept_document import kept_feed
-from feeds.polling.known_items import chunks
+from feeds.polling.known_items import chunks, kept_feed
 from feeds.polling.read import Reading
 from feeds.polling.store import PollCounts
 from feeds.rules.reposts import REPOST

@@ -6,8 +6,7 @@ from datetime import datetime
 from common.text import shortened
 from feeds.models import Feed, FeedDocument, Item
 from feeds.parsing.posts import counted_posts
-from feeds.polling.kept_document import HOLDERS
-from feeds.polling.known_items import packed
+from feeds.polling.known_items import HOLDERS, packed
 from feeds.polling.read import CONDITIONS, Reading
 from feeds.rules.facts import PollPlan, newest_ids
 from feeds.rules.rhythm import RESTLESS, RHYTHM_POSTS, restless_after, rhythm_minutes

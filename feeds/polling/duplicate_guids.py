@@ -8,8 +8,7 @@ from feeds.parsing.duplicate_guids import mark, shared, told_apart
 from feeds.parsing.entry import Entry, Name, ParsedFeed
 from feeds.parsing.identity import link_hash
 from feeds.parsing.likeness import likeness, similarity
-from feeds.polling.kept_document import holders_of, kept_feed
-from feeds.polling.known_items import chunks
+from feeds.polling.known_items import chunks, holders_of, kept_feed
 from feeds.polling.read import Reading, digest
 from feeds.rules.plan import NAMESAKE
 from feeds.rules.reposts import Suspect

@@ -1,5 +1,6 @@
 """What we know of a feed's items when a document comes in."""
 
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -8,13 +9,39 @@ from typing import TypeVar
 
 from django.db.models import Q
 
-from common.db.batches import batched
+from common.db.bulk import batched
 from feeds.models import Feed, FeedDocument, Item
 from feeds.models.item import ItemQuerySet
+from feeds.parsing.document import MAX_ENTRIES, parse
+from feeds.parsing.duplicate_guids import told_apart
+from feeds.parsing.entry import ParsedFeed, ParseError
 from feeds.parsing.likeness import likeness
 from feeds.rules.facts import Document, KnownItem
 from feeds.rules.plan import OLDER
 from feeds.rules.reposts import REPOST, Former, Suspect, suspects
+
+# The key, beside what the channel says of itself, under which the holders of its shared guids are kept
+# (see feeds.parsing.duplicate_guids).
+HOLDERS = "holders"
+
+
+def kept_feed(document: FeedDocument, *, limit: int = MAX_ENTRIES) -> ParsedFeed | None:
+    """What the document says, its posts named as the feed's items are; None when it cannot be read."""
+    headers = document.headers
+    try:
+        body = zlib.decompress(bytes(document.body))
+        parsed = parse(
+            body, content_type=headers.get("content-type", ""), url=headers.get("url", ""), limit=limit
+        )
+    except (ParseError, zlib.error):
+        return None
+    return told_apart(parsed, holders_of(document))
+
+
+def holders_of(document: FeedDocument) -> Mapping[str, str]:
+    """Which posts hold the feed's shared guids, as far as that was found out."""
+    return dict(document.channel.get(HOLDERS) or {})
+
 
 T = TypeVar("T")
 

@@ -14,15 +14,15 @@ from django.db import transaction
 from common.backoff import delay
 from common.counters import count
 from common.db.bulk import update_rows
-from common.net.redirects import keeps_secrets
+from common.net.client import keeps_secrets
 from common.text import one_line, shortened
 from feeds.addresses import host_of_url, is_address
 from feeds.credentials import split_address
 from feeds.models import Feed, Item, Poll
 from feeds.polling.audience import tell_audience
+from feeds.polling.claims import is_scout, wake
 from feeds.polling.corrections import is_unsettled
 from feeds.polling.describe import keep_answer
-from feeds.polling.host_probes import is_scout, wake
 from feeds.polling.hub_liveness import live_among, noticed_by_poll
 from feeds.polling.read import FetchResult, Kept, Reading, ReadingFailed, reading_of, unforeseen
 from feeds.polling.store import PollCounts, prepare, settle_last, store

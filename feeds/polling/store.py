@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import F
 
-from common.db.batches import batched
+from common.db.bulk import batched
 from feeds.models import Feed, Item
 from feeds.parsing import expense
 from feeds.parsing.entry import Entry, ParseError

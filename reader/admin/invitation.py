@@ -11,10 +11,9 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminIntegerFieldWidget
 
-from common.admin.html import facts, link_to, moment_of, when
+from common.admin.html import facts, link_to, moment_of, shown_once, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
-from common.admin.shown_once import shown_once
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.ports.site_mail import site_mail

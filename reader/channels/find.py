@@ -17,7 +17,7 @@ from feeds.parsing.entry import Person
 from feeds.polling.read import clean_entry
 from reader.entries.search_index import entries_with
 from reader.models import TimelineEntry
-from reader.models.timeline_entry import TimelineEntryQuerySet
+from reader.models.entry import TimelineEntryQuerySet
 from reader.rules.jf2 import post_jf2
 from reader.rules.order import Paging
 from reader.rules.search import Query, parse_query

@@ -22,8 +22,8 @@ from feeds.polling.audience import is_still_kept, kept_reading, told_of_all
 from feeds.polling.known_items import chunks
 from feeds.polling.read import Reading
 from reader.channels.channels import NoSuchChannel, drop_channel
+from reader.channels.filters import mutes_in
 from reader.channels.followers import count_followers
-from reader.channels.mutes import mutes_in
 from reader.entries.filters import ask_again, ask_filters_of, show_what_passes
 from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
 from reader.entries.take import backfilled, columns, newest_of
@@ -31,7 +31,7 @@ from reader.entries.visibility import hide
 from reader.media.icons import want_icon
 from reader.models import Channel, Entry, Follow, Reader, TimelineEntry, Unread
 from reader.models.channel import LONGEST_FOLLOW_NAME
-from reader.models.timeline_entry import TimelineEntryQuerySet
+from reader.models.entry import TimelineEntryQuerySet
 from reader.rules.retention import BACKFILLED
 
 # A feed may be read anew between our look at its document and our locking it.

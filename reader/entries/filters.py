@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from common.passes import TimeBudget
 from reader.entries.visibility import hide, show
 from reader.models import Channel, Entry, TimelineEntry
-from reader.models.timeline_entry import TimelineEntryQuerySet
+from reader.models.entry import TimelineEntryQuerySet
 from reader.rules.filters import Filters, FilterVerdict, judged, looked_at
 from reader.rules.order import LARGEST_KEY
 

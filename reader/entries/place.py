@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 
 from common.clock import utcnow
-from common.db.batches import batched
+from common.db.bulk import batched
 from common.passes import TimeBudget
 from reader.entries.filters import Stored, asked_of_all, show_what_passes
 from reader.entries.visibility import hide, note_change

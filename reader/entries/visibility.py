@@ -4,7 +4,7 @@ from django.db.models import Exists, F, OuterRef, QuerySet
 
 from feeds.polling.known_items import chunks
 from reader.models import Reader, TimelineEntry, Unread
-from reader.models.timeline_entry import TimelineEntryQuerySet
+from reader.models.entry import TimelineEntryQuerySet
 
 
 def hide(places: TimelineEntryQuerySet, reason: TimelineEntry.Hidden) -> int:

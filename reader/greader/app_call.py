@@ -1,15 +1,39 @@
 """A call of an app: its parameters, and whom and what they name."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 
 from reader.channels.follows import shared_feed_at
-from reader.greader.errors import bad_request, unknown
 from reader.greader.items import Shown
 from reader.models import AppPassword, Channel, Follow, Reader
 from reader.rules.google_names import StreamName, post_key, stream_name
 from reader.rules.order import LARGEST_KEY
 from reader.rules.parameters import Parameters
+
+
+class CallError(Exception):
+    """The message is for people; apps go by the status."""
+
+    def __init__(self, status: HTTPStatus, message: str, *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status, self.headers = status, dict(headers or {})
+
+
+def bad_request(message: str) -> CallError:
+    return CallError(HTTPStatus.BAD_REQUEST, message)
+
+
+def unknown(message: str) -> CallError:
+    return CallError(HTTPStatus.NOT_FOUND, message)
+
+
+def signed_out() -> CallError:
+    """Apps sign in anew when they are told this."""
+    told = {"X-Reader-Google-Bad-Token": "true", "Google-Bad-Token": "true"}
+    return CallError(HTTPStatus.UNAUTHORIZED, "Unauthorized", headers=told)
+
 
 MOST_POSTS = 1_000
 

@@ -4,8 +4,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from reader.greader.app_call import MOST_POSTS, AppCall, feed_key, folder_named, folders, follows_of
-from reader.greader.errors import bad_request, unknown
+from reader.greader.app_call import (
+    MOST_POSTS,
+    AppCall,
+    bad_request,
+    feed_key,
+    folder_named,
+    folders,
+    follows_of,
+    unknown,
+)
 from reader.greader.items import Shown, microseconds, post_shown
 from reader.models import Reader
 from reader.rules import google_names as names

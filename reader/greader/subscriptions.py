@@ -12,8 +12,7 @@ from common.refused import Refused
 from reader.channels.channels import alter_channel, channel_named, default_channel
 from reader.channels.follows import dissolve_channel, follow_address, move_follow, rename_follow, unfollow
 from reader.channels.opml import export_follows, follow_listed, keep_list
-from reader.greader.app_call import AppCall, folders, follows_of
-from reader.greader.errors import CallError, bad_request
+from reader.greader.app_call import AppCall, CallError, bad_request, folders, follows_of
 from reader.greader.items import Shown, feed_title, subscription
 from reader.models import Follow
 from reader.rules import google_names as names

@@ -6,7 +6,7 @@ Apps send a password once (ClientLogin) and from then on the key that they got f
 import hashlib
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from http import HTTPStatus
 
@@ -23,13 +23,68 @@ from common.net.addresses import networks_of
 from common.net.web_slots import RETRY_AFTER_SECONDS, ServerBusy
 from common.rates import is_within
 from common.refused import Refused
-from reader.greader.app_call import MOST_POSTS, AppCall, Told
-from reader.greader.calls import CHANGES, FILE_CALLS, QUESTIONS, SELDOM_CHANGED, XML_CALLS
-from reader.greader.errors import CallError, bad_request, signed_out, unknown
+from reader.greader import posts, subscriptions
+from reader.greader.app_call import MOST_POSTS, AppCall, CallError, Told, bad_request, signed_out, unknown
+from reader.greader.items import Shown
 from reader.models import AppPassword
-from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in
+from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in, token_for
 from reader.people.readers import OFF, may_read, note_seen
 from reader.rules.parameters import BadParameters, Parameters, read_parameters
+
+Doing = Callable[[AppCall], Told]
+
+
+def show_user(call: AppCall) -> Shown:
+    reader = call.reader
+    return {
+        "userId": str(reader.pk),
+        "userName": reader.slug,
+        "userProfileId": str(reader.pk),
+        "userEmail": reader.user.email,
+    }
+
+
+def show_token(call: AppCall) -> str:
+    """Liferea shows it instead of the header when it POSTs."""
+    return token_for(call.password)
+
+
+def nothing(answer: Told) -> Doing:
+    """For what apps ask, and nobody misses."""
+    return lambda _: answer
+
+
+QUESTIONS: Mapping[str, Doing] = {
+    "token": show_token,
+    "user-info": show_user,
+    "tag/list": subscriptions.list_tags,
+    "subscription/list": subscriptions.list_subscriptions,
+    "subscription/export": subscriptions.export_subscriptions,
+    "unread-count": posts.count_unread,
+    "stream/items/ids": posts.list_ids,
+    "stream/items/contents": posts.show_posts,
+    "stream/contents": posts.show_stream,
+    "preference/list": nothing({"prefs": []}),
+    "preference/stream/list": nothing({"streamprefs": {}}),
+    "friend/list": nothing({"friends": []}),
+}
+CHANGES: Mapping[str, Doing] = {
+    "edit-tag": posts.edit_tag,
+    "mark-all-as-read": posts.mark_stream_read,
+    "subscription/edit": subscriptions.edit_subscription,
+    "subscription/quickadd": subscriptions.quick_add,
+    "subscription/import": subscriptions.import_subscriptions,
+    "rename-tag": subscriptions.rename_tag,
+    "disable-tag": subscriptions.disable_tag,
+    "preference/set": nothing("OK"),
+    "preference/stream/set": nothing("OK"),
+}
+XML_CALLS = frozenset({"subscription/export"})
+# Whose body is a file, whatever the app calls it.
+FILE_CALLS = frozenset({"subscription/import"})
+# What lists feeds and folders: apps say which answer they have.
+SELDOM_CHANGED = frozenset({"tag/list", "subscription/list"})
+
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,6 @@ from common.net.client import FetchError, client
 from common.net.errors import host_of
 from common.refused import Refused
 from common.text import one_line, shortened
-from reader.indieauth.addresses import is_trial, our_client_id
 from reader.indieauth.discovery import (
     MAX_BYTES,
     Endpoints,
@@ -28,6 +27,8 @@ from reader.indieauth.discovery import (
     discover,
     endpoints_of,
     fields_of,
+    is_trial,
+    our_client_id,
     sentence,
 )
 from reader.rules.identity import challenge_of, profile_url, same_profile

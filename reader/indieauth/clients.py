@@ -11,7 +11,7 @@ from common.net.errors import host_of
 from common.text import one_line, shortened
 from feeds.parsing.discovery import decoded
 from feeds.parsing.h_feed import APP_WORDS, microformats
-from feeds.parsing.h_values import address_of, found_in, text_of, values_of
+from feeds.parsing.h_social import address_of, found_in, text_of, values_of
 from feeds.parsing.media import absolute
 from reader.indieauth.discovery import NotConfirmed, declared_links, fetched, json_object
 from reader.people.tokens import LONGEST_CLIENT, digest_of

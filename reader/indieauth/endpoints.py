@@ -7,15 +7,34 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.templatetags.static import static
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_safe
 
 from common.clock import utcnow
-from reader.indieauth.addresses import issuer, profile_of, site_url
+from reader.indieauth.discovery import RETURNS, issuer, our_client_id, profile_of, site_url
 from reader.indieauth.grants import Exchange, NotGranted, redeem, redeem_for_name, refresh, revoke_by_key
 from reader.models import Reader, Token
 from reader.people.readers import OFF, may_read
 from reader.people.tokens import IDLE, ends_at, known_token, token_of
 from reader.rules.scopes import GRANTABLE, PROFILE
+
+
+@require_safe
+def client_document(request: HttpRequest) -> HttpResponse:
+    """§4.2.1: our client_id leads here."""
+    about = {
+        "client_id": our_client_id(),
+        "client_name": f"Feedletter ({settings.SITE_HOST})",
+        "client_uri": f"{settings.SITE_URL}/",
+        "logo_uri": settings.SITE_URL + static("feedletter/favicon.svg"),
+        "redirect_uris": [site_url(name) for name in RETURNS],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": "none",
+    }
+    return JsonResponse(about)
+
 
 Body = dict[str, Any]
 CODE, REFRESH = "authorization_code", "refresh_token"

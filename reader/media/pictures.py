@@ -9,6 +9,8 @@ import re
 import secrets
 import threading
 import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,11 +18,35 @@ from pathlib import Path
 
 from django.conf import settings
 from django.core.cache import cache
+from django.urls import reverse
 
 from common.counters import count
+from common.html.tags import scheme
 from common.net.client import client
 from common.net.errors import FetchError, host_of
 from common.net.web_slots import ServerBusy
+from common.signing import is_stamp, stamp
+
+PURPOSE = "reader.media"
+LONGEST_URL = 4_000
+
+
+def media_path(url: str) -> str:
+    """Where the picture at an address is shown; "" where that is none of the web."""
+    if scheme(url) not in ("http", "https") or len(url) > LONGEST_URL:
+        return ""
+    packed = urlsafe_b64encode(url.encode()).decode().rstrip("=")
+    return reverse("reader:media", args=[stamp(PURPOSE, url), packed])
+
+
+def stamped_url(mac: str, packed: str) -> str | None:
+    """The address that was packed, or None if it was not by us."""
+    try:
+        url = urlsafe_b64decode(packed + "=" * (-len(packed) % 4)).decode()
+    except (Error, ValueError):
+        return None
+    return url if is_stamp(PURPOSE, url, mac) else None
+
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from common.html.tags import VALUES, attributes, written
-from reader.media.addresses import media_path
+from reader.media.pictures import media_path
 from reader.rules.jf2 import Jf2, without_nothing
 
 SHOWN_OF_PICTURES = ("alt", "width", "height", "title", "lang", "dir")

@@ -20,7 +20,7 @@ from common.shutdown import stopping
 from feeds.addresses import host_of_url
 from feeds.parsing.entry import Entry as Post
 from feeds.parsing.entry import Person
-from reader.channels.mutes import mutes_in
+from reader.channels.filters import mutes_in
 from reader.entries.place import PlaceIn, channels_with_a_copy, insert_places, place_in_turn
 from reader.entries.take import said_by
 from reader.entries.visibility import hide

@@ -2,16 +2,21 @@
 
 import hashlib
 from datetime import datetime
+from http import HTTPStatus
 
 from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
 
+from common.clock import utcnow
 from common.rates import is_within as may_ask
 from common.rates import is_within_for_address
 from common.refused import Refused
 from common.text import one_line
 from feeds.addresses import MAX_FEED_URL, host_of_url
-from reader.indieauth.addresses import profile_of
+from reader.indieauth.discovery import profile_of
 from reader.models import Mention, Reader
+from reader.people.readers import may_read
 from reader.rules.mentions import LOOK_EVERY, comparable, is_within
 
 MOST_WAITING = 10_000
@@ -90,3 +95,36 @@ def _queued(reader: Reader, source: str, target: str, now: datetime) -> Mention:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+WEBMENTION_TYPE = "application/x-www-form-urlencoded"
+THANKS = "Thank you. The source is looked at soon."
+
+
+@csrf_exempt
+def webmention(request: HttpRequest, slug: str) -> HttpResponse:
+    """202 for what is looked at later, 400 for what can never be one; in plain words."""
+    reader = Reader.objects.select_related("user").filter(slug=slug).first()
+    if reader is None or not may_read(reader):
+        raise Http404("Nobody of that name reads here.")
+    if request.method != "POST":
+        words = "This address takes webmentions: POST a form with source and target."
+        return _told(words, HTTPStatus.METHOD_NOT_ALLOWED, Allow="POST")
+    if request.content_type != WEBMENTION_TYPE:
+        return _told(f"Send a form ({WEBMENTION_TYPE}) with source and target.", HTTPStatus.BAD_REQUEST)
+    given = {name: request.POST.get(name, "") for name in ("source", "target")}
+    try:
+        receive(reader=reader, asker=request.META.get("REMOTE_ADDR", ""), now=utcnow(), **given)
+    except TooMany as error:
+        headers = {"Retry-After": str(error.seconds)}
+        return _told(str(error), HTTPStatus.TOO_MANY_REQUESTS, **headers)
+    except Refused as error:
+        return _told(str(error), HTTPStatus.BAD_REQUEST)
+    return _told(THANKS, HTTPStatus.ACCEPTED)
+
+
+def _told(words: str, status: HTTPStatus, **headers: str) -> HttpResponse:
+    headers["Cache-Control"] = "no-store"
+    return HttpResponse(
+        f"{words}\n", status=status, content_type="text/plain; charset=utf-8", headers=headers
+    )

@@ -1,10 +1,12 @@
 """A reader's own site, for which they gave us a token with which to post there."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.core.cache import cache
 from django.db import transaction
 from django.utils.translation import gettext
 
@@ -13,9 +15,25 @@ from common.refused import Refused
 from common.secrets import opened
 from reader.indieauth.client import Begun, Granted, begin, finish, renew
 from reader.indieauth.discovery import Endpoints, NotConfirmed, discover
-from reader.micropub.site import Site
+from reader.micropub.site import Site, ask_config
 from reader.models import Reader
-from reader.people.own_sites import connect_site
+from reader.people.tokens import connect_site
+from reader.rules.micropub import Config, Target
+
+AN_HOUR, A_MINUTE = 3600, 60
+
+
+def config_at(site: Site) -> Config:
+    """Asks the site (network), unless it said so within the hour; nothing holds for a minute."""
+    key = f"micropub-{hashlib.sha256(f'{site.endpoint} {site.token}'.encode()).hexdigest()}"
+    known = cache.get(key)
+    if known is not None:
+        return Config(known[0], tuple(Target(*one) for one in known[1]))
+    found = ask_config(site)
+    targets = [(one.uid, one.name) for one in found.targets]
+    cache.set(key, (found.media, targets), AN_HOUR if found != Config() else A_MINUTE)
+    return found
+
 
 ASKED_SCOPES = ("create", "media")
 # "post" is what older servers call it.

@@ -21,8 +21,7 @@ from common.shutdown import stopping
 from reader.indieauth.client import Granted
 from reader.indieauth.discovery import NotConfirmed
 from reader.micropub.compositions import State
-from reader.micropub.config import config_at
-from reader.micropub.connection import keep_token, renewed, site_of
+from reader.micropub.connection import config_at, keep_token, renewed, site_of
 from reader.micropub.site import Answer, Picture, Site, create, newest_posts, upload
 from reader.models import Composition, Photo, Reader
 from reader.rules.micropub import Said, find_posted, next_look_up, next_try

@@ -19,9 +19,9 @@ from reader.channels.channels import (
     drop_channel,
     order_channels,
 )
+from reader.channels.filters import authors_of, mute, muted, unmute
 from reader.channels.find import FoundFeed, find_feeds, preview, search_posts
 from reader.channels.follows import follow_address, move_follow, shared_feed_at, unfollow
-from reader.channels.mutes import authors_of, mute, muted, unmute
 from reader.media.icons import feed_icon
 from reader.media.posts import jf2_by_proxy, picture_by_proxy
 from reader.microsub.errors import insufficient_scope, invalid, not_found

@@ -1,7 +1,7 @@
 """The one address that a reader's Microsub clients talk to."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -20,14 +20,42 @@ from reader.indieauth.endpoints import OPEN_TO_ALL
 from reader.indieauth.foreign import CannotAsk, OfSomebodyElse, foreign_token
 from reader.microsub.actions import Call, answer
 from reader.microsub.errors import ApiError, invalid, not_found, unauthorized
-from reader.microsub.events import EVENTS, open_stream
-from reader.microsub.items import Json
+from reader.microsub.items import Json, channel_json, item, unread_json
 from reader.models import Reader, Token
 from reader.people.readers import may_read, note_seen
 from reader.people.tokens import token_of
+from reader.rules import scopes
 from reader.rules.parameters import MAX_BODY, BadParameters, Parameters, read_parameters
 from reader.rules.scopes import READ
-from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, TooManyStreams
+from reader.streams.stream import STREAM_HEADERS, TRIES_AGAIN_AFTER, Stream, TooManyStreams, whether_left
+from reader.streams.watch import UNREAD_COUNT, Event, Watch
+
+EVENTS = "events"
+
+
+def open_stream(
+    call: Call, *, since: str, environ: Mapping[str, Any], is_allowed: Callable[[], bool]
+) -> Iterable[bytes]:
+    """A stream for this token. Raises ApiError, TooManyStreams."""
+    call.require(scopes.READ)
+    return Stream(
+        watch=Watch.after(call.reader, since),
+        reader_id=call.reader.pk,
+        say=lambda event: data_of(event, call.token),
+        is_allowed=is_allowed,
+        has_left=whether_left(environ),
+    )
+
+
+def data_of(event: Event, token: Token) -> Json:
+    """A post as in the timeline `global`; a channel's number; the list of channels; or nothing."""
+    if event.place is not None:
+        return item(event.place, is_read=not event.is_unread, token=token, in_all=True)
+    if event.name == UNREAD_COUNT:
+        ((channel, count),) = event.channels
+        return {"channel": channel.uid, **unread_json(channel, count)}
+    return {"channels": [channel_json(*line) for line in event.channels]} if event.channels else {}
+
 
 log = logging.getLogger(__name__)
 

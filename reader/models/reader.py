@@ -115,3 +115,57 @@ class Code(models.Model):
 
     def __str__(self) -> str:
         return f"for {self.client}"
+
+
+class AppPassword(models.Model):
+    """A password for one app. Only its digest is stored: whoever reads the database cannot use it."""
+
+    reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="app_passwords", db_index=False)
+    app = models.CharField(max_length=100, help_text="What uses it.")
+    # Hex SHA-256 of the password as reader.people.app_passwords spells it, which is random.
+    digest = models.CharField(max_length=64, editable=False)
+    made_at = models.DateTimeField("made", default=timezone.now, editable=False)
+    # To the minute.
+    last_used_at = models.DateTimeField("last used", null=True, blank=True, editable=False)
+    revoked_at = models.DateTimeField("revoked", null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering = ("-made_at", "-pk")
+        constraints = (models.UniqueConstraint(name="app_password_digest", fields=["reader", "digest"]),)
+
+    def __str__(self) -> str:
+        return self.app
+
+
+class Invitation(models.Model):
+    """Only the digest of its key is stored: whoever reads the database cannot use it."""
+
+    # Whom it is for, in the words of whoever invites; also the name that is offered to them.
+    name = models.CharField("for", max_length=40, help_text="Such as ada: the name that is offered to them.")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    # For the reader that it makes; null: as READER_MAX_FEEDS says.
+    max_feeds = models.PositiveIntegerField(
+        "feeds at most",
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="How many feeds they may follow. Empty: as many as READER_MAX_FEEDS says.",
+    )
+    # Empty: made by a command.
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    made_at = models.DateTimeField("made", default=timezone.now, editable=False)
+    expires_at = models.DateTimeField("expires")
+    used_at = models.DateTimeField("used", null=True, blank=True, editable=False)
+    # Whom it let in.
+    reader = models.OneToOneField(
+        Reader, on_delete=models.CASCADE, null=True, blank=True, related_name="invitation", editable=False
+    )
+    revoked_at = models.DateTimeField("revoked", null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering = ("-made_at", "-pk")
+
+    def __str__(self) -> str:
+        return self.name

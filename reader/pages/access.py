@@ -21,7 +21,7 @@ from django.views.decorators.cache import cache_control
 
 from common.clock import utcnow
 from reader.channels.channels import NoSuchChannel
-from reader.indieauth.addresses import is_trial
+from reader.indieauth.discovery import is_trial
 from reader.models import Channel, Reader
 from reader.people.readers import OFF, may_read, note_seen
 from reader.rules.order import LARGEST_KEY

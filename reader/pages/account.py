@@ -3,22 +3,120 @@
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict, StreamingHttpResponse
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseRedirect,
+    QueryDict,
+    StreamingHttpResponse,
+)
 from django.shortcuts import render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
 from common.ports.site_mail import site_mail
+from common.refused import Refused
+from reader.indieauth.discovery import profile_of
 from reader.models import Follow, Reader
 from reader.pages.access import for_readers, surroundings
+from reader.pages.consent import scope_words
 from reader.pages.forms import EmailForm, ErasureForm, ReadingForm
+from reader.people.app_passwords import (
+    LONGEST_APP,
+    MAX_APP_PASSWORDS,
+    active,
+    make_app_password,
+    revoke_app_password,
+)
 from reader.people.personal_data import data_file
 from reader.people.readers import leave
+from reader.people.tokens import ends_at, live_tokens, revoke_token
+from reader.rules.order import LARGEST_KEY
 from reader.rules.saving import EXAMPLES
+
+MOST_SHOWN = 200
+
+
+@for_readers
+@require_safe
+def clients(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """What each may do, and when it was used."""
+    words = scope_words()
+    listed = [
+        (token, [words[scope] for scope in token.scopes], ends_at(token) if token.client_id else None)
+        for token in live_tokens(reader, utcnow())[:MOST_SHOWN]
+    ]
+    context = {
+        **surroundings(reader),
+        "section": "account",
+        "clients": listed,
+        "me": profile_of(reader),
+        "is_revoked": "revoked" in request.GET,
+    }
+    return render(request, "reader/clients.html", context)
+
+
+@for_readers
+@require_POST
+def revoke_client(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
+    """From now on it can do nothing here."""
+    now = utcnow()
+    token = live_tokens(reader, now).filter(pk=min(pk, LARGEST_KEY)).first()
+    if token is None:
+        raise Http404("There is no such client.")
+    revoke_token(token=token, now=now)
+    return HttpResponseRedirect(f"{reverse('reader:clients')}?revoked")
+
+
+@for_readers
+@require_http_methods(["GET", "HEAD", "POST"])
+def app_passwords(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """What to type into which app, and the passwords there are. A POST makes one, or (`revoke`) ends one.
+
+    A new one is in the answer itself: it is kept nowhere from where a redirect could show it.
+    """
+    made, problem = None, ""
+    app = request.POST.get("app", "")
+    if request.method == "POST":
+        if "revoke" in request.POST:
+            _revoke(reader, request.POST["revoke"])
+            return HttpResponseRedirect(reverse("reader:app_passwords"))
+        try:
+            made = make_app_password(reader=reader, app=app, now=utcnow())
+        except Refused:
+            problem = gettext(
+                "Give a name of at most %(characters)s characters, and have at most %(most)s passwords."
+            ) % {"characters": LONGEST_APP, "most": MAX_APP_PASSWORDS}
+    context = {
+        **surroundings(reader),
+        "section": "account",
+        "made": made,
+        "passwords": active(reader),
+        "problem": problem,
+        "app": "" if made else app,
+        "longest": LONGEST_APP,
+        "address": settings.SITE_URL + reverse("reader:greader_php", args=[""]),
+        "site": settings.SITE_URL,
+    }
+    status = HTTPStatus.BAD_REQUEST if problem else HTTPStatus.OK
+    return render(request, "reader/app_passwords.html", context, status=status)
+
+
+def _revoke(reader: Reader, text: str) -> None:
+    """Raises Http404 for what is not one of theirs."""
+    is_key = text.isascii() and text.isdigit() and int(text) <= LARGEST_KEY
+    password = active(reader).filter(pk=int(text)).first() if is_key else None
+    if password is None:
+        raise Http404("There is no such password.")
+    revoke_app_password(password=password, now=utcnow())
+
 
 EMAIL, PASSWORD, READING = "email", "password", "reading"
 

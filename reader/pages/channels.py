@@ -19,8 +19,8 @@ from reader.channels.channels import (
     drop_channel,
     order_channels,
 )
-from reader.channels.mutes import authors_of, mute, unmute
-from reader.indieauth.addresses import profile_of
+from reader.channels.filters import authors_of, mute, unmute
+from reader.indieauth.discovery import profile_of
 from reader.models import Channel, Reader
 from reader.pages.access import back_to, channel_line, for_readers, surroundings
 

@@ -18,13 +18,12 @@ from common.clock import utcnow
 from common.net.errors import host_of
 from common.refused import Refused
 from reader.micropub import compositions as written
-from reader.micropub.config import config_at
-from reader.micropub.connection import disconnect, site_of
+from reader.micropub.connection import config_at, disconnect, site_of
 from reader.models import Composition, Entry, Reader
 from reader.pages.access import back_to, for_readers, keys_in, surroundings
 from reader.pages.connect import unconnected
+from reader.pages.news import Line, lines_of
 from reader.pages.posts import WRITTEN_KIND_WORDS
-from reader.pages.written import Line, lines_of
 from reader.rules.micropub import (
     ARTICLE,
     BOOKMARK,

@@ -11,12 +11,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 from common.clock import utcnow
 from common.rates import is_within
 from common.refused import Refused
-from reader.indieauth.addresses import site_url
+from reader.indieauth.discovery import site_url
 from reader.micropub.connection import ask_site, connect, disconnect
 from reader.models import Reader
 from reader.pages.access import for_readers, policy_to_own_sites, surroundings
-from reader.pages.written import lines_of
-from reader.people.own_sites import TakenSite
+from reader.pages.news import lines_of
+from reader.people.tokens import TakenSite
 from reader.rules.micropub import LONGEST_POST_URL
 
 # Each asks another server a few times.

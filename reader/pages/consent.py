@@ -16,11 +16,11 @@ from django.views.decorators.http import require_POST, require_safe
 from common.clock import utcnow
 from common.rates import is_within
 from common.refused import Refused
-from reader.indieauth.addresses import issuer, profile_of
 from reader.indieauth.clients import ClientPage, read_client
+from reader.indieauth.discovery import issuer, profile_of
 from reader.indieauth.endpoints import exchange_for_name
 from reader.indieauth.grants import make_code
-from reader.media.addresses import media_path
+from reader.media.pictures import media_path
 from reader.models import Reader
 from reader.pages.access import for_readers, policy_with_form_to
 from reader.rules import scopes

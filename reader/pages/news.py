@@ -1,5 +1,7 @@
 """What is new since a page was made: told to its script, which asks now and then or listens."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from django.contrib.auth import get_user
@@ -9,9 +11,11 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
 from reader.channels.channels import channel_of
-from reader.models import Reader
+from reader.models import Composition, Reader
 from reader.pages.access import counts_of, feed_in, for_readers
+from reader.pages.posts import STATE_WORDS, WRITTEN_KIND_WORDS, web_address
 from reader.people.readers import may_read
+from reader.rules.micropub import Said, fitting
 from reader.rules.order import BadCursor, Key
 from reader.streams.stream import (
     STREAM_HEADERS,
@@ -22,6 +26,40 @@ from reader.streams.stream import (
 )
 from reader.streams.watch import Watch
 from reader.timelines.pages import Timeline, count_newer
+
+LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something written, in a list."""
+
+    row: Composition
+    said: Said
+
+    @property
+    def kind(self) -> str:
+        return str(WRITTEN_KIND_WORDS[self.said.kind])
+
+    @property
+    def state(self) -> str:
+        return str(STATE_WORDS[Composition.State(self.row.state)])
+
+    @property
+    def words(self) -> str:
+        said = fitting(self.said)
+        return said.name or said.content or said.url
+
+    @property
+    def location(self) -> str:
+        return web_address(self.row.location)
+
+
+def lines_of(reader: Reader) -> Sequence[Line]:
+    """What was written lately, the newest first."""
+    rows = reader.compositions.order_by("-made_at", "-pk")[:LISTED]
+    return [Line(row, Said.from_json(row.said)) for row in rows]
+
 
 MOST_NEW = 1_000
 

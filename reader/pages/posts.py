@@ -5,10 +5,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
+from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
 
 from common.directions import text_direction, title_direction
 from common.html.tags import attributes, scheme
@@ -17,12 +21,45 @@ from common.truncation import cut_to
 from feeds.models import Feed
 from feeds.parsing.pictures import beside
 from reader.media.icons import feed_icon
+from reader.media.pictures import Busy, key_of, picture_at, stamped_url
 from reader.media.posts import IMG, html_by_proxy, picture_by_proxy, pictures_by_proxy
 from reader.micropub.compositions import reactions_to
 from reader.models import Composition, Entry, Follow, Reader, TimelineEntry
+from reader.people.readers import OFF
 from reader.rules import micropub
 from reader.rules.filters import LONGEST_TERM
 from reader.timelines.stars import starred_among
+
+HEADERS = {
+    "Cache-Control": "public, max-age=604800, immutable",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Content-Disposition": "inline",
+    "X-Content-Type-Options": "nosniff",
+    # Clients in browsers stand at addresses of their own.
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
+
+
+@require_safe
+def media(request: HttpRequest, mac: str, packed: str) -> HttpResponse:
+    """403 for an address that we did not make, 404 for what is no picture."""
+    if settings.READER == OFF:
+        raise Http404("Reading is switched off.")
+    url = stamped_url(mac, packed)
+    if url is None:
+        return HttpResponse(status=HTTPStatus.FORBIDDEN)
+    etag = f'"{key_of(url)[:32]}"'
+    if request.headers.get("If-None-Match") == etag:
+        return HttpResponse(status=HTTPStatus.NOT_MODIFIED, headers={**HEADERS, "ETag": etag})
+    try:
+        picture = picture_at(url)
+    except Busy:
+        again = {"Retry-After": "5", "Cache-Control": "no-store"}
+        return HttpResponse(status=HTTPStatus.SERVICE_UNAVAILABLE, headers=again)
+    if picture is None:
+        return HttpResponse(status=HTTPStatus.NOT_FOUND, headers={"Cache-Control": "public, max-age=600"})
+    return HttpResponse(picture.body, content_type=picture.type, headers={**HEADERS, "ETag": etag})
+
 
 # A longer post is shown with its beginning, and leads to a page of its own.
 LONGEST_WHOLE = 900

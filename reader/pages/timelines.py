@@ -1,6 +1,7 @@
 """Timelines, single posts, what is starred, what a search finds; and marking them."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -10,16 +11,17 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from common.clock import utcnow
 from common.refused import Refused
 from common.text import one_line
-from reader.channels.channels import channel_of
+from reader.channels.channels import channel_of, choose_columns
 from reader.channels.find import LONGEST_QUERY, search_posts
 from reader.micropub.compositions import reactions_to
 from reader.models import Channel, Follow, Marking, Reader, TimelineEntry, Unread
 from reader.pages.access import (
+    ChannelLine,
     back_to,
     counts_of,
     feed_in,
@@ -28,7 +30,7 @@ from reader.pages.access import (
     policy_with_media,
     surroundings,
 )
-from reader.pages.posts import shown_places, shown_post, web_address
+from reader.pages.posts import ShownPost, shown_places, shown_post, web_address
 from reader.rules.order import LARGEST_KEY, BadCursor, Key, Stretch
 from reader.rules.saving import save_address
 from reader.timelines import marks, stars
@@ -289,3 +291,52 @@ def _with_marking(address: str, marking: Marking | None) -> str:
     if marking is not None:
         query.append(("marked", marking.name))
     return parts._replace(query=urlencode(query)).geturl()
+
+
+MOST_COLUMNS = 12
+POSTS_IN_A_COLUMN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A channel of the deck. `top` is its newest place, `older` the cursor of what comes below."""
+
+    line: ChannelLine
+    posts: list[ShownPost]
+    top: int
+    older: str
+
+    @property
+    def has_unread(self) -> bool:
+        return any(post.is_unread for post in self.posts)
+
+
+@for_readers
+@require_http_methods(["GET", "HEAD", "POST"])
+def deck(request: HttpRequest, reader: Reader) -> HttpResponse:
+    """The columns. A POST chooses which."""
+    if request.method == "POST":
+        choose_columns(reader=reader, uids=request.POST.getlist("channel"))
+        return HttpResponseRedirect(reverse("reader:deck"))
+    unread_only = "unread" in request.GET
+    around = surroundings(reader)
+    chosen = {channel.uid: channel for channel in reader.channels.filter(in_deck=True)}
+    columns = []
+    for line in [line for line in around["channels"] if line.uid in chosen][:MOST_COLUMNS]:
+        timeline = Timeline(reader, chosen[line.uid])
+        page = page_of(timeline, Stretch(limit=POSTS_IN_A_COLUMN), unread_only=unread_only)
+        if line.is_notifications and not page.places:
+            # The first column is none that says nothing on most days.
+            continue
+        posts = shown_places(reader, page.places, page.unread)
+        columns.append(Column(line, posts, posts[0].place if posts else 0, page.paging.after))
+    context = {
+        **around,
+        "section": "deck",
+        "columns": columns,
+        "choices": [(line, line.uid in chosen) for line in around["channels"]],
+        "most": MOST_COLUMNS,
+        "unread_only": unread_only,
+        "marking": marking_of(request, reader),
+    }
+    return render(request, "reader/deck.html", context)

@@ -2,16 +2,49 @@
 
 import hashlib
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
+from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from common.refused import Refused
 from common.text import one_line
 from reader.models import Reader, Token
+from reader.people.readers import may_read
 from reader.rules.scopes import GRANTABLE, SCOPES, known_scopes
+
+
+class TakenSite(Refused):
+    """Another reader has this site."""
+
+
+def connect_site(*, reader: Reader, me: str, endpoints: Mapping[str, Any], now: datetime) -> None:
+    """Keeps what a site said of this reader. The token for posting on another one goes. Raises TakenSite."""
+    changed: dict[str, Any] = {"me": me, "verified_at": now, "endpoints": dict(endpoints)}
+    if reader.me != me:
+        changed["micropub"] = {}
+    try:
+        with transaction.atomic():
+            Reader.objects.filter(pk=reader.pk).update(**changed)
+    except IntegrityError as error:
+        raise TakenSite("Another reader has connected this site.", "me") from error
+    reader.refresh_from_db()
+
+
+def disconnect_site(*, reader: Reader) -> None:
+    """From now on the site's tokens open nothing here, and nobody signs in with it."""
+    Reader.objects.filter(pk=reader.pk).update(me="", verified_at=None, endpoints={}, micropub={})
+    reader.refresh_from_db()
+
+
+def reader_with_site(me: str) -> Reader | None:
+    """Whose site this is, if they may read here."""
+    reader = Reader.objects.select_related("user").filter(me=me).exclude(me="").first()
+    return reader if reader is not None and may_read(reader) else None
+
 
 A_MINUTE = timedelta(minutes=1)
 # What was given to a client by IndieAuth ends when it is not used for so long; keys do not end by themselves.

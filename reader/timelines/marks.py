@@ -13,7 +13,7 @@ from feeds.polling.known_items import chunks
 from reader.entries.place import PlaceIn, insert_places, place_in_turn
 from reader.entries.visibility import delete_unread, hide, insert_unread, show
 from reader.models import Channel, Entry, Reader, TimelineEntry, Unread
-from reader.models.timeline_entry import TimelineEntryQuerySet
+from reader.models.entry import TimelineEntryQuerySet
 from reader.rules.order import Key
 from reader.timelines.pages import Timeline, from_here_down
 

@@ -8,7 +8,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from feeds.models import Feed
 from reader.models import Channel, Reader, TimelineEntry, Unread
-from reader.models.timeline_entry import TimelineEntryQuerySet
+from reader.models.entry import TimelineEntryQuerySet
 from reader.rules.order import EPOCH, Key, Paging, Stretch, paging_of
 
 # A feed has forty columns: all of them for each post took a sixth of the time of a page.

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 from django.db.models import BigIntegerField, Count, Exists, ExpressionWrapper, F, Max, OuterRef, Q, QuerySet
 
-from common.db.batches import batched
+from common.db.bulk import batched
 from reader.entries.visibility import delete_unread
 from reader.models import Channel, Entry, Follow, Reader, Star, TimelineEntry, Unread
-from reader.models.timeline_entry import TimelineEntryQuerySet
+from reader.models.entry import TimelineEntryQuerySet
 from reader.rules.order import Key
 from reader.timelines.pages import from_here_down, from_here_up
 from reader.timelines.stars import starred_among

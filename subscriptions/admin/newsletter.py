@@ -16,17 +16,17 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 from unfold.decorators import action, display
 
+from common.admin.flows import asks
 from common.admin.html import list_link, when
 from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
-from common.admin.questions import asks
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
-from common.pictures.picture import MOST_BYTES
+from common.pictures.codec import MOST_BYTES
 from common.ports import channels
 from common.ports.panels import Action, Panel, Tab
 from feeds.models import Feed
-from subscriptions.admin import newsletter_panels, post_rules, site_panel
+from subscriptions.admin import newsletter_panels, post_rules, site
 from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.collections.drop import drop_subscribable
 from subscriptions.forms.admin import shown_for, subscribable_form
@@ -36,9 +36,9 @@ from subscriptions.newsletters.define import (
     USES,
     alter_subscribable,
     define_subscribable,
+    next_moments,
     usual_access,
 )
-from subscriptions.newsletters.next_moments import next_moments
 from subscriptions.subscribers.counts import confirmed_counts
 
 STANDING_COLOURS = {"paused": "warning", "takes no new posts": "info", "waits for its first reader": "info"}
@@ -94,7 +94,7 @@ class SubscribableAdmin(ServiceAdmin):
     own_panels = (
         Panel("Posts that wait", post_rules.what_is_stuck, order=8),
         Panel("How it goes", newsletter_panels.how_it_goes, order=10),
-        Panel("Put it on your site", site_panel.put_on_your_site, order=40, tab="site"),
+        Panel("Put it on your site", site.put_on_your_site, order=40, tab="site"),
         Panel("What its rules do", post_rules.what_rules_do, order=51, tab="settings"),
         Panel("Left out lately", post_rules.left_out_lately, order=52, tab="settings"),
         Panel("The same as a command", newsletter_panels.command, order=90, tab="settings"),

@@ -1,27 +1,31 @@
 """The pages of subscriptions: who gets which newsletter."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin import ChoicesFieldListFilter
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
+from unfold.widgets import UnfoldBooleanSwitchWidget
 
+from common.admin.flows import asks
 from common.admin.html import facts, html_table, link_to, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
-from common.admin.questions import asks
 from common.clock import utcnow
+from common.ports import channels
 from common.ports.panels import Panel
 from common.text import shortened
-from subscriptions.admin.list_pages import ListPages
-from subscriptions.admin.status_words import STATUS_COLOURS, shown_status, suppressed_cores
+from subscriptions.admin.list_import import ListPages
 from subscriptions.admin.subscription_actions import ACTIONS
-from subscriptions.admin.subscription_changes import changes_of
 from subscriptions.admin.subscription_filters import (
+    STATUS_COLOURS,
     AddedFilter,
     DisabledFilter,
     LanguageFilter,
@@ -29,19 +33,92 @@ from subscriptions.admin.subscription_filters import (
     PausedFilter,
     SuppressedFilter,
     search,
+    shown_status,
+    suppressed_cores,
 )
-from subscriptions.admin.subscription_form import SubscriberForm, subscriber_form
 from subscriptions.admin.subscription_tags import (
     TagOfSubscriptionFilter,
     destinations_of,
     tag_actions,
     tag_names,
 )
-from subscriptions.forms.admin import shown_for
-from subscriptions.models import Subscribable, Subscription, Suppression
+from subscriptions.forms.admin import destination_form_fields, filled, refusal_by_field, shown_for
+from subscriptions.models import FrequencyChange, Subscribable, Subscription, Suppression
 from subscriptions.subscribers.admin_changes import subscribe
 from subscriptions.subscribers.details import save_details
 from subscriptions.subscribers.tags import fetch_tags
+
+
+class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
+    """Use `subscriber_form()`: it adds the fields of all channels. The newsletter's channel takes its own."""
+
+    class Meta:
+        model = Subscription
+        fields = ("subscribable",)
+
+    is_confirmed = forms.BooleanField(
+        label="Confirmed",
+        required=False,
+        initial=True,
+        widget=UnfoldBooleanSwitchWidget(),
+        help_text="They have agreed already. Otherwise e-mail subscribers are asked by mail to confirm.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        if "subscribable" in data:
+            with self.refusals_at_fields():
+                self.kind.parse_destination(self.destination())
+        return data
+
+    @property
+    def kind(self) -> channels.ChannelSpec:
+        return channels.get(self.cleaned_data["subscribable"].channel)
+
+    def destination(self) -> dict[str, str]:
+        """What was typed for the newsletter's channel, by the channel's own names."""
+        return filled(self.kind, self.kind.destination_fields, self.cleaned_data)
+
+    @contextmanager
+    def refusals_at_fields(self) -> Iterator[None]:
+        """Shows what the channel refuses at the field that it names, else at its first."""
+        try:
+            yield
+        except channels.InvalidDestination as error:
+            first = self.kind.destination_fields[0].name
+            raise ValidationError(refusal_by_field(self.kind, str(error), otherwise=first)) from error
+
+
+def subscriber_form() -> type[SubscriberForm]:
+    """The form, with a field for everything that a channel asks for."""
+    return type("SubscriberForm", (SubscriberForm,), destination_form_fields())
+
+
+CHANGES_SHOWN = 5
+
+
+def changes_of(subscription: Subscription) -> list[tuple[str, Any]]:
+    """The newsletters that it changes or changed to, and those it came from, the newest first."""
+    away = subscription.switches_away.select_related("new__subscribable", "rarer").order_by("-pk")[
+        :CHANGES_SHOWN
+    ]
+    here = subscription.switches_here.select_related("old__subscribable", "rarer").order_by("-pk")[
+        :CHANGES_SHOWN
+    ]
+    to = [(_title(one, "to"), link_to(one.new, _said(one, one.new))) for one in away]
+    return [*to, *((_title(one, "from"), link_to(one.old, _said(one, one.old))) for one in here)]
+
+
+def _title(switch: FrequencyChange, way: str) -> str:
+    return f"{'Changed' if switch.settled_at else 'Changes'} {way}"
+
+
+def _said(switch: FrequencyChange, other: Subscription) -> str:
+    if switch.settled_at:
+        return f"{other.subscribable}, {when(switch.settled_at)}"
+    due = f"on {when(switch.at)}" if switch.at else f"with the next letter of {switch.rarer}"
+    return f"{other.subscribable}, {due}"
+
 
 HELP = {"language": "Of what is mailed to them besides letters, for example en."}
 SUBSCRIPTIONS_SHOWN, LONGEST_CONSENT_SHOWN = 50, 300

@@ -10,7 +10,7 @@ from rest_framework.fields import empty
 from common.api.bodies import Fields
 from common.api.fields import Choice, Day, Flag, Pattern, StrictInteger, Text, Texts
 from common.api.pagination import ListParameters, search
-from subscriptions.api.weekdays import WEEKDAY_NAMES
+from subscriptions.api.serializers import WEEKDAY_NAMES
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.newsletters.define import LONGEST_APPROVAL, MAX_GRACE, MAX_PARAMS
 from subscriptions.rules.sign_up import LONGEST_NAME

@@ -3,21 +3,140 @@
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
-from drf_spectacular.utils import extend_schema
-from rest_framework import status
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema, inline_serializer
+from rest_framework import serializers, status
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
 
-from common.api.views import ResourceViewSet
+from common.api.problems import Conflict
+from common.api.views import ApiView, ResourceViewSet
 from common.clock import utcnow
-from feeds.api.bodies import ForceParameters
-from feeds.models import Feed
+from feeds.api.bodies import ExcludeItem, FeedParameters, ForceParameters, ItemParameters
+from feeds.api.views import FeedViewSet, ItemViewSet
+from feeds.models import Feed, Item
 from subscriptions.api import bodies
-from subscriptions.api.rows import with_figures
-from subscriptions.api.serializers import SubscribableSerializer
-from subscriptions.collections.drop import drop_subscribable
-from subscriptions.models import Subscribable
+from subscriptions.api.bodies import ChangeSite
+from subscriptions.api.serializers import DestinationSerializer, SubscribableSerializer, core_of, with_figures
+from subscriptions.branding.brands import picture_url
+from subscriptions.branding.site import alter_site, site_settings
+from subscriptions.collections.drop import EXCLUDED_BY_HAND, drop_feed, drop_subscribable, exclude
+from subscriptions.models import Destination, SiteSettings, Subscribable
 from subscriptions.newsletters.define import alter_subscribable, define_subscribable
+from subscriptions.privacy.erase import erase
+from subscriptions.subscribers.suppression import DISABLED_BY_HAND, disable, enable
+
+
+class DestinationViewSet(ResourceViewSet):
+    area = "subscribers"
+    # Erased ones belong to nobody; they stay only for the ledger.
+    queryset = Destination.objects.filter(erased_at=None)
+    serializer_class = DestinationSerializer
+    made_at = "added_at"
+    parameters: ClassVar = {"list": bodies.DestinationParameters}
+    bodies: ClassVar = {"disable": bodies.DisableDestination}
+    filters: ClassVar = {"kind": "kind"}
+    search_in = ("core", "label")
+
+    def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
+        rows = super().narrowed(rows)
+        if "address" in self.asked:
+            rows = rows.filter(kind="email", core=core_of(self.asked["address"]))
+        if "disabled" in self.asked:
+            rows = rows.filter(disabled_at__isnull=not self.asked["disabled"])
+        return rows
+
+    @extend_schema(summary="Erase a person")
+    def destroy(self, request: Request, **_: Any) -> Response:
+        """All that is held about this address goes, its subscriptions included. It cannot be taken back."""
+        erase(destination=self.get_object(), now=utcnow())
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(summary="Send nothing there")
+    @action(detail=True, methods=["post"])
+    def disable(self, request: Request, **_: Any) -> Response:
+        """Its subscriptions stay. The first reason is kept."""
+        disable(
+            destination=self.get_object(), reason=self.body().get("reason", DISABLED_BY_HAND), now=utcnow()
+        )
+        return self.shown()
+
+    @extend_schema(summary="Send there again", request=None)
+    @action(detail=True, methods=["post"])
+    def enable(self, request: Request, **_: Any) -> Response:
+        """What was disabled by hand, or because nothing arrived. A suppression stays."""
+        enable(destination=self.get_object())
+        return self.shown()
+
+
+class SiteSerializer(serializers.ModelSerializer[SiteSettings]):
+    """What readers see of the whole. Empty: the usual."""
+
+    logo = serializers.SerializerMethodField(help_text="Its address; uploaded in the admin or by set_site.")
+
+    # Not the model's URLField: an empty text is no URI.
+    imprint_url = serializers.CharField(help_text="An address; empty for none.")
+    privacy_url = serializers.CharField(help_text="An address; empty for none.")
+
+    class Meta:
+        model = SiteSettings
+        fields = ("name", "about", "logo", "logo_says_name", "accent", "imprint_url", "privacy_url")
+        read_only_fields = fields
+
+    def get_logo(self, row: SiteSettings) -> str:
+        return picture_url(row.logo_id)
+
+
+class SiteViewSet(ApiView, GenericViewSet[Any]):
+    area = "site"
+    is_single = True
+    queryset = SiteSettings.objects.all()
+    serializer_class = SiteSerializer
+    bodies: ClassVar = {"partial_update": ChangeSite}
+
+    @extend_schema(summary="The site’s settings")
+    def retrieve(self, request: Request, **_: Any) -> Response:
+        """As they are now."""
+        return Response(SiteSerializer(site_settings()).data)
+
+    @extend_schema(summary="Change the site’s settings")
+    def partial_update(self, request: Request, **_: Any) -> Response:
+        """Pages and letters wear them at once. Issues that have been made stay as they are."""
+        return Response(SiteSerializer(alter_site(**self.body())).data)
+
+
+LATER = inline_serializer("DroppedLater", {"detail": serializers.CharField()})
+
+
+class DroppableFeedViewSet(FeedViewSet):
+    parameters: ClassVar = {"list": FeedParameters, "destroy": ForceParameters}
+
+    @extend_schema(summary="Remove a feed", responses={202: LATER, 204: None})
+    def destroy(self, request: Request, **_: object) -> Response:
+        """409, with their number, while posts of it are still to be sent. With `force` it is read no more and
+        goes once they went out (202)."""
+        feed = self.get_object()
+        said = drop_feed(feed=feed, force=self.asked["force"], now=utcnow())
+        if self.get_queryset().filter(pk=feed.pk).exists():
+            return Response({"detail": said}, status=status.HTTP_202_ACCEPTED)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class ExcludableItemViewSet(ItemViewSet):
+    parameters: ClassVar = {"list": ItemParameters}
+    bodies: ClassVar = {"exclude": ExcludeItem}
+
+    @extend_schema(summary="Exclude a post")
+    @action(detail=True, methods=["post"])
+    def exclude(self, request: Request, **_: object) -> Response:
+        """It is taken out of what is being collected. 409 when it is on its way already. A second time
+        changes nothing."""
+        item, reason = self.get_object(), self.body().get("reason", EXCLUDED_BY_HAND)
+        if item.state != Item.State.EXCLUDED and not exclude(item_id=item.pk, reason=reason):
+            raise Conflict(f"“{item}” has gone out, or is on its way.")
+        return self.shown()
 
 
 class SubscribableViewSet(ResourceViewSet):

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from django.http import Http404
+from django.http import Http404, HttpResponseBase
+from django.utils.cache import patch_vary_headers
 from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -18,12 +19,34 @@ from rest_framework.views import APIView
 from common.clock import utcnow
 from common.languages import asked_for
 from common.ports.channels import InvalidDestination
-from subscriptions.api.cors import add_cors, may_read
 from subscriptions.models import Subscribable
+from subscriptions.rules.embed_hosts import allowed
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers.antispam import is_solved
 from subscriptions.subscribers.sign_up import SignUpClosed, is_by_code, sign_up
 from subscriptions.views.pages import same_time
+
+KEPT_SECONDS = 600
+
+
+def may_read(subscribable: Subscribable | None, origin: str) -> bool:
+    """Whether that origin is one of the newsletter's sites."""
+    if subscribable is None:
+        return False
+    address = allowed(subscribable.embed_hosts, origin)
+    return address is not None and address.origin == origin
+
+
+def add_cors(response: HttpResponseBase, *, origin: str, may: bool) -> None:
+    """Adds the headers, never with credentials: a sign-up needs no cookie. Caches keep origins apart."""
+    patch_vary_headers(response, ["Origin"])
+    if not may:
+        return
+    response["Access-Control-Allow-Origin"] = origin
+    response["Access-Control-Allow-Methods"] = "POST, OPTIONS"
+    response["Access-Control-Allow-Headers"] = "Content-Type"
+    response["Access-Control-Max-Age"] = str(KEPT_SECONDS)
+
 
 CHECK_YOUR_MAIL = _(
     "Check your mail: if the address can be subscribed, it gets a message with a link to confirm."

@@ -17,8 +17,7 @@ from common.clock import utcnow
 from common.ports.channels import InvalidDestination
 from common.refused import Refused
 from subscriptions.api import bodies
-from subscriptions.api.rows import core_of
-from subscriptions.api.serializers import SubscriptionSerializer
+from subscriptions.api.serializers import SubscriptionSerializer, core_of
 from subscriptions.management.rows import with_suppressed
 from subscriptions.models import Subscribable, Subscription, Tagging
 from subscriptions.rules.pauses import BadDate

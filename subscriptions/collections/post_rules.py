@@ -11,7 +11,7 @@ from django.db.models import Max, Q
 
 from common.ports.hooks import HookError
 from common.text import one_line
-from feeds.items.include import present_entries
+from feeds.items.held import present_entries
 from feeds.models import Feed, Item
 from feeds.parsing.entry import Entry
 from subscriptions.models import LeftOut, PostRule, Subscribable

@@ -16,8 +16,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from common.clock import utcnow
-from common.db.bulk import insert_rows
-from common.db.filled_tables import vacuum_analyze
+from common.db.bulk import insert_rows, vacuum_analyze
 from common.db.leases import handed_on, held, held_by, lease, unleased
 from common.passes import TimeBudget
 from common.text import one_line, shortened

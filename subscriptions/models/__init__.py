@@ -1,20 +1,26 @@
-from subscriptions.models.address_change import AddressChange
-from subscriptions.models.assignable import KEPT, Assignable, Assignment
-from subscriptions.models.consent import Consent
-from subscriptions.models.destination import Destination, ErasedMark, Suppression
-from subscriptions.models.frequency_change import FrequencyChange
+from subscriptions.models.assignable import KEPT, Assignable, Assignment, SeenLink
+from subscriptions.models.destination import (
+    AddressChange,
+    Destination,
+    ErasedMark,
+    SignIn,
+    SignInRequest,
+    SignUpCode,
+    SubscriberTag,
+    Suppression,
+    Tagging,
+)
 from subscriptions.models.list_import import ListImport, ListPart, RefusedLine
-from subscriptions.models.notice import Notice
-from subscriptions.models.picture import Picture
-from subscriptions.models.rule import FailedAssignment, LeftOut, PostRule
-from subscriptions.models.seen_link import SeenLink
-from subscriptions.models.sign_in import SignIn, SignInRequest
-from subscriptions.models.sign_up_code import SignUpCode
-from subscriptions.models.site import SiteSettings
-from subscriptions.models.subscribable import Subscribable
-from subscriptions.models.subscriber_tag import SubscriberTag, Tagging
-from subscriptions.models.subscription import OldNumber, Subscription
-from subscriptions.models.tally import Tally
+from subscriptions.models.subscribable import (
+    FailedAssignment,
+    LeftOut,
+    Picture,
+    PostRule,
+    SiteSettings,
+    Subscribable,
+    Tally,
+)
+from subscriptions.models.subscription import Consent, FrequencyChange, Notice, OldNumber, Subscription
 
 __all__ = [
     "KEPT",

@@ -4,15 +4,51 @@ from datetime import time
 from typing import Self
 from zoneinfo import ZoneInfo
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from feeds.models import Feed
-from subscriptions.rules.post_rules import Rule
+from feeds.models import Feed, Item
+from subscriptions.rules.post_rules import InvalidRule, Rule, check_rule, sentence
 from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.switches import Rhythm
+
+
+class Tally(models.Model):
+    """The count of one slice of time. `key` is a digest: addresses of people do not stand here."""
+
+    scope = models.CharField(max_length=16)
+    key = models.CharField(max_length=32)
+    began_at = models.DateTimeField(db_index=True)
+    # A count that many sign-ups add to at once has several rows, so that they need not wait for each other.
+    shard = models.PositiveSmallIntegerField(default=0)
+    count = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="tally_once", fields=["key", "began_at", "shard"]),)
+
+    def __str__(self) -> str:
+        return f"{self.scope}: {self.count}"
+
+
+class Picture(models.Model):
+    """One picture, for good: its name is the hash of its octets, and letters that went out show it.
+
+    It is in the database because backups are of the database alone, and because web servers may be several.
+    """
+
+    name = models.CharField(max_length=48, primary_key=True)
+    media_type = models.CharField(max_length=20)
+    width = models.PositiveIntegerField()
+    height = models.PositiveIntegerField()
+    data = models.BinaryField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.name
+
 
 NAME = RegexValidator(
     r"\A[A-Za-z0-9._-]{1,64}\Z", "Use 1 to 64 letters, digits, dots, dashes or underscores, without spaces."
@@ -238,3 +274,122 @@ class Subscribable(models.Model):
     def active_rules(self) -> tuple[Rule, ...]:
         """The rules for posts that are in use, in their order."""
         return tuple(row.rule for row in self.post_rules.all() if row.active)
+
+
+ONLY = 1
+
+
+class SiteSettings(models.Model):
+    """What readers see of the site beside its newsletters. Empty: the usual.
+
+    It is here, in the first app that shows readers anything: apps import only from their left, and the
+    directory and the sign-in mail need it no less than the letters of `delivery`.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=ONLY, editable=False)
+    name = models.CharField(max_length=100, blank=True, default="")
+    about = models.CharField(max_length=300, blank=True, default="")
+    logo = models.ForeignKey(Picture, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    logo_says_name = models.BooleanField("the name is in the logo", default=False)
+    accent = models.CharField(max_length=7, blank=True, default="")
+    imprint_url = models.URLField("imprint", max_length=500, blank=True, default="")
+    privacy_url = models.URLField("privacy", max_length=500, blank=True, default="")
+
+    class Meta:
+        verbose_name = verbose_name_plural = "site settings"
+        constraints = (models.CheckConstraint(name="site_settings_only_one", condition=Q(id=ONLY)),)
+
+    def __str__(self) -> str:
+        return self.name or "Site settings"
+
+
+class PostRule(models.Model):
+    """One rule: which posts it is for, and what becomes of them. Read in the order of their positions.
+
+    Where there are rules that keep, a post has to fit one of them. If it fits one that drops, it is left out.
+    """
+
+    class Action(models.TextChoices):
+        KEEP = "keep", "keep only posts"
+        DROP = "drop", "leave out posts"
+        REPLACE = "replace", "replace in posts"
+
+    class Field(models.TextChoices):
+        ANY = "any", "anything"
+        TITLE = "title", "title"
+        AUTHOR = "author", "author"
+        CATEGORY = "category", "category"
+        CONTENT = "content", "text"
+        LINK = "link", "link"
+
+    class Test(models.TextChoices):
+        CONTAINS = "contains", "contains"
+        EQUALS = "equals", "is"
+        MATCHES = "matches", "matches the regular expression"
+
+    subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="post_rules")
+    position = models.PositiveIntegerField(default=0)
+    action = models.CharField(max_length=8, choices=Action, default=Action.DROP)
+    field = models.CharField("whose", max_length=8, choices=Field, default=Field.ANY)
+    test = models.CharField("what", max_length=8, choices=Test, default=Test.CONTAINS)
+    pattern = models.CharField("this", max_length=500)
+    replacement = models.CharField(
+        max_length=500, blank=True, default="", help_text=r"For “replace”; \1 is the first group."
+    )
+    active = models.BooleanField(default=True)
+    # Why a post could not be judged by it lately. Forgotten when the rule is changed.
+    trouble = models.TextField(blank=True, default="", editable=False)
+    trouble_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering = ("subscribable", "position", "pk")
+        verbose_name = "rule for posts"
+        verbose_name_plural = "rules for posts"
+
+    def __str__(self) -> str:
+        return sentence(self.rule)
+
+    def clean(self) -> None:
+        """Raises ValidationError, naming the field, for a rule that could not work."""
+        try:
+            check_rule(self.rule)
+        except InvalidRule as error:
+            raise ValidationError({error.field: str(error)}) from error
+
+    @property
+    def rule(self) -> Rule:
+        """As the pure rules see it."""
+        return Rule(self.action, self.field, self.test, self.pattern, self.replacement, key=self.pk or 0)
+
+
+class LeftOut(models.Model):
+    """A post that a newsletter did not take, and why: the answer to “why not that post”."""
+
+    subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="left_out")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="left_out")
+    reason = models.TextField()
+    # An editor said so. Until its issue goes, it can be put back.
+    by_hand = models.BooleanField(default=False, db_default=False)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ("-at", "-pk")
+        constraints = (models.UniqueConstraint(name="left_out_once", fields=["subscribable", "item"]),)
+
+    def __str__(self) -> str:
+        return f"{self.item} not in {self.subscribable}"
+
+
+class FailedAssignment(models.Model):
+    """A settled post that could not be assigned: why, and when it is tried again."""
+
+    item = models.OneToOneField(Item, on_delete=models.CASCADE, related_name="stuck")
+    failures = models.PositiveIntegerField(default=0)
+    next_try_at = models.DateTimeField(default=timezone.now)
+    last_error = models.TextField(blank=True, default="")
+
+    class Meta:
+        ordering = ("next_try_at", "pk")
+
+    def __str__(self) -> str:
+        return f"{self.item}: {self.last_error}"

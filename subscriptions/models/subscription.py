@@ -4,6 +4,7 @@ import secrets
 from typing import Self
 
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -114,3 +115,92 @@ class OldNumber(models.Model):
 
     def __str__(self) -> str:
         return str(self.number)
+
+
+class Consent(models.Model):
+    """One act of consent: when, how, and the very text that was shown. Kept as long as the subscription."""
+
+    class Act(models.TextChoices):
+        ASKED = "asked", "asked for it"
+        CONFIRMED = "confirmed", "confirmed"
+        IMPORTED = "imported", "taken over from a list"
+        ADDED = "added", "added by an admin"
+        SWITCHED = "switched", "switched from another newsletter"
+
+    subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="consents")
+    act = models.CharField(max_length=9, choices=Act)
+    at = models.DateTimeField(default=timezone.now)
+    how = models.CharField(max_length=10, blank=True, default="")
+    words = models.TextField(blank=True, default="")
+    # Only where the newsletter keeps it (Subscribable.keep_ip).
+    ip = models.GenericIPAddressField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("at", "pk")
+
+    def __str__(self) -> str:
+        return f"{self.subscription_id}: {self.act}"
+
+
+class FrequencyChange(models.Model):
+    """Kept when it is over: it says what became of the old subscription.
+
+    The collections of the newsletter that comes `rarer` decide. Those that end by `at`, or (every n) have a
+    number up to `number`, belong to the old subscription, and so does every post in them.
+    """
+
+    old = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="switches_away")
+    new = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="switches_here")
+    rarer = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="+")
+    at = models.DateTimeField(null=True, blank=True)
+    number = models.PositiveBigIntegerField(null=True, blank=True)
+    # The reader had the new one before the switch: it goes on as it was, whatever becomes of that.
+    was_there = models.BooleanField(default=False)
+    made_at = models.DateTimeField(default=timezone.now)
+    # Since then it decides about no more issues: the old one has ended, but for what is on its way.
+    settled_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("made_at", "pk")
+        verbose_name_plural = "switches"
+        constraints = (
+            models.UniqueConstraint(
+                name="switch_away_once", fields=["old"], condition=Q(settled_at__isnull=True)
+            ),
+            models.UniqueConstraint(
+                name="switch_here_once", fields=["new"], condition=Q(settled_at__isnull=True)
+            ),
+            models.CheckConstraint(
+                name="switch_by_time_or_number",
+                condition=Q(at__isnull=False, number=None) | Q(at=None, number__isnull=False),
+            ),
+        )
+        indexes = (models.Index(name="switch_open", fields=["rarer"], condition=Q(settled_at__isnull=True)),)
+
+    def __str__(self) -> str:
+        return f"{self.old_id} → {self.new_id}"
+
+
+class Notice(models.Model):
+    """A wish for one mail, at most one for each (kind, key). Taken and deleted in one transaction."""
+
+    class Kind(models.TextChoices):
+        CONFIRMATION = "confirmation"
+        WELCOME = "welcome"
+        SIGN_IN = "sign_in"
+        FAREWELL = "farewell"
+
+    kind = models.CharField(max_length=12, choices=Kind)
+    key = models.CharField(max_length=128)
+    destination = models.ForeignKey(Destination, on_delete=models.CASCADE)
+    subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, null=True, blank=True)
+    template = models.CharField(max_length=64)
+    language = models.CharField(max_length=35, blank=True, default="")
+    context = models.JSONField(default=dict)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(name="notice_once", fields=["kind", "key"]),)
+
+    def __str__(self) -> str:
+        return f"{self.kind} to {self.destination_id}"

@@ -1,21 +1,38 @@
 """Defining and changing newsletters and bridges."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Min, Q
 
 from common.ports import channels
 from common.text import one_line
 from feeds.models import Feed
-from subscriptions.models import Subscribable
+from subscriptions.models import Assignable, Subscribable
 from subscriptions.newsletters.own_code import check_hooks
 from subscriptions.rules import embed_hosts
 from subscriptions.rules.cron_plan import on_weekdays, week_plan
+from subscriptions.rules.periods import next_ends
 from subscriptions.rules.schedule import Schedule
 from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule
+
+
+def next_moments(newsletters: Sequence[Subscribable], *, now: datetime) -> dict[int, datetime | None]:
+    """The end of what is being collected, else of the period that is open; None for those without a calendar.
+
+    One question for all of them. One that takes no new posts sends only what is being collected.
+    """
+    rows = Assignable.objects.filter(subscribable__in=newsletters, period_end__isnull=False).order_by()
+    open_ends = dict(rows.values_list("subscribable").annotate(Min("period_end")))
+    found: dict[int, datetime | None] = {}
+    for each in newsletters:
+        ends = [] if each.stopped else next_ends(each.schedule, each.zone, now, 1)
+        found[each.pk] = open_ends.get(each.pk) or next(iter(ends), None)
+    return found
+
 
 # The fields that each arrangement uses besides the time zone. Any other that is given is refused.
 USES: Mapping[str, frozenset[str]] = {

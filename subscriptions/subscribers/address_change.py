@@ -32,9 +32,9 @@ from subscriptions.models import (
 )
 from subscriptions.rules.origin import How, Origin
 from subscriptions.rules.sign_up import A_DAY, LONGEST_LANGUAGE
-from subscriptions.subscribers.changed import tell_changed
 from subscriptions.subscribers.consent import consent, record_consents
 from subscriptions.subscribers.expire import drop_unused
+from subscriptions.subscribers.notices import tell_changed
 from subscriptions.subscribers.rate_limits import OverLimit, check_limits, count_request
 from subscriptions.subscribers.sign_in import SIGN_IN_CHANNEL
 from subscriptions.subscribers.sign_up import mark_confirmed

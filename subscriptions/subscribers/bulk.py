@@ -7,8 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Case, Count, F, Q, QuerySet, When
 
-from common.db.batches import batched
-from common.db.bulk import insert_rows
+from common.db.bulk import batched, insert_rows
 from common.ports.events import Event, EventKind, emit
 from subscriptions.models import Consent, FrequencyChange, Notice, Subscribable, Subscription
 from subscriptions.rules.origin import How

@@ -14,8 +14,8 @@ from subscriptions.models import Subscription
 from subscriptions.models.subscription import random_token
 from subscriptions.rules.pauses import pause_end
 from subscriptions.rules.sign_up import tidy_name
-from subscriptions.subscribers.changed import tell_changed
 from subscriptions.subscribers.lineage import lineage_of, predecessors
+from subscriptions.subscribers.notices import tell_changed
 from subscriptions.subscribers.tags import replace_tags
 
 

@@ -7,10 +7,20 @@ from typing import Any
 
 from django.conf import settings
 
+from common.clock import utcnow
 from common.db.bulk import save_new
+from common.ports.events import Event, EventKind, emit
 from subscriptions import links
 from subscriptions.models import Notice, Subscribable, Subscription
+from subscriptions.models.subscription import SubscriptionQuerySet
 from subscriptions.rules.sign_up import SignUpReply
+
+
+def tell_changed(rows: SubscriptionQuerySet) -> None:
+    """Tell of subscriptions whose details or tags changed, in the caller's transaction."""
+    current = rows.exclude(status=Subscription.Status.UNSUBSCRIBED).filter(ended_at=None).order_by("pk")
+    emit(Event(EventKind.UPDATED, tuple(current.values_list("pk", flat=True)), utcnow()))
+
 
 # Of several newsletters at once.
 CONFIRM_SEVERAL = "confirm_several"

@@ -30,7 +30,7 @@ from subscriptions.rules.sign_up import (
     remembered,
     tidy_name,
 )
-from subscriptions.subscribers import phone_limits, rate_limits
+from subscriptions.subscribers import rate_limits
 from subscriptions.subscribers.codes import send_code, subscriptions_of_code
 from subscriptions.subscribers.consent import confirming, consent, record_consents
 from subscriptions.subscribers.notices import ask_to_confirm, renew_nonce, say_already, welcome
@@ -209,7 +209,7 @@ def _answer_within_limits(asked: SignUpRequest) -> None:
     newsletters, facts = asked.subscribables, {"core": asked.parsed.core, "ip": asked.origin.ip}
     drawn = rate_limits.check_limits(**facts, subscribables=newsletters, now=asked.now)
     if is_by_code(newsletters[0]):
-        drawn += phone_limits.check_phone_limits(**facts, newsletter=newsletters[0], now=asked.now)
+        drawn += rate_limits.check_phone_limits(**facts, newsletter=newsletters[0], now=asked.now)
     for left in reversed(range(TRIES)):
         try:
             with transaction.atomic():

@@ -4,22 +4,67 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.db.models import Q
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from common.ports import channels as kinds
 from common.text import one_line
-from subscriptions.branding.brands import brands
-from subscriptions.forms.sign_up import SeveralForm
+from subscriptions.branding.brands import brands, served_picture
+from subscriptions.forms.phone import PhoneForm
+from subscriptions.forms.sign_up import SeveralForm, SignUpForm
 from subscriptions.models import Subscribable
 from subscriptions.models.subscribable import SubscribableQuerySet
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.sign_up import is_by_code, is_open
 from subscriptions.views.pages import focus_on_error, page
+from subscriptions.views.phone import take_phone_sign_up
 from subscriptions.views.rhythm import rhythm
 from subscriptions.views.sign_up import take_sign_up
+
+
+def form_of(newsletter: Subscribable, data: QueryDict | None = None, *, ip: str = "") -> SignUpForm:
+    made = PhoneForm if is_by_code(newsletter) else SignUpForm
+    return made(data, subscribables=[newsletter], ip=ip)
+
+
+def take_form(request: HttpRequest, form: SignUpForm, how: How) -> HttpResponse:
+    """What a valid one asks for."""
+    if isinstance(form, PhoneForm):
+        return take_phone_sign_up(request, form, how)
+    return take_sign_up(request, form, how)
+
+
+# A name stands for the same octets for ever.
+FOR_EVER = "public, max-age=31536000, immutable"
+# It runs nothing, should a browser ever take it for a page, and other sites (web mail) may show it.
+HEADERS = {
+    "Cache-Control": FOR_EVER,
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+@require_safe
+def picture(request: HttpRequest, name: str) -> HttpResponse:
+    """A picture under its hash; 304 for whoever has it."""
+    try:
+        found = served_picture(name)
+    except LookupError:
+        raise Http404 from None
+    etag = quote_etag(name.partition(".")[0])
+    response = get_conditional_response(request, etag, None)
+    if response is None:
+        response = HttpResponse(found.data, content_type=found.media_type)
+    response.headers["ETag"] = etag
+    for header, value in HEADERS.items():
+        response.headers[header] = value
+    return response
+
 
 ON_A_PAGE = 60
 # So few are read through as fast as they are searched.

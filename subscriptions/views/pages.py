@@ -2,6 +2,7 @@
 keyboard stands when a form comes back, and an answer whose time tells nothing.
 """
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,12 +13,37 @@ from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import translation
+from django.utils.cache import get_conditional_response
+from django.utils.http import quote_etag
 from django.views.decorators.cache import cache_control
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
 from common.languages import spoken_variety
 from common.signing import TokenError
+from subscriptions.branding.site import site_facts
+from subscriptions.rules.colours import stylesheet
+
+# So long a browser may show the colours of before.
+LOOK_KEPT_SECONDS = 60
+
+
+@require_safe
+def site_look(request: HttpRequest) -> HttpResponse:
+    """By day and by night; empty where no accent was chosen."""
+    return as_stylesheet(request, stylesheet(site_facts().accent))
+
+
+def as_stylesheet(request: HttpRequest, styles: str) -> HttpResponse:
+    """The answer; 304 for whoever has it."""
+    etag = quote_etag(hashlib.sha256(styles.encode()).hexdigest()[:32])
+    response = get_conditional_response(request, etag, None)
+    if response is None:
+        response = HttpResponse(styles, content_type="text/css; charset=utf-8")
+    response.headers["ETag"] = etag
+    response.headers["Cache-Control"] = f"public, max-age={LOOK_KEPT_SECONDS}"
+    return response
+
 
 PageView = Callable[..., HttpResponse]
 

@@ -20,8 +20,8 @@ from subscriptions.models import Subscribable
 from subscriptions.rules.origin import How, Origin
 from subscriptions.subscribers import codes
 from subscriptions.subscribers.sign_up import confirm_by_code, sign_up_parsed
+from subscriptions.views.confirm import read_told, told_url
 from subscriptions.views.pages import same_time, token_page
-from subscriptions.views.told import read_told, told_url
 
 
 @cache_control(no_store=True)

@@ -18,8 +18,8 @@ from subscriptions.rules.sign_up import MOST_AT_ONCE, webmail_of
 from subscriptions.rules.typos import meant
 from subscriptions.subscribers.antispam import new_sum
 from subscriptions.subscribers.sign_up import sign_up
+from subscriptions.views.confirm import read_told, told_url
 from subscriptions.views.pages import page, same_time
-from subscriptions.views.told import read_told, told_url
 
 
 @cache_control(no_store=True)

@@ -9,7 +9,7 @@ from channels.email.letter_form import compose_mail
 from channels.email.mail_message import MailMessage
 from channels.email.session import BlockingSmtpSession
 from channels.email.smtp_connection import Timeouts
-from channels.email.smtp_settings import SmtpSettings
+from channels.email.smtp_login import SmtpSettings
 from channels.letter import Letter, Recipient
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

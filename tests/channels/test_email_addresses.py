@@ -10,7 +10,7 @@ import pytest
 from channels.base import Sent, Temporary
 from channels.email import smtp_addresses
 from channels.email.session import BlockingSmtpSession
-from channels.email.smtp_settings import SmtpSettings
+from channels.email.smtp_login import SmtpSettings
 from tests.channels.email_letters import IMPATIENT, PATIENT, send
 from tests.servers.smtp_server import SmtpServer
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from channels.email.body import Written, body
 from channels.email.letter_form import compose_mail
-from channels.fill import fill_html, fill_text, written_html, written_text
+from channels.placeholders import fill_html, fill_text, written_html, written_text
 from tests.channels.email_letters import NOW, letter, recipient
 
 TOKENS = {"one": "\ue000one\ue001", "two": "\ue000two\ue001", "three": "\ue000three\ue001"}

@@ -10,8 +10,8 @@ from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from channels.email import smtp_session
 from channels.email.account_url import parse_email_url
 from channels.email.mail_message import MailMessage
+from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_session import SmtpSession
-from channels.email.smtp_settings import SmtpSettings
 from tests.channels.email_letters import NOW, PATIENT, message
 from tests.servers.odd_smtp import OddServer
 from tests.servers.raw_smtp import RawServer, Reply

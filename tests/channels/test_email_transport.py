@@ -9,7 +9,7 @@ from channels.base import LaneFacts, Temporary
 from channels.email.account_url import Mailbox, parse_email_url
 from channels.email.channel import EmailChannel
 from channels.email.session import BlockingSmtpSession, MailboxSession
-from channels.email.smtp_settings import SmtpSettings
+from channels.email.smtp_login import SmtpSettings
 from delivery.checks import check_email
 from tests.channels.email_letters import message, send
 

@@ -10,16 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.email.smtp_connection import (
-    MAX_REPLY,
-    MOST_UNREAD,
-    Connection,
-    Timeouts,
-    Wire,
-    connect,
-)
+from channels.email.smtp_connection import MAX_REPLY, MOST_UNREAD, Connection, Timeouts, Wire, connect
+from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_replies import NO_SMTP, CannotConnect, Lost, Reply
-from channels.email.smtp_settings import SmtpSettings
 from tests.servers.odd_smtp import OddServer
 from tests.servers.raw_smtp import RawServer
 from tests.servers.smtp_server import SmtpServer

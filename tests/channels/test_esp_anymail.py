@@ -12,7 +12,7 @@ from django.core import mail
 
 from channels.base import Ambiguous, Permanent, Sent, Temporary
 from channels.email.channel import EmailChannel
-from channels.email.esp.metadata import delivery_of
+from channels.email.esp.message_form import delivery_of
 from channels.email.esp.services import SERVICES, Style
 from channels.email.esp.session import EspSession
 from channels.email.esp.settings import EspSettings

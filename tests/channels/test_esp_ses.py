@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from channels.base import Ambiguous, Outcome, Sent, Temporary
-from channels.email.esp.metadata import delivery_of
+from channels.email.esp.message_form import delivery_of
 from tests.channels.email_letters import NOW
 from tests.channels.esp_letters import a_letter, recipients, session
 from tests.servers.esp_server import EspServer, Reply, Request

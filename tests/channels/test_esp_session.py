@@ -11,8 +11,8 @@ import pytest
 
 from channels.base import Ambiguous, LaneFacts, Outcome, Permanent, Sent, Temporary
 from channels.email.channel import EmailChannel
-from channels.email.esp.metadata import METADATA_NAME as METADATA
-from channels.email.esp.metadata import delivery_of
+from channels.email.esp.message_form import METADATA_NAME as METADATA
+from channels.email.esp.message_form import delivery_of
 from channels.email.esp.session import EspSession
 from tests.channels.email_letters import NOW
 from tests.channels.esp_letters import a_letter, a_recipient, batch, recipients, session

@@ -5,8 +5,8 @@ from anymail.utils import get_anymail_setting
 from django.core.exceptions import ImproperlyConfigured
 
 from channels.email.account_url import parse_email_url
-from channels.email.esp.backends import backend
 from channels.email.esp.services import SERVICES
+from channels.email.esp.session import backend
 from channels.email.esp.settings import EspSettings, expected
 
 COMPLETE = {

@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.fill import fill_header, fill_html, fill_text
-from channels.placeholders import Placeholders
+from channels.placeholders import Placeholders, fill_header, fill_html, fill_text
 
 HOLES = {"toemail": "hAAAA00001x", "tonickname": "hAAAA00002x"}
 

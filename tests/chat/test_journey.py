@@ -7,7 +7,7 @@ import pytest
 
 from chat.alerts.post import post_alerts
 from chat.alerts.troubles import note_troubles
-from chat.guilds.first_posts import post_first
+from chat.guilds.feeds import post_first
 from chat.interactions.work import answer_due
 from chat.models import BotFeed, Guild, GuildFeed, Interaction
 from common.clock import utcnow

@@ -6,7 +6,7 @@ import pytest
 
 from channels import channel
 from chat.guilds.account import ensure_account
-from delivery.accounts.credentials import facts_of
+from delivery.accounts.accounts import facts_of
 from delivery.bridges.messages import recipient_at
 from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due

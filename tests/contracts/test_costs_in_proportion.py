@@ -14,12 +14,11 @@ from common.html.clean import bounded, clean, plain
 from common.html.plain_text import to_text
 from delivery.bounces.parsing import Unreadable, read_report
 from delivery.rendering.posts import for_letter
-from feeds.parsing.discovery import decoded, read_page
+from feeds.parsing.discovery import decoded, links_of_header, read_page
 from feeds.parsing.document import parse
 from feeds.parsing.entry import Entry, ParseError
 from feeds.parsing.format import form_of
 from feeds.parsing.identity import content_hash, untracked
-from feeds.parsing.link_header import links_of_header
 from feeds.parsing.opml import parse_opml
 from subscriptions.rules.post_rules import visible
 

@@ -39,7 +39,7 @@ def letter() -> Any:
 
 
 def address(letter: Broadcast, view: str = "change") -> str:
-    return reverse(f"admin:delivery_writtenletter_{view}", args=[letter.pk])
+    return reverse(f"admin:delivery_broadcast_{view}", args=[letter.pk])
 
 
 def page(client: Client, letter: Broadcast, view: str = "change") -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from delivery.admin.delivery_words import waits_for
+from delivery.admin.delivery import waits_for
 from delivery.models import LaneDomain
 from tests.factories import NOW, DeliveryFactory
 

@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from common.clock import utcnow
-from delivery.admin import growth
+from delivery.admin import issue_figures
 from delivery.bounces.list_growth import counted_of
 from subscriptions.models import Subscription
-from subscriptions.subscribers.growth import per_day
+from subscriptions.subscribers.counts import per_day
 from tests.factories import (
     BounceFactory,
     BridgeFactory,
@@ -107,4 +107,4 @@ def test_the_overview_draws_all_of_them(admin_client: Client) -> None:
 def test_a_bridge_has_no_growth(admin_client: Client) -> None:
     bridge = BridgeFactory(options={"visibility": "public"})
     SubscriptionFactory(subscribable=bridge)
-    assert growth.of_newsletter(bridge) == ""
+    assert issue_figures.of_newsletter(bridge) == ""

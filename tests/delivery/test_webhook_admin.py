@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from common.clock import utcnow
 from common.ports.events import EventKind
-from delivery.admin.webhooks.words import explained, next_step, outcome, said, webhook_state
+from delivery.admin.webhooks.webhook import explained, next_step, outcome, said, webhook_state
 from delivery.models import Webhook, WebhookCall
 from delivery.webhooks.dispatch import call_due
 from delivery.webhooks.outbox import call_of

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
-from subscriptions.admin import site_panel
+from subscriptions.admin import site
 from subscriptions.links import page_url
 from subscriptions.models import Consent, Subscribable, Subscription
 from subscriptions.subscribers import antispam
@@ -64,7 +64,7 @@ def visit(browser: Any, blog: BlogPage) -> Iterator[Callable[..., Any]]:
 def test_the_widget_is_the_form_in_its_place(
     newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any], size: str
 ) -> None:
-    blog.pasted = site_panel.widget(newsletter, page_url(newsletter))
+    blog.pasted = site.widget(newsletter, page_url(newsletter))
     page = visit(size)
     page.locator("iframe").wait_for(state="visible")
     assert not page.get_by_role("link", name="Subscribe to Cedar Weekly").is_visible()
@@ -90,7 +90,7 @@ def test_where_robots_are_held_off_the_widget_solves_the_sum(
     newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any]
 ) -> None:
     Subscribable.objects.update(challenge=True)
-    blog.pasted = site_panel.widget(newsletter, page_url(newsletter))
+    blog.pasted = site.widget(newsletter, page_url(newsletter))
     form = visit().frame_locator("iframe")
     form.get_by_label("Your e-mail address").fill("ada@example.org")
     form.get_by_role("button").click()
@@ -100,7 +100,7 @@ def test_where_robots_are_held_off_the_widget_solves_the_sum(
 def test_a_mistake_is_said_in_the_frame(
     newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any]
 ) -> None:
-    blog.pasted = site_panel.widget(newsletter, page_url(newsletter))
+    blog.pasted = site.widget(newsletter, page_url(newsletter))
     page = visit()
     form = page.frame_locator("iframe")
     form.get_by_label("Your e-mail address").fill("ada@localhost")
@@ -113,7 +113,7 @@ def test_a_mistake_is_said_in_the_frame(
 def test_without_script_there_is_a_link(
     newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any]
 ) -> None:
-    blog.pasted = site_panel.widget(newsletter, page_url(newsletter))
+    blog.pasted = site.widget(newsletter, page_url(newsletter))
     page = visit(script=False)
     page.get_by_role("link", name="Subscribe to Cedar Weekly").click()
     assert page.url == page_url(newsletter)
@@ -123,7 +123,7 @@ def test_on_a_site_that_is_not_the_newsletters_the_link_stays(
     newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any]
 ) -> None:
     Subscribable.objects.update(embed_hosts="other.example")
-    blog.pasted = site_panel.widget(newsletter, page_url(newsletter))
+    blog.pasted = site.widget(newsletter, page_url(newsletter))
     refused: list[str] = []
     page = visit()
     page.on("console", lambda message: refused.append(message.text))
@@ -138,7 +138,7 @@ def test_on_a_site_that_is_not_the_newsletters_the_link_stays(
 def test_the_form_is_light_on_light_pages_and_dark_on_dark_ones(
     newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any], ground: str, looks: str
 ) -> None:
-    blog.pasted, blog.ground = site_panel.widget(newsletter, page_url(newsletter)), ground
+    blog.pasted, blog.ground = site.widget(newsletter, page_url(newsletter)), ground
     page = visit()
     page.locator("iframe").wait_for(state="visible")
     is_dark = page.frames[-1].evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
@@ -149,8 +149,8 @@ def test_the_form_is_light_on_light_pages_and_dark_on_dark_ones(
 def test_the_plain_form_brings_the_reader_back(
     newsletter: Subscribable, blog: BlogPage, visit: Callable[..., Any], script: bool
 ) -> None:
-    back = str(site_panel.return_to(newsletter)).replace("https://", "http://")
-    blog.pasted = site_panel.form(newsletter, page_url(newsletter)).replace("</form>", f"{back}</form>")
+    back = str(site.return_to(newsletter)).replace("https://", "http://")
+    blog.pasted = site.form(newsletter, page_url(newsletter)).replace("</form>", f"{back}</form>")
     page = visit(script=script)
     page.get_by_label("Your e-mail address").fill("ada@localhost")
     page.get_by_role("button", name="Subscribe to Cedar Weekly").click()

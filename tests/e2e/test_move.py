@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from channels.email.dkim.records import DkimRecord
+from channels.email.dkim.keys import DkimRecord
 from tests.channels.dkim.verifying import verified
 from tests.databases import ROOT
 from tests.load.installation import Installation, postgres_installation, sqlite_installation

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 DOMAIN = "bounces.example"
 ROWS = """
 import json
-from channels.email.return_path import return_path
+from channels.email.headers import return_path
 from delivery.models import Delivery, Lane
 from subscriptions.links import unsubscribe_url
 from subscriptions.models import Destination, Subscribable, Subscription

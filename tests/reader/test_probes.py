@@ -10,10 +10,10 @@ from django.core.cache import cache
 from django.test import Client
 
 from reader.channels.channels import alter_channel
+from reader.channels.filters import mute
 from reader.channels.follows import follow_feed
-from reader.channels.mutes import mute
 from reader.entries.place import place_due
-from reader.media.addresses import media_path
+from reader.media.pictures import media_path
 from reader.models import Channel, Entry, Reader
 from reader.timelines import stars
 from reader.urls import urlpatterns

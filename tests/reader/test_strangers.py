@@ -15,10 +15,10 @@ from django.db.models import Model
 from django.test import Client
 
 from common.token_paths import WITH_TAIL
+from reader.channels.filters import mute
 from reader.channels.follows import follow_feed
-from reader.channels.mutes import mute
 from reader.microsub.actions import ASKED, POSTED
-from reader.microsub.events import EVENTS
+from reader.microsub.view import EVENTS
 from reader.models import (
     Channel,
     Composition,

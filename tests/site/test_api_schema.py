@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
 
-from common.api.scopes import SCOPES
+from common.api.permissions import SCOPES
 
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 

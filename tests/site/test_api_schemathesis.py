@@ -13,7 +13,7 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from hypothesis import HealthCheck, Phase, given, settings
 
-from common.api.scopes import SCOPES
+from common.api.permissions import SCOPES
 from common.clock import utcnow
 from feedletter_site.services.tokens import make_token
 from feedletter_site.wsgi import application

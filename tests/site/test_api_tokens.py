@@ -13,7 +13,7 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from common.api.scopes import SCOPES, covers
+from common.api.permissions import SCOPES, covers
 from common.clock import utcnow
 from feedletter_site.models import ApiToken
 from feedletter_site.services.tokens import BadToken, make_token, revoke_tokens, token_of

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from common.postgresql.patience import Away
-from feedletter_site import ending
+from feedletter_site import celery
 
 
 class Ended(Exception):
@@ -18,14 +18,14 @@ def _quickly(monkeypatch: pytest.MonkeyPatch) -> None:
     def end(status: int) -> None:
         raise Ended(status)
 
-    monkeypatch.setattr(ending, "GOODBYE_SECONDS", 0)
+    monkeypatch.setattr(celery, "GOODBYE_SECONDS", 0)
     monkeypatch.setattr(os, "_exit", end)
 
 
 def test_without_its_database_it_does_not_wait_for_what_waits_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Away, "database_unreachable", True)
     with pytest.raises(Ended):
-        ending._watch()
+        celery._watch()
 
 
 def test_with_its_database_it_has_the_time_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,4 +39,4 @@ def test_with_its_database_it_has_the_time_it_needs(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(time, "sleep", sleep)
     with pytest.raises(TimeoutError):
-        ending._watch()
+        celery._watch()

@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings as django_settings
 
 from channels.letter import Recipient
-from channels.mastodon.channel import MastodonChannel
+from channels.mastodon.session import MastodonChannel
 from common.ports.hooks import KINDS, load
 from delivery.issues.complete import complete_due
 from delivery.issues.own_code import recipient_params

@@ -7,8 +7,7 @@ from typing import Any
 from anymail.message import AnymailMessage
 
 from channels.email.esp.http import Parts
-from channels.email.esp.message_form import PLACEHOLDER, Form, disarmed
-from channels.email.esp.metadata import metadata
+from channels.email.esp.message_form import PLACEHOLDER, Form, disarmed, metadata
 from channels.email.esp.services import Service, Style
 
 MAX_TAG = 50

@@ -17,7 +17,7 @@ from common.clock import utcnow
 from common.ports import channels
 from delivery.accounts.services import add_service_account, free_account_name, lacks_account
 from delivery.admin.bridges.forms import ApplicationForm, ConnectForm
-from delivery.admin.bridges.oauth_redirect import form_again, lead_there, return_url
+from delivery.admin.bridges.oauth import form_again, lead_there, return_url
 from delivery.bridges.connect import connect_bridge, typed_destination
 from delivery.bridges.handshake import oauth_of
 from delivery.models import ServiceAccount

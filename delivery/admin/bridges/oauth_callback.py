@@ -10,8 +10,7 @@ from common.clock import utcnow
 from common.ports import channels
 from common.refused import Refused
 from delivery.admin.bridges.add import MAY_ADD, add_bridge_url, add_connected, set_up_url
-from delivery.admin.bridges.oauth_redirect import lead_back, return_url
-from delivery.admin.bridges.oauth_state import take_begun
+from delivery.admin.bridges.oauth import lead_back, return_url, take_begun
 from delivery.admin.bridges.set_up import MAY_CHANGE, connected_again
 from delivery.bridges.handshake import given_destination
 

@@ -21,8 +21,14 @@ from common.ports import channels
 from common.refused import Refused
 from delivery.admin.bridges.add import ASK, set_up_url
 from delivery.admin.bridges.forms import DestinationForm, HowForm
-from delivery.admin.bridges.oauth_redirect import form_again, lead_there
-from delivery.admin.bridges.oauth_state import keep_begun, look_up_begun, new_token, take_begun
+from delivery.admin.bridges.oauth import (
+    form_again,
+    keep_begun,
+    lead_there,
+    look_up_begun,
+    new_token,
+    take_begun,
+)
 from delivery.bridges.connect import (
     Elsewhere,
     begin_posting,

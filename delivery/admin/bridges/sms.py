@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from channels import channel
 from channels.http.measures import SmsMeasure, sms_measure
 from channels.letter import LetterError, Recipient
-from channels.sms.channel import callback_of
+from channels.sms.session import callback_of
 from common.admin.html import facts, link_to, paragraph
 from common.clock import utcnow
 from common.text import pluralize

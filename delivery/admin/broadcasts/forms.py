@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.http import HttpRequest
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminSelectWidget,
@@ -18,10 +19,12 @@ from common.refused import Refused
 from common.text import one_line
 from delivery.admin.issue_actions import MomentWidget
 from delivery.issues.audience import UnknownAudience, audience_of, chosen_audience
+from delivery.issues.broadcast_issue import LetterText
+from delivery.issues.broadcasts import MOST_MARKDOWN
 from delivery.models import Broadcast
 from delivery.rendering.subjects import LONGEST_SUBJECT
-from subscriptions.branding.pictures import kept_picture
-from subscriptions.forms.pictures import PictureField
+from subscriptions.branding.brands import kept_picture
+from subscriptions.forms.reader import PictureField
 from subscriptions.models import Subscribable, SubscriberTag
 from subscriptions.rules.schedule import first_instant, wall
 from subscriptions.rules.words import clock_words, zone_words
@@ -146,3 +149,24 @@ class ScheduleForm(forms.Form):
             return first_instant(reading, self.zone)
         except OverflowError as error:
             raise forms.ValidationError("Give a year that calendars have.") from error
+
+
+def words_of(form: PictureForm) -> str:
+    """What is wrong with it."""
+    return " ".join(str(error) for errors in form.errors.values() for error in errors)
+
+
+def posted_text(request: HttpRequest) -> LetterText:
+    """What stands in the form."""
+    return LetterText(request.POST.get("subject", ""), request.POST.get("markdown", ""))
+
+
+def in_bounds(text: LetterText) -> LetterText:
+    """What is shown of a text that is too long to be saved."""
+    return LetterText(text.subject[:LONGEST_SUBJECT], text.markdown[:MOST_MARKDOWN])
+
+
+def seen(request: HttpRequest) -> int:
+    """The version that the page showed."""
+    version = request.POST.get("version", "")
+    return int(version) if version.isdecimal() and len(version) < 10 else 0

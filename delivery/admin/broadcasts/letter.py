@@ -14,18 +14,17 @@ from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
+from common.admin.flows import asks
 from common.admin.html import add_url, list_url, object_url, when
 from common.admin.page_words import EmptyList
-from common.admin.questions import asks
 from common.admin.refusals import NO_ADDRESS, not_done
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
-from common.pictures.picture import MOST_BYTES
+from common.pictures.codec import MOST_BYTES
 from common.ports.panels import Action
 from common.refused import Refused
-from delivery.admin.broadcasts import words
-from delivery.admin.broadcasts.forms import BeginForm, PictureForm
-from delivery.admin.broadcasts.posted import in_bounds, posted_text, seen, words_of
+from delivery.admin.broadcasts import panels
+from delivery.admin.broadcasts.forms import BeginForm, PictureForm, in_bounds, posted_text, seen, words_of
 from delivery.admin.broadcasts.send import SendPage
 from delivery.admin.issue_actions import for_each_issue
 from delivery.issues.broadcast_issue import LetterText, letter_text
@@ -40,11 +39,11 @@ from delivery.issues.broadcasts import (
 from delivery.letters.preview import preview_written
 from delivery.letters.send_test import send_test_written
 from delivery.models import Broadcast
-from delivery.models.broadcast import LETTER_STATES
+from delivery.models.issue import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.rules.audience import is_for_some
 from delivery.views.preview import as_json, frames
-from subscriptions.forms.pictures import ACCEPTED
+from subscriptions.forms.reader import ACCEPTED
 from subscriptions.models import Subscribable
 from subscriptions.rules.words import clock_words
 
@@ -56,7 +55,7 @@ class LetterStateFilter(SimpleListFilter):
     parameter_name = "state"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [(state, words.LETTER_STATE_WORDS[state]) for state in LETTER_STATES]
+        return [(state, panels.LETTER_STATE_WORDS[state]) for state in LETTER_STATES]
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Broadcast]") -> Any:
         wanted = self.value()
@@ -114,7 +113,7 @@ class BroadcastAdmin(SendPage):
             ("send", self.send_view, "send"),
         )
         own = [
-            path(f"<int:pk>/{end}/", self.admin_site.admin_view(view), name=f"delivery_writtenletter_{name}")
+            path(f"<int:pk>/{end}/", self.admin_site.admin_view(view), name=f"delivery_broadcast_{name}")
             for end, view, name in views
         ]
         return own + super().get_urls()
@@ -289,11 +288,11 @@ class BroadcastAdmin(SendPage):
             "shown": shown,
             "frames": frames(shown, newsletter),
             "problem": shown.problem,
-            "goes_to": words.goes_to(letter) if letter.send_at else "",
-            "for_whom": words.for_whom(letter),
+            "goes_to": panels.goes_to(letter) if letter.send_at else "",
+            "for_whom": panels.for_whom(letter),
             "is_for_some": is_for_some(letter.audience),
-            "goes_at": words.in_zone(letter.send_at, newsletter) if letter.send_at else "",
-            "saved_at": words.in_zone(letter.changed_at, newsletter),
+            "goes_at": panels.in_zone(letter.send_at, newsletter) if letter.send_at else "",
+            "saved_at": panels.in_zone(letter.changed_at, newsletter),
         }
         return TemplateResponse(request, "admin/delivery/broadcast.html", context)
 
@@ -309,10 +308,10 @@ class BroadcastAdmin(SendPage):
 
     @display(description="stands", label=COLOURS)
     def shown_state(self, letter: Broadcast) -> tuple[str, str]:
-        state = words.standing_of(letter)
-        return state, words.LETTER_STATE_WORDS[state]
+        state = panels.standing_of(letter)
+        return state, panels.LETTER_STATE_WORDS[state]
 
     @display(description="goes out")
     def goes_out(self, letter: Any) -> str:
         moment = letter.published_at or letter.send_at
-        return words.in_zone(moment, letter.subscribable) if moment else "when you send it"
+        return panels.in_zone(moment, letter.subscribable) if moment else "when you send it"

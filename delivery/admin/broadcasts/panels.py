@@ -1,13 +1,84 @@
 """What a newsletter's page says about the letters that its editor writes."""
 
+from datetime import datetime
+from typing import Any
+
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin.html import add_url, button, html_table, link_to, paragraph, when
-from delivery.admin.broadcasts.words import LETTER_STATE_WORDS, in_zone, standing_of
+from common.refused import Refused
+from common.text import pluralize
+from delivery.accounts.accounts import account_words
+from delivery.issues.audience import audience_words, count_readers, recipients_of
 from delivery.issues.broadcasts import unsent_letters
 from delivery.models import Broadcast
+from delivery.rules.audience import is_for_some
 from subscriptions.models import Subscribable
+from subscriptions.rules.words import moment_words
+
+LETTER_STATE_WORDS = {
+    "draft": "draft",
+    "scheduled": "scheduled",
+    "trouble": "could not be made",
+    "sent": "gone out",
+}
+
+
+def standing_of(letter: Broadcast) -> str:
+    """One of LETTER_STATE_WORDS."""
+    return "trouble" if letter.state == "scheduled" and letter.last_error else letter.state
+
+
+def in_zone(moment: datetime, subscribable: Subscribable) -> str:
+    """A moment as the newsletter's readers would say it, with the zone."""
+    return moment_words(moment, subscribable.zone)
+
+
+def for_whom(letter: Broadcast) -> str:
+    """A sentence of whom it is for, without counting them; or of what is wrong with that."""
+    try:
+        recipients_of(letter)
+        return f"For {audience_words(letter)}."
+    except Refused as error:
+        return str(error)
+
+
+def goes_to(letter: Broadcast) -> str:
+    """ "812 of 10,000 subscribers as of now: those with the tag “press”"; or why it goes to nobody."""
+    try:
+        count, every = count_readers(letter)
+        whom = audience_words(letter)
+    except Refused as error:
+        return str(error)
+    if not every:
+        return "nobody so far: it has no confirmed subscriber. It can be sent once there is one."
+    number = (
+        pluralize(count, "reader") if count == every else f"{count:,} of {pluralize(every, 'subscriber')}"
+    )
+    return f"{number} as of now: {whom}"
+
+
+def before_sending(letter: Broadcast, from_email: str) -> list[tuple[str, Any]]:
+    """What whoever sends it should know first."""
+    newsletter = letter.subscribable
+    rows: list[tuple[str, Any]] = [
+        ("Newsletter", str(newsletter)),
+        ("Subject", letter.subject),
+        ("To", goes_to(letter)),
+        ("From", newsletter.from_email or from_email),
+        ("Through", account_words(newsletter)),
+    ]
+    if newsletter.reply_to:
+        rows.append(("Answers go to", newsletter.reply_to))
+    if is_for_some(letter.audience):
+        rows.append(("In the archive", "No: it is for some readers, and stays theirs."))
+    elif newsletter.visibility == Subscribable.Visibility.PRIVATE:
+        rows.append(("In the archive", "No: the newsletter is private."))
+    if newsletter.sending_paused_at is not None:
+        rows.append(("But", "The newsletter is paused: its letters wait until that ends."))
+    return rows
+
 
 LETTERS_SHOWN = 10
 

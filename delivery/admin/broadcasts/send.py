@@ -4,23 +4,57 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 
-from common.admin.html import facts, object_url
+from common.admin.html import facts, list_url, object_url
+from common.admin.model_admin import ServiceAdmin
 from common.admin.refusals import add_refusal, refusal_sentence
 from common.clock import utcnow
 from common.refused import Refused
 from common.text import pluralize
-from delivery.admin.broadcasts import words
-from delivery.admin.broadcasts.forms import AudienceForm, ScheduleForm
-from delivery.admin.broadcasts.letter_page import LetterPage
-from delivery.admin.broadcasts.posted import seen
+from delivery.admin.broadcasts import panels
+from delivery.admin.broadcasts.forms import AudienceForm, ScheduleForm, seen
 from delivery.issues.audience import audience_words
 from delivery.issues.broadcast_issue import send_letter
 from delivery.issues.broadcasts import save_letter, schedule_letter
 from delivery.models import Broadcast
 from delivery.rules.audience import is_for_some
+
+
+class LetterPage(ServiceAdmin):
+    """Part of BroadcastAdmin."""
+
+    def found(self, request: HttpRequest, pk: int) -> Broadcast:
+        """Raises Http404, and PermissionDenied for outsiders."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        letter: Broadcast | None = self.get_queryset(request).select_related("issue").filter(pk=pk).first()
+        if letter is None:
+            raise Http404
+        return letter
+
+    def require_change(self, request: HttpRequest) -> None:
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+
+    def page_context(self, request: HttpRequest, letter: Broadcast, title: str) -> dict[str, Any]:
+        return {
+            **self.admin_site.each_context(request),
+            "title": title,
+            "content_title": title,
+            "opts": self.opts,
+            "media": self.media,
+            "letter": letter,
+            "newsletter": letter.subscribable,
+            "newsletter_url": object_url(letter.subscribable),
+            "desk_url": object_url(letter),
+            "list_url": list_url(Broadcast),
+        }
+
+    def back(self, letter: Broadcast, place: str = "") -> HttpResponse:
+        return HttpResponseRedirect(object_url(letter) + (f"#{place}" if place else ""))
 
 
 class SendPage(LetterPage):
@@ -54,7 +88,7 @@ class SendPage(LetterPage):
             "form": form,
             "whom": whom,
             "is_for_some": is_for_some(letter.audience),
-            "rows": facts(words.before_sending(letter, settings.DEFAULT_FROM_EMAIL)),
+            "rows": facts(panels.before_sending(letter, settings.DEFAULT_FROM_EMAIL)),
         }
         return TemplateResponse(request, "admin/delivery/broadcast_send.html", context)
 
@@ -67,7 +101,7 @@ class SendPage(LetterPage):
         saved = save_letter(letter_id=letter.pk, audience=whom.audience, version=seen(request), now=utcnow())
         letter.audience, letter.version = saved.audience, saved.version
         said = "Nothing is sent so far. " if request.POST.get("do") in ("now", "schedule") else ""
-        messages.warning(request, f"{said}It goes to {words.goes_to(letter)}.")
+        messages.warning(request, f"{said}It goes to {panels.goes_to(letter)}.")
         return False
 
     def send_now(self, request: HttpRequest, letter: Broadcast, version: int) -> HttpResponse:
@@ -82,6 +116,6 @@ class SendPage(LetterPage):
         schedule_letter(letter_id=letter.pk, at=at, version=version, now=utcnow())
         self.log_change(request, letter, "Scheduled.")
         messages.success(
-            request, f"It goes out on {words.in_zone(at, letter.subscribable)}, unless you stop it."
+            request, f"It goes out on {panels.in_zone(at, letter.subscribable)}, unless you stop it."
         )
         return self.back(letter)

@@ -1,22 +1,24 @@
 """The panels by which an editor sees and changes the next issue, a draft, and what waits to settle."""
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from django import forms
 from django.db.models import Count
 from django.http import HttpRequest
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from channels.letter import LetterError
 from common.admin.html import button, facts, link_to, object_url, paragraph, when
 from common.clock import utcnow
-from common.text import pluralize
-from delivery.admin.edits.forms import EDIT_FORM, WordingForm
-from delivery.admin.edits.rows import edit_rows, edit_url
+from common.text import one_line, pluralize, shortened
+from delivery.admin.issue_panels import letter_frame
 from delivery.admin.issue_panels import posts as issue_posts
-from delivery.admin.preview import letter_frame
 from delivery.issues.draft_edits import draft_of
 from delivery.issues.next_issue import as_it_stands
 from delivery.letters.build import newsletter_letter
@@ -26,9 +28,98 @@ from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.collections.edits import held_words, settling, wording_of
 from subscriptions.models import KEPT, Assignable, Subscribable
 from subscriptions.panels import withdrawn_words
-from subscriptions.rules.edits import CannotEdit, Wording, fingerprint
+from subscriptions.rules.edits import LONGEST_NOTE, LONGEST_SUBJECT, CannotEdit, Wording, fingerprint
 from subscriptions.rules.words import clock_words, zone_words
 from subscriptions.subscribers.counts import reachable_count
+
+# The form that all buttons of a next issue's or a draft's page send, so that no button loses what was typed.
+EDIT_FORM = "fl-edit"
+
+
+MARKDOWN = "Plain text or Markdown: *italic*, **bold**, [a link](https://example.org)."
+
+
+class WordingForm(forms.Form):
+    """Subject and notes; all may be empty."""
+
+    subject = forms.CharField(
+        max_length=LONGEST_SUBJECT,
+        required=False,
+        widget=UnfoldAdminTextInputWidget(),
+        help_text="Empty: the newsletter’s usual one.",
+    )
+    note_top = forms.CharField(
+        label="Note above the posts",
+        max_length=LONGEST_NOTE,
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}),
+        help_text=MARKDOWN,
+    )
+    note_foot = forms.CharField(
+        label="Note below the posts",
+        max_length=LONGEST_NOTE,
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+    )
+
+    def __init__(self, *args: Any, form_id: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if form_id:
+            for field in self.fields.values():
+                field.widget.attrs["form"] = form_id
+
+    @property
+    def wording(self) -> Wording:
+        return Wording(**self.cleaned_data)
+
+
+LONGEST_SHOWN_TITLE = 200
+EDIT_ROWS_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class EditRow:
+    """A post. `key` is its item's, 0 for one whose feed was deleted: that stays where it is."""
+
+    key: int
+    title: str
+    url: str = ""
+    about: str = ""
+    can_up: bool = False
+    can_down: bool = False
+    # Which of its buttons was pressed last, so that a keyboard goes on from there.
+    focus: str = ""
+
+
+def edit_rows(posts: Sequence[tuple[int, str]], *, about: dict[int, str], asked: Any = None) -> list[EditRow]:
+    """Posts by their items' keys and titles, in their order."""
+    key, _, pressed = str((asked or {}).get("moved", "")).partition("-")
+    last = len(posts) - 1
+    found = []
+    for place, (pk, title) in enumerate(posts[:EDIT_ROWS_SHOWN]):
+        can = {"up": place > 0, "down": place < last}
+        focus = ""
+        if pk and key == str(pk):
+            # At an end its button is gone: the other one takes the keyboard.
+            focus = pressed if can.get(pressed) else "down" if can["down"] else "up" if can["up"] else ""
+        found.append(
+            EditRow(
+                pk,
+                shortened(one_line(title), LONGEST_SHOWN_TITLE) or "Untitled",
+                object_url(Item(pk=pk)) if pk else "",
+                about.get(pk, ""),
+                can_up=can["up"],
+                can_down=can["down"],
+                focus=focus,
+            )
+        )
+    return found
+
+
+def edit_url(name: str, pk: int) -> str:
+    """Where the buttons of a collection ("next_issue"), draft ("issue") or newsletter ("settling") lead."""
+    return reverse(f"admin:delivery_{name}_edit", args=[pk])
+
 
 SETTLING_SHOWN = 20
 MAY_EDIT_NEXT = "subscriptions.change_assignable"

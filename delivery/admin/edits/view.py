@@ -15,9 +15,7 @@ from common.clock import utcnow
 from common.ports.panels import CannotAct
 from common.refused import Refused
 from common.text import pluralize
-from delivery.admin.edits.forms import WordingForm
-from delivery.admin.edits.panels import MAY_EDIT_DRAFTS, MAY_EDIT_NEXT
-from delivery.admin.edits.rows import edit_url
+from delivery.admin.edits.panels import MAY_EDIT_DRAFTS, MAY_EDIT_NEXT, WordingForm, edit_url
 from delivery.issues import draft_edits
 from delivery.issues.audience import readers_of
 from delivery.issues.next_issue import make_now, move_post
@@ -27,7 +25,13 @@ from delivery.models import Issue
 from feeds.models import Item
 from subscriptions.collections import edits
 from subscriptions.models import Assignable, Subscribable
-from subscriptions.rules.edits import DOWN, UP, Wording, fingerprint, shown_before_undo
+from subscriptions.rules.edits import (
+    DOWN,
+    UP,
+    Wording,
+    fingerprint,
+    shown_before_undo,
+)
 
 OUT_MEANWHILE = "Not saved: it has gone out, or became a draft, before you changed it."
 

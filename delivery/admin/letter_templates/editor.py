@@ -1,14 +1,18 @@
 """One request to a template's page: whose template, what is written, and for which reader it is shown."""
 
+import difflib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from channels.letter import Recipient
+from common.admin.html import ADMIN_LINK, html_table, listed, when
 from common.clock import utcnow
-from delivery.admin.letter_templates.panels import page_of
-from delivery.admin.letter_templates.versions import compared, versions
 from delivery.admin.letter_templates.words import groups
 from delivery.customisation import source_of
 from delivery.letters.preview import Preview, UnknownReader, find_reader, preview
@@ -19,6 +23,76 @@ from delivery.rendering.errors import BrokenTemplate
 from delivery.rendering.facts import LONGEST_TEMPLATE_SUBJECT, TemplateSource
 from delivery.views.preview import frames
 from subscriptions.models import Subscribable
+
+
+def letters(subscribable: Subscribable) -> SafeString | str:
+    """Every mail and page, and whether its template is the newsletter's own; nothing for a bridge."""
+    if subscribable.channel != "email":
+        return ""
+    own = {row.name: row for row in LetterTemplate.objects.filter(subscribable=subscribable, is_current=True)}
+    return html_table(
+        ("mail or page", "template", "changed", "by", ""),
+        (_row(subscribable, known, own.get(known.name)) for known in known_templates()),
+    )
+
+
+def page_of(subscribable: Subscribable, name: str, *, edit: bool = False) -> str:
+    """The address of a mail's page in the admin."""
+    view = "edit" if edit else "preview"
+    folder, _, template = name.partition("/")
+    return reverse(f"admin:delivery_lettertemplate_{view}", args=[subscribable.name, folder, template])
+
+
+def _row(subscribable: Subscribable, known: KnownTemplate, own: LetterTemplate | None) -> tuple[object, ...]:
+    title = format_html('{}<span class="fl-note">{}</span>', known.title, known.about)
+    links = listed(
+        (
+            format_html(ADMIN_LINK, page_of(subscribable, known.name), "Preview"),
+            format_html(ADMIN_LINK, page_of(subscribable, known.name, edit=True), "Edit"),
+        )
+    )
+    if own is None:
+        return title, "default", "", "", links
+    said = f"own, version {own.version}"
+    # It rendered when it was saved; a parameter may have gone since.
+    if problem := preview(subscribable=subscribable, name=own.name, now=utcnow()).problem:
+        said = format_html('{}<span class="fl-note fl-wrong">It does not render. {}</span>', said, problem)
+    return title, said, when(own.created_at), own.author, links
+
+
+MOST_LINES_COMPARED = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedLine:
+    """A line of a comparison; `kind` is new, old, place or empty."""
+
+    kind: str
+    text: str
+
+
+def versions(subscribable_id: int, name: str) -> list[LetterTemplate]:
+    """The newest first, without their texts."""
+    rows = LetterTemplate.objects.filter(subscribable=subscribable_id, name=name).order_by("-version")
+    return list(rows.defer("html", "text")[:100])
+
+
+def compared(before: TemplateSource, after: TemplateSource) -> list[tuple[str, list[ComparedLine]]]:
+    """What differs, by part; a part without a difference is left out."""
+    kinds = {"+": "new", "-": "old", "@": "place"}
+    found = []
+    for part in ("subject", "html", "text"):
+        if getattr(before, part) == getattr(after, part):
+            continue
+        old, new = getattr(before, part).splitlines(), getattr(after, part).splitlines()
+        if max(len(old), len(new)) > MOST_LINES_COMPARED:
+            said = f"It is too long to compare line by line: {len(old):,} and {len(new):,} lines."
+            lines = [ComparedLine("place", said)]
+        else:
+            differing = list(difflib.unified_diff(old, new, lineterm="", n=2))[2:]
+            lines = [ComparedLine(kinds.get(line[:1], ""), line) for line in differing]
+        found.append((part, lines))
+    return found
 
 
 class TemplateEditor:

@@ -11,14 +11,13 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_POST
 
+from common.admin.flows import asks
 from common.admin.html import list_url, moment_of, object_url
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
-from common.admin.questions import asks
 from common.admin.refusals import NO_ADDRESS
 from common.clock import utcnow
-from delivery.admin.letter_templates.editor import TemplateEditor
-from delivery.admin.letter_templates.panels import page_of
+from delivery.admin.letter_templates.editor import TemplateEditor, page_of
 from delivery.admin.look import look_view
 from delivery.customisation import current
 from delivery.letters.preview import Preview

@@ -14,7 +14,7 @@ from unfold.decorators import display
 from channels.account import EMAIL
 from channels.email.esp.settings import EspSettings
 from channels.email.session import CannotLogIn
-from channels.email.smtp_settings import SmtpSettings
+from channels.email.smtp_login import SmtpSettings
 from common.admin.html import facts, link_to, listed, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList
@@ -31,7 +31,7 @@ from delivery.accounts.accounts import (
 )
 from delivery.accounts.default_account import usual_sender
 from delivery.accounts.providers import PROVIDERS, Provider, provider_of
-from delivery.accounts.refused_calls import last_refused_call
+from delivery.accounts.services import last_refused_call
 from delivery.admin.mail.account_forms import AccountForm, form_for, hints_of, initial_of, known_target
 from delivery.models import Account, Lane
 

@@ -17,7 +17,7 @@ from channels.email.account_url import parse_email_url, url_to
 from channels.email.address import parse_address
 from channels.email.esp.services import SERVICES
 from channels.email.esp.settings import EspSettings
-from channels.email.smtp_settings import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
+from channels.email.smtp_login import IMPLICIT, PLAIN, STARTTLS, SmtpSettings
 from common.ports.channels import InvalidDestination
 from delivery.accounts.accounts import target_of
 from delivery.accounts.providers import PROVIDERS, Provider

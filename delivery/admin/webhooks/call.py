@@ -11,14 +11,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
+from common.admin.flows import asks
 from common.admin.html import facts, link_to, moment_of, when
 from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
-from common.admin.questions import asks
 from common.clock import utcnow
 from common.ports.panels import Action, Panel
 from common.text import pluralize
-from delivery.admin.webhooks.words import WHAT, next_step, outcome, said
+from delivery.admin.webhooks.webhook import WHAT, next_step, outcome, said
 from delivery.models import WebhookCall
 from delivery.webhooks.manage import retry_calls
 

@@ -8,7 +8,7 @@ from common.cli.arguments import add_paging, page
 from common.cli.commands import FeedletterCommand, Result
 from delivery.issues.broadcasts import in_letter_state
 from delivery.management.broadcasts import all_letters, letter_row
-from delivery.models.broadcast import LETTER_STATES
+from delivery.models.issue import LETTER_STATES
 from subscriptions.management.options import find_subscribable
 
 

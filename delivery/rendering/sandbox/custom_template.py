@@ -9,11 +9,11 @@ from channels.letter import LetterError
 from channels.placeholders import Placeholders, UnknownField
 from common.text import one_line
 from delivery.rendering import engine
-from delivery.rendering.drawn import MOST_OUTPUT, RenderedParts, shortened_around
 from delivery.rendering.engine import StrictTemplate, inline, with_placeholders
 from delivery.rendering.errors import TooLong, broken
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.library import LetterContext
+from delivery.rendering.mail import MOST_OUTPUT, RenderedParts, shortened_around
 
 PARTS = ("subject", "html", "text")
 

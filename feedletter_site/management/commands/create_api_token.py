@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from common.api.scopes import SCOPES
+from common.api.permissions import SCOPES
 from common.cli.arguments import positive
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow

@@ -19,10 +19,8 @@ from common.admin.refusals import refusal_sentence
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.refused import Refused
 from common.text import pluralize
-from feedletter_site.migrate_from.cordfeeder.database import read_rows
-from feedletter_site.migrate_from.cordfeeder.rows import NAMED, Address, ServerFeed, understood
-from feedletter_site.migrate_from.origins import Origins, TakenMeanwhile
-from feedletter_site.migrate_from.report import ImportResult, Line
+from feedletter_site.migrate_from.cordfeeder.rows import NAMED, Address, ServerFeed, read_rows, understood
+from feedletter_site.migrate_from.report import ImportResult, Line, Origins, TakenMeanwhile
 from feedletter_site.migrate_from.source import Plan
 from feedletter_site.models import Origin
 from feeds.adding.add import new_feed

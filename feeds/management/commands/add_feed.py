@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.arguments import positive
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from common.net.redirects import keeps_secrets
+from common.net.client import keeps_secrets
 from feeds.adding.add import add_feed, feed_at
 from feeds.adding.discover import Discovery, discover
 from feeds.addresses import is_address

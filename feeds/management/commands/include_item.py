@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.arguments import whole
 from common.cli.commands import FeedletterCommand, Result
 from common.clock import utcnow
-from feeds.items.include import include_item
+from feeds.items.held import include_item
 from feeds.models import Item
 
 

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 
 from common.cli.arguments import picture
 from common.cli.commands import FeedletterCommand, Result
-from subscriptions.branding.pictures import picture_url
+from subscriptions.branding.brands import picture_url
 from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
 
 HELP = {

@@ -14,12 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channels.apprise.channel import AppriseChannel
-from channels.apprise.check import check_url
-from channels.apprise.compose import PlainMessage
-from channels.apprise.service import ApprisedService, CannotUse, GuardedRequests, guard
-from channels.apprise.services import FIXED_SERVERS, OWN_SERVERS, service_address
-from channels.apprise.session import AppriseSession
+from channels.apprise.message import PlainMessage
+from channels.apprise.service import (
+    FIXED_SERVERS,
+    OWN_SERVERS,
+    ApprisedService,
+    CannotUse,
+    GuardedRequests,
+    guard,
+    service_address,
+)
+from channels.apprise.session import AppriseChannel, AppriseSession, check_url
 from channels.apprise.spec import AppriseSpec
 from channels.base import Ambiguous, Channel, CrashPolicy, Permanent, Sent, Session, Temporary
 from channels.letter import Letter, Recipient

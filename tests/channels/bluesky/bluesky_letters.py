@@ -5,12 +5,11 @@ from ipaddress import ip_network
 from typing import Any
 
 from channels.base import NOTHING, Outcome
-from channels.bluesky.channel import BlueskyChannel
-from channels.bluesky.compose import Message
-from channels.bluesky.session import BlueskySession
+from channels.bluesky.message import Message
+from channels.bluesky.session import BlueskyChannel, BlueskySession
 from channels.letter import Recipient
 from common.net.client import SafeClient
-from common.pictures.picture import CleanPicture
+from common.pictures.codec import CleanPicture
 from tests.contracts.bridge import PATIENT, letter
 from tests.contracts.channel import NOW
 from tests.servers.services.bluesky import DID, HANDLE, PASSWORD

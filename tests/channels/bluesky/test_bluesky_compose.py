@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.announcement import EPOCH
-from channels.bluesky.compose import Message
+from channels.bluesky.message import Message
 from channels.letter import Letter
 from feeds.parsing.entry import Media
 from tests.channels.bluesky.bluesky_letters import CHANNEL, message, recipient

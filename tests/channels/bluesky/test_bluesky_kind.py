@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from channels.bluesky.check import check_account
 from channels.bluesky.client import pds_of, scope_of
+from channels.bluesky.session import check_account
 from channels.bluesky.spec import BlueskySpec
 from common.ports.channels import InvalidDestination, ParsedDestination
 from tests.channels.bluesky.bluesky_letters import LOOPBACK

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.bluesky.richtext import fits_post, rich_text, shown_link
+from channels.bluesky.message import fits_post, rich_text, shown_link
 from channels.http.links import postable
 from common.truncation import FittingPart
 from tests.servers.services.bluesky import check_facets

@@ -7,7 +7,7 @@ from channels.base import Outcome
 from channels.bridge import BridgeChannel
 from channels.discord.bot_session import BotSession
 from channels.discord.channel import DiscordBotChannel, DiscordChannel
-from channels.discord.compose import Message
+from channels.discord.message import Message
 from channels.discord.session import WebhookSession
 from channels.letter import Letter, Recipient
 from tests.contracts.bridge import LOOPBACK, PATIENT, letter

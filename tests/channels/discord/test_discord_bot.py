@@ -12,10 +12,10 @@ from channels.discord.channel import DiscordBotChannel
 from channels.discord.check import check_bot, check_channel
 from channels.discord.service import NONCE_LENGTH, nonce_of
 from channels.discord.spec import DiscordBotSpec
-from channels.http.session import ApiSession
+from channels.http.client import ApiSession
 from channels.letter import Recipient
 from common.ports.channels import InvalidDestination, ParsedDestination
-from delivery.accounts.credentials import facts_of
+from delivery.accounts.accounts import facts_of
 from delivery.lanes.lanes import lane_for
 from delivery.models import Account
 from tests.channels.discord.letters import PLACES, api_at, bot_session, bots_message, sent_by

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from channels.base import LinkCard, Looks
 from channels.discord.channel import DiscordBotChannel, DiscordChannel
-from channels.discord.compose import CONTENT_LIMIT, Message
+from channels.discord.message import CONTENT_LIMIT, Message
 from channels.letter import Letter
 from feeds.parsing.entry import Entry, Media
 from tests.channels.discord.letters import bots_message

@@ -9,7 +9,7 @@ import pytest
 from channels.base import Permanent, Sent, Temporary
 from channels.discord.check import check_webhook
 from channels.discord.spec import DiscordSpec
-from channels.http.session import ApiSession
+from channels.http.client import ApiSession
 from common.ports.channels import InvalidDestination, ParsedDestination
 from tests.channels.discord.letters import api_at, sent_by, webhook_message, webhook_session
 from tests.contracts.bridge import LINK, LOOPBACK, PATIENT, letter

@@ -5,7 +5,7 @@ from dkim.canonicalization import Relaxed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channels.email.dkim.canonical import relaxed_body, relaxed_fields, split_message
+from channels.email.dkim.signing import relaxed_body, relaxed_fields, split_message
 from tests.examples import examples
 
 PIECES = st.sampled_from(

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import dkim
 
-from channels.email.dkim.keys import SigningKey, generate, public_value
-from channels.email.dkim.records import DkimRecord, record_of
+from channels.email.dkim.keys import DkimRecord, SigningKey, generate, public_value, record_of
 
 RSA_KEY = SigningKey("example.org", "feedletter", generate("rsa"))
 ED25519_KEY = SigningKey("example.org", "feedletter-ed25519", generate("ed25519"))

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from channels.base import Channel, CrashPolicy, Permanent, Sent, Session
-from channels.gotify.channel import GotifyChannel
-from channels.gotify.compose import LONGEST_MESSAGE, GotifyPush
-from channels.gotify.session import GotifySession, check_server
+from channels.gotify.message import LONGEST_MESSAGE, GotifyPush
+from channels.gotify.session import GotifyChannel, GotifySession, check_server
 from channels.gotify.spec import GotifySpec
 from channels.letter import Recipient
 from common.ports.channels import InvalidDestination

@@ -7,10 +7,8 @@ from typing import Any
 
 from channels.base import Outcome
 from channels.letter import Letter, Recipient
-from channels.mastodon.channel import MastodonChannel
-from channels.mastodon.compose import Message
-from channels.mastodon.instance import Instance, instances
-from channels.mastodon.session import MastodonSession
+from channels.mastodon.message import Instance, Message, instances
+from channels.mastodon.session import MastodonChannel, MastodonSession
 from common.net.client import SafeClient
 from common.ttl_cache import TtlCache
 from feeds.parsing.entry import Entry

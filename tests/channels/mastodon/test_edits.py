@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from channels.base import NO_POST, Deletes, Edits, Outcome, Permanent, Sent, Temporary
-from channels.mastodon.compose import Message
+from channels.mastodon.message import Message
 from tests.channels.mastodon.letters import (
     CHANNEL,
     LINK,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.http.priced_links import StatusLimits, fits_status
-from channels.mastodon.compose import Message
+from channels.http.links import StatusLimits, fits_status
+from channels.mastodon.message import Message
 from feeds.parsing.entry import Entry
 from tests.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
 

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from channels.http.session import ApiSession
-from channels.mastodon.channel import MastodonChannel
-from channels.mastodon.check import check_token
+from channels.http.client import ApiSession
+from channels.mastodon.session import MastodonChannel, check_token
 from channels.mastodon.spec import MastodonSpec
 from common.ports.channels import InvalidDestination, ParsedDestination
 from tests.channels.mastodon.letters import IMPATIENT, LOOPBACK, PATIENT, closed_port, message

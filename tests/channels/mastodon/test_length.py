@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from channels.http.links import StatusLimits, fits_status, status_length
 from channels.http.measures import graphemes
-from channels.http.priced_links import StatusLimits, fits_status, status_length
 from common.truncation import FittingPart, fit_parts
 
 FAMILY = "👩‍👩‍👧"

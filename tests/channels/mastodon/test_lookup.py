@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from channels.base import Ambiguous, Outcome, Sent, Temporary
-from channels.mastodon.compose import Message
+from channels.mastodon.message import Message
 from tests.channels.mastodon.letters import (
     IMPATIENT,
     LINK,

@@ -8,7 +8,7 @@ import pytest
 
 from channels.base import Channel, Permanent, Sent, Session, Temporary
 from channels.letter import Recipient
-from channels.mastodon.instance import Instance, instances
+from channels.mastodon.message import Instance, instances
 from tests.channels.mastodon import letters
 from tests.channels.mastodon.letters import (
     CHANNEL,

@@ -8,7 +8,7 @@ import pytest
 
 from channels.base import NOTHING, Ambiguous, Outcome, Sent, Temporary
 from channels.http.uploads import MOST_LOOKS
-from channels.mastodon.compose import Message
+from channels.mastodon.message import Message
 from channels.pictures import forget_pictures
 from feeds.parsing.entry import Entry, Media
 from tests.channels.mastodon.letters import LINK, TOO_MANY, message, session

@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 
 from channels.base import Ambiguous, Permanent, Sent, Temporary
-from channels.mastodon.instance import Instance, instances
+from channels.mastodon.message import Instance, instances
 from channels.mastodon.session import MastodonSession
 from common.net.client import SafeClient
 from common.transactions import NetworkInTransaction

@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channels.http.priced_links import StatusLimits, fits_status
-from channels.mastodon.compose import Message
+from channels.http.links import StatusLimits, fits_status
+from channels.mastodon.message import Message
 from common.truncation import fit_parts
 from tests.channels.mastodon.letters import CHANNEL, LINK, letter, recipient
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from channels.base import NOTHING, Ambiguous, Outcome, Permanent, Sent, Temporary
-from channels.mastodon.compose import LONGEST_THREAD, Message
+from channels.mastodon.message import LONGEST_THREAD, Message
 from feeds.parsing.entry import Entry
 from tests.channels.mastodon.letters import TOO_MANY, message, session
 from tests.contracts.channel import NOW

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from channels.base import Ambiguous, Channel, Permanent, Sent, Session, Temporary
 from channels.letter import Letter, Recipient
-from channels.matrix.channel import MatrixChannel
 from channels.matrix.check import resolved
-from channels.matrix.compose import KEY, Notice
-from channels.matrix.session import MatrixSession
+from channels.matrix.message import KEY, Notice
+from channels.matrix.session import MatrixChannel, MatrixSession
 from channels.matrix.spec import MatrixSpec
 from common.ports.channels import InvalidDestination, ParsedDestination
 from common.ttl_cache import TtlCache

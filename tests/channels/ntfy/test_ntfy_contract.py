@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from channels.base import Channel, Permanent, Sent, Session
 from channels.letter import Recipient
-from channels.ntfy.channel import NtfyChannel
-from channels.ntfy.compose import Push, sequence_id_of
-from channels.ntfy.session import NtfySession, check_topic
+from channels.ntfy.message import Push, sequence_id_of
+from channels.ntfy.session import NtfyChannel, NtfySession, check_topic
 from channels.ntfy.spec import NtfySpec
 from common.ports.channels import InvalidDestination
 from feeds.parsing.entry import Media

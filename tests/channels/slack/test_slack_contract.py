@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from channels.base import Ambiguous, Channel, CrashPolicy, Permanent, Sent, Session, Temporary
 from channels.http.links import WORD_JOINER
 from channels.letter import Letter, Recipient
-from channels.slack.channel import (
+from channels.slack.message import RoomPost
+from channels.slack.session import (
     IncomingWebhookChannel,
+    IncomingWebhookSession,
     MattermostChannel,
     RocketChatChannel,
     SlackChannel,
 )
-from channels.slack.compose import RoomPost
-from channels.slack.session import IncomingWebhookSession
 from channels.slack.spec import IncomingWebhookSpec, MattermostSpec, RocketChatSpec, SlackSpec
 from common.ports.channels import InvalidDestination
 from tests.contracts.bridge import LINK, LOOPBACK, PATIENT, BridgeContract, entry, letter

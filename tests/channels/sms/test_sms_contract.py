@@ -9,10 +9,8 @@ import pytest
 from channels.base import Ambiguous, Channel, Permanent, Sent, Session, Temporary
 from channels.http.measures import sms_parts
 from channels.letter import Recipient
-from channels.sms.channel import SmsChannel
-from channels.sms.check import check_twilio
-from channels.sms.compose import TextMessage
-from channels.sms.session import SmsSession
+from channels.sms.message import TextMessage
+from channels.sms.session import SmsChannel, SmsSession, check_twilio
 from channels.sms.spec import SmsSpec
 from common.ports.channels import InvalidDestination
 from tests.contracts.bridge import LOOPBACK, PATIENT, BridgeContract

@@ -6,9 +6,8 @@ from typing import Any
 from channels.announcement import announcement_of
 from channels.base import NOTHING, Outcome
 from channels.letter import Letter, Recipient
-from channels.telegram.channel import TelegramChannel
-from channels.telegram.compose import Message
-from channels.telegram.session import TelegramSession
+from channels.telegram.message import Message
+from channels.telegram.session import TelegramChannel, TelegramSession
 from tests.contracts.bridge import LOOPBACK, PATIENT, letter
 from tests.contracts.channel import NOW
 from tests.servers.services.telegram import CHAT, TOKEN

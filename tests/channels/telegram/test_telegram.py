@@ -12,7 +12,7 @@ from channels.base import NO_POST, LaneFacts, Looks, Permanent, Sent, StatefulSe
 from channels.http.links import postable
 from channels.http.measures import utf16_units
 from channels.letter import Letter
-from channels.telegram.check import check_bot, check_chat
+from channels.telegram.session import check_bot, check_chat
 from channels.telegram.spec import TelegramSpec
 from common.ports.channels import InvalidDestination, ParsedDestination
 from delivery.models import Account
@@ -322,7 +322,7 @@ class TestKind:
             asked.append(token)
             return destination
 
-        monkeypatch.setattr("channels.telegram.check.check_chat", remember)
+        monkeypatch.setattr("channels.telegram.session.check_chat", remember)
         KIND.check(KIND.parse_destination({"account": "bees", "chat": "@bees_news"}))
         assert asked == [TOKEN]
 

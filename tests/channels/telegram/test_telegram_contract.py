@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from channels.base import Channel, Session
 from channels.letter import Recipient
-from channels.telegram.channel import TelegramChannel
+from channels.telegram.session import TelegramChannel
 from tests.channels.telegram import letters
 from tests.contracts.bridge import LINK, BridgeContract
 from tests.contracts.channel import Arrival

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from channels.base import Channel, Permanent, Sent, Session, Temporary
 from channels.letter import Letter, Recipient
 from channels.rules.webhooks import signed_headers
-from channels.webhook.channel import WebhookChannel
-from channels.webhook.compose import PostsCall
-from channels.webhook.session import WebhookSession
+from channels.webhook.message import PostsCall
+from channels.webhook.session import WebhookChannel, WebhookSession
 from channels.webhook.spec import WebhookSpec
 from common.ports.channels import InvalidDestination
 from feeds.parsing.entry import Media

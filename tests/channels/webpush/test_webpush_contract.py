@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from channels.base import Channel, LaneFacts, Permanent, Sent, Session, Temporary
 from channels.letter import Letter, Recipient
-from channels.webpush.channel import WebPushChannel
-from channels.webpush.compose import Notification
 from channels.webpush.encryption import LONGEST_PUSH, encrypted
 from channels.webpush.keys import (
     base64url,
@@ -23,9 +21,9 @@ from channels.webpush.keys import (
     point_of,
     private_key_of,
 )
-from channels.webpush.session import WebPushSession, topic_of
+from channels.webpush.message import Notification
+from channels.webpush.session import WebPushChannel, WebPushSession, authorization, origin_of, topic_of
 from channels.webpush.spec import WebPushSpec
-from channels.webpush.vapid import authorization, origin_of
 from common.ports.channels import InvalidDestination
 from feeds.parsing.entry import Entry
 from tests.contracts.bridge import LOOPBACK, PATIENT, BridgeContract, closed_port, entry, letter

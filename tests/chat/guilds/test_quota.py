@@ -6,7 +6,7 @@ import pytest
 
 from chat.alerts.post import post_alerts
 from chat.alerts.troubles import note_troubles
-from chat.guilds.quota import keep_quotas
+from chat.guilds.limits import keep_quotas
 from chat.models import BotSettings, Guild, GuildFeed
 from delivery.issues.publish import publish
 from delivery.models import Delivery

@@ -2,7 +2,7 @@ import re
 from itertools import pairwise
 from xml.etree import ElementTree
 
-from common.admin.sparkline import BELOW_BAD, LOWEST, MOST, SPARK_HEIGHT, Bar, sparkline
+from common.admin.day_plot import BELOW_BAD, LOWEST, MOST, SPARK_HEIGHT, Bar, sparkline
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.db.batches import batched
+from common.db.bulk import batched
 
 
 @given(st.lists(st.integers()), st.integers(1, 9))

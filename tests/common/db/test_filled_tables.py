@@ -3,8 +3,8 @@
 import pytest
 from django.db import connection, transaction
 
-from common.db import filled_tables
-from common.db.filled_tables import vacuum_analyze
+from common.db import bulk
+from common.db.bulk import vacuum_analyze
 from delivery.issues.publish import publish
 from delivery.models import Delivery, Issue
 from subscriptions.lists.uploads import begin_import
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     if connection.vendor != "postgresql":
         pytest.skip("PostgreSQL's statistics")
-    monkeypatch.setattr(filled_tables, "MANY", 3)
+    monkeypatch.setattr(bulk, "MANY", 3)
 
 
 def known_rows(table: str) -> int:
@@ -50,11 +50,11 @@ def test_the_planner_knows_of_a_list_as_soon_as_it_is_taken_over() -> None:
 
 @pytest.mark.usefixtures("few_are_many")
 def test_what_cannot_be_done_is_left_to_autovacuum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filled_tables, "_OPTIONS", "NONSENSE")
+    monkeypatch.setattr(bulk, "_OPTIONS", "NONSENSE")
     vacuum_analyze(Issue, rows=3)
     assert Issue.objects.count() == 0
 
 
 def test_little_is_not_worth_it() -> None:
     with transaction.atomic():
-        vacuum_analyze(Delivery, rows=filled_tables.MANY - 1)
+        vacuum_analyze(Delivery, rows=bulk.MANY - 1)

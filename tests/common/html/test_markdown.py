@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from common.html.markdown import html_of
+from common.html.clean import html_of
 
 BASE = "https://letters.example/"
 

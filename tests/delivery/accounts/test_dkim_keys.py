@@ -10,9 +10,15 @@ from django.test.utils import CaptureQueriesContext
 
 from channels.email.dkim.keys import generate, public_value, to_pem
 from common.secrets import Sealed
-from delivery.accounts import signing_keys
-from delivery.accounts.dkim_keys import activate_key, delete_retired, find_key, make_key, retire_key
-from delivery.accounts.signing_keys import SigningKeys
+from delivery.accounts import dkim_keys
+from delivery.accounts.dkim_keys import (
+    SigningKeys,
+    activate_key,
+    delete_retired,
+    find_key,
+    make_key,
+    retire_key,
+)
 from delivery.models import DkimKey
 from tests.factories import NOW
 
@@ -154,13 +160,13 @@ def test_keys_are_read_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(queries) == 1
     made()
     assert keys.of("a@example.org") == ()
-    monkeypatch.setattr(signing_keys, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(dkim_keys, "FRESH_SECONDS", 0.0)
     assert len(keys.of("a@example.org")) == 1
 
 
 def test_a_key_that_cannot_be_read_says_what_to_do(settings: Any) -> None:
     made()
-    signing_keys._loaded.cache_clear()
+    dkim_keys._loaded.cache_clear()
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another key", []
     with pytest.raises(
         ValueError, match=r"DKIM key feedletter-ed25519 of example.org .*SECRET_KEY_FALLBACKS"

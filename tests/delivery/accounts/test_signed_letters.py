@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from delivery.accounts import signing_keys
+from delivery.accounts import dkim_keys
 from delivery.accounts.dkim_keys import make_key, retire_key
 from delivery.engine.send_pass import send_due
 from delivery.models import Delivery, DkimKey, MailboxMessage
@@ -78,7 +78,7 @@ def test_a_letter_whose_key_cannot_be_read_waits_and_does_not_go_unsigned(
     smtp: SmtpServer, keys: list[DkimKey], settings: Any
 ) -> None:
     (row,) = queued(issue=IssueFactory(subscribable__from_email="letters@sender.example"))
-    signing_keys._loaded.cache_clear()
+    dkim_keys._loaded.cache_clear()
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another key", []
     send()
     row.refresh_from_db()

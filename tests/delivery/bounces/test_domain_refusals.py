@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from channels.base import Permanent, Sent, Temporary
-from channels.email.return_path import return_path
-from delivery.bounces import recent_letters
+from channels.email.headers import return_path
+from delivery.bounces import domain_refusals
 from delivery.bounces.record import take_report
 from delivery.engine.outcomes import record_outcomes
 from delivery.issues.pause import resume_newsletter
@@ -118,7 +118,7 @@ def test_the_same_recipients_again_and_again_are_not_more_recipients() -> None:
 
 
 def test_the_first_issue_in_a_large_ledger_is_judged_by_letters_near_it(monkeypatch: Any) -> None:
-    monkeypatch.setattr(recent_letters, "REACHES", (30, 60))
+    monkeypatch.setattr(domain_refusals, "REACHES", (30, 60))
     letters(50)
     answered(Sent("ok"))
     letters(40, domain="two.example")

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from channels.rules.verp import MOST_TOKENS, Token, address, tokens
-from delivery.bounces.finding import MAX_ADDRESS, MAX_DIAGNOSTIC, MAX_FINDINGS
+from delivery.bounces.fields import MAX_ADDRESS, MAX_DIAGNOSTIC, MAX_FINDINGS
 from delivery.bounces.parsing import (
     MAX_MAIL_BYTES,
     Mark,

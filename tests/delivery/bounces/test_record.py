@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
+from channels.email.headers import return_path
 from channels.email.letter_form import message_mark
-from channels.email.return_path import return_path
 from delivery.bounces.record import KEEP, KEEP_UNPROVEN, prune_bounces, release_bounces, take_report
 from delivery.engine.send_pass import send_due
 from delivery.management.commands import handle_bounce

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from django.urls import path
 
-from channels.email.esp.metadata import metadata
+from channels.email.esp.message_form import metadata
 from delivery.bounces.parsing import read_report
 from delivery.bounces.record import IGNORED
 from delivery.bounces.service_verdicts import VERDICTS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from channels.email.return_path import return_path
+from channels.email.headers import return_path
 from delivery.bounces import collect, record, sources
 from delivery.bounces.account import MailAccount, parse_bounce_url
 from delivery.bounces.collect import collect_bounces, read_bounces

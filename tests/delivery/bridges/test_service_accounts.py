@@ -11,7 +11,7 @@ from channels.bridge import BridgeSpec
 from channels.email.spec import EmailSpec
 from common.ports import channels
 from common.ports.channels import Field, InvalidDestination, ParsedDestination
-from delivery.accounts.credentials import facts_of
+from delivery.accounts.accounts import facts_of
 from delivery.accounts.default_account import default_account, usual_sender
 from delivery.accounts.services import (
     add_service_account,

@@ -9,7 +9,7 @@ from django.db import transaction
 from channels import channel
 from channels.base import Sent, Temporary
 from channels.letter import Recipient
-from channels.mastodon.channel import MastodonChannel
+from channels.mastodon.session import MastodonChannel
 from common.ports import channels
 from common.transactions import NetworkInTransaction
 from delivery.bridges import trial_posts

@@ -13,9 +13,8 @@ from delivery.doctor.dmarc import (
     judge_report_address,
     read_dmarc,
 )
-from delivery.doctor.domains import aligned, organisation
+from delivery.doctor.domains import aligned, organisation, read_tags
 from delivery.doctor.findings import DoctorVerdict, worst_verdict
-from delivery.doctor.tags import read_tags
 from tests.delivery.doctor.zones import zone
 
 GOOD = "v=DMARC1; p=none; rua=mailto:d@example.org"

@@ -7,8 +7,8 @@ import pytest
 from django.db import transaction
 
 from common.transactions import NetworkInTransaction
-from delivery.doctor.answers import DnsAnswer, DnsStatus
 from delivery.doctor.dns import Dns, NoResolver, reverse_name
+from delivery.doctor.findings import DnsAnswer, DnsStatus
 from tests.servers.dns_server import BROKEN, SILENT, DnsServer
 
 

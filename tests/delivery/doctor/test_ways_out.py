@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from channels.email.smtp_settings import SmtpSettings
+from channels.email.smtp_login import SmtpSettings
 from delivery.doctor.checks import (
     FromDomain,
     MailRoute,

@@ -9,9 +9,9 @@ import pytest
 
 from channels.email.account_url import parse_email_url
 from common.net.client import SafeClient
+from delivery.doctor.check import PATH, check_links
 from delivery.doctor.findings import DoctorVerdict, Finding, worst_verdict
 from delivery.doctor.server import SERVER, TLS, judge_server, look_at
-from delivery.doctor.web import PATH, check_links
 from tests.channels.email_certificates import make_certificate
 from tests.common.certificates import self_signed, server_context
 from tests.servers.feed_server import FeedServer

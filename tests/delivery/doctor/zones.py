@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from delivery.doctor.answers import DnsAnswer, DnsStatus, Lookup
+from delivery.doctor.findings import DnsAnswer, DnsStatus, Lookup
 
 Zone = dict[tuple[str, str], Sequence[str]]
 

@@ -25,8 +25,8 @@ from tests.factories import BridgeFactory, DestinationFactory, IssueFactory, Sub
 
 def contracts() -> Iterator[type[BridgeContract]]:
     """Those of all bridges."""
-    for file in sorted((Path(__file__).parents[1] / "channels").glob("*/test_*_contract.py")):
-        module = import_module(".".join(file.with_suffix("").parts[-5:]))
+    for file in sorted((Path(__file__).parents[2] / "channels").glob("*/test_*_contract.py")):
+        module = import_module(".".join(file.with_suffix("").parts[-4:]))
         for name, found in vars(module).items():
             is_contract = isinstance(found, type) and issubclass(found, BridgeContract)
             # What people sign up for, such as text messages, has ways of its own.

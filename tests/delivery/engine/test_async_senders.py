@@ -16,8 +16,8 @@ import pytest
 from channels.base import Sent, Temporary
 from channels.email.dkim.keys import RSA, SigningKey, generate
 from channels.email.mail_message import MailMessage
+from channels.email.smtp_login import SmtpSettings
 from channels.email.smtp_session import SmtpSession
-from channels.email.smtp_settings import SmtpSettings
 from channels.letter import Recipient
 from common.secrets import Sealed
 from delivery.engine import child_client, lane_pool

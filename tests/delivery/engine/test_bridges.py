@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from channels.http.priced_links import StatusLimits
+from channels.http.links import StatusLimits
 from channels.letter import Recipient
-from channels.mastodon.channel import MastodonChannel
+from channels.mastodon.session import MastodonChannel
 from channels.pictures import forget_pictures
 from delivery.engine.leases import reap_expired
 from delivery.engine.send_pass import send_due

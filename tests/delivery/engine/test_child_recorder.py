@@ -10,7 +10,7 @@ from django.db import connection, transaction
 
 from channels.base import Sent
 from channels.email.mail_message import MailMessage
-from delivery.engine import child_client, child_recorder, lane_pool, settle
+from delivery.engine import child_client, child_recorder, lane_pool, send_pass
 from delivery.engine.accept import record_accepted
 from delivery.engine.child_task import ChildTask
 from delivery.engine.send_pass import send_due
@@ -45,7 +45,7 @@ def by_worker(monkeypatch: pytest.MonkeyPatch) -> list[SendTask]:
         recorded.extend(accepted)
         record_accepted(accepted)
 
-    monkeypatch.setattr(settle, "record_accepted", record)
+    monkeypatch.setattr(send_pass, "record_accepted", record)
     return recorded
 
 

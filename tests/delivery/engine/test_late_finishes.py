@@ -6,8 +6,8 @@ from django.utils import timezone
 from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from delivery.engine.leases import reap_expired
 from delivery.engine.outcomes import hold_unrecorded, record_outcomes
+from delivery.engine.send_pass import settle
 from delivery.engine.send_task import ClaimedDelivery, SendTask
-from delivery.engine.settle import settle
 from delivery.models import Attempt, Delivery, Lane, MailboxMessage
 from tests.delivery.ledger import MINUTE, attempts, claimed, ended, ended_task, queued
 from tests.factories import NOW

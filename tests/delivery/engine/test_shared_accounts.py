@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from channels.base import Ambiguous, Sent, Temporary
-from delivery.accounts.credentials import facts_of
+from delivery.accounts.accounts import facts_of
 from delivery.engine.claim import claim_due, with_due
 from delivery.engine.leases import give_back, reap_expired
 from delivery.engine.outcomes import record_outcomes
+from delivery.engine.send_pass import settle
 from delivery.engine.send_task import PreparedLetter, SendTask
-from delivery.engine.settle import settle
 from delivery.models import Delivery, Lane, RemotePost
 from tests.contracts.bridge import letter
 from tests.delivery.ledger import MINUTE, SECOND, a_lane, claimed, ended, ended_task, queued

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from channels.letter import LetterError, Recipient
-from channels.mastodon.channel import MastodonChannel
+from channels.mastodon.session import MastodonChannel
 from delivery.issues.complete import complete_due
 from delivery.issues.own_code import recipient_params
 from delivery.letters.build import issue_letter

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from channels.letter import Recipient
-from channels.mastodon.channel import MastodonChannel
+from channels.mastodon.session import MastodonChannel
 from common.ports import channels
 from delivery.issues.complete import complete_due
 from delivery.issues.draft_edits import leave_out_of_draft

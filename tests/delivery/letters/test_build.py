@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from channels.email.channel import EmailChannel
-from channels.mastodon.channel import MastodonChannel
+from channels.mastodon.session import MastodonChannel
 from channels.placeholders import values_for
 from delivery.engine.letter_cache import LetterCache, recipient_of
 from delivery.engine.send_task import ClaimedDelivery, read_claimed

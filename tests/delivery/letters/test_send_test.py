@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from channels.fill import fill_html
+from channels.placeholders import fill_html
 from common.ports.channels import InvalidDestination
 from delivery.engine.send_pass import send_due
 from delivery.issues.broadcast_issue import LetterText, letter_text, send_letter

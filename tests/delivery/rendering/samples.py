@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from channels.fill import fill_html, fill_text
+from channels.placeholders import fill_html, fill_text
 from delivery.rendering.errors import Rendered
 from delivery.rendering.facts import IssueFacts
 from feeds.parsing.entry import Entry

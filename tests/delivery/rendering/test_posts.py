@@ -3,8 +3,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from channels.announcement import images_of
-from delivery.rendering.addresses import web_address
-from delivery.rendering.facts import LETTER_WIDTH
+from delivery.rendering.facts import LETTER_WIDTH, web_address
 from delivery.rendering.issue import render_issue
 from delivery.rendering.page_posts import description_of, picture_of, post_of
 from delivery.rendering.posts import Image, LetterPost, letter_html, letter_post

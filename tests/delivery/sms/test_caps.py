@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import get_user_model
 
-from delivery.alerts.caps import tell_of_caps
+from delivery.alerts.drafts import tell_of_caps
 from delivery.lanes.lanes import lane_for
 from delivery.lanes.recipients import OVER, next_day
 from delivery.lanes.settings import alter_lane

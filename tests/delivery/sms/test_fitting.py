@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from channels.http.links import normalised
 from channels.http.measures import sms_measure, sms_parts
 from channels.letter import Letter, Recipient
-from channels.sms.channel import SmsChannel
-from channels.sms.compose import LONGEST_TEXT, TextMessage
-from channels.sms.letters import is_simple, sms_text
+from channels.sms.message import LONGEST_TEXT, TextMessage, is_simple, sms_text
+from channels.sms.session import SmsChannel
 from channels.sms.spec import SmsSpec
 from common.ports.channels import InvalidDestination
 from tests.contracts.bridge import LINK, entry, letter

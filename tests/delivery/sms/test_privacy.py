@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.db import transaction
 
 from channels.base import Permanent
-from channels.sms.compose import TextMessage
+from channels.sms.message import TextMessage
 from channels.sms.session import SmsSession
 from common.clock import utcnow
 from common.ports.personal_data import personal_data

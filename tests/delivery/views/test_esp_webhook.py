@@ -13,9 +13,9 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import path
 
-from channels.email.esp.metadata import METADATA_NAME, delivery_of, metadata
+from channels.email.esp.message_form import METADATA_NAME, delivery_of, metadata
 from channels.email.esp.services import SERVICES
-from delivery.accounts.refused_calls import last_refused_call
+from delivery.accounts.services import last_refused_call
 from delivery.models import Account, Bounce, Delivery
 from delivery.views.esp_webhook import esp_tracking
 from feedletter_site import env

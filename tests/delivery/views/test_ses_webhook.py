@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.urls import path
 
-from channels.email.esp.metadata import metadata
+from channels.email.esp.message_form import metadata
 from delivery.views.esp_webhook import esp_tracking
 from tests.delivery.bounces import events
 from tests.delivery.bounces.events import SECRET, tell
@@ -86,7 +86,7 @@ def test_a_subscription_of_amazon_is_confirmed_at_amazons_own_address_alone(
             asked.append(url)
             return SimpleNamespace(status=status[0])
 
-    monkeypatch.setattr("delivery.views.ses_webhook.client", Client)
+    monkeypatch.setattr("delivery.views.esp_webhook.client", Client)
     right = "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&Token=abc"
     assert sns("SubscriptionConfirmation", SubscribeURL=right).status_code == 200
     status[0] = 403

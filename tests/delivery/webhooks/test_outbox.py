@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from common.clock import utcnow
 from common.ports.events import Event, EventKind, NoTransaction, emit
 from delivery.alerts.feeds import tell_admins
-from delivery.bounces.finding import BounceFinding
+from delivery.bounces.fields import BounceFinding
 from delivery.bounces.record import take_finding
 from delivery.issues.approve import approve_issue
 from delivery.models import Issue, WebhookCall

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from channels.email.smtp_settings import SmtpSettings
+from channels.email.smtp_login import SmtpSettings
 from delivery.accounts.accounts import target_of
 from delivery.engine.send_pass import send_due
 from delivery.lanes.lanes import mail_lane

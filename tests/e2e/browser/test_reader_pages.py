@@ -11,7 +11,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from common.clock import utcnow
-from reader.channels.mutes import mute
+from reader.channels.filters import mute
 from reader.models import Channel, Entry, Follow, Reader, Star, Unread
 from reader.people.readers import add_reader
 from tests.e2e.browser.screens import look_at

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from feeds.admin.hub import can_ask, hub
+from feeds.admin.feed import can_ask, hub
 from feeds.models import Feed, HubSubscription
 from tests.factories import FeedDocumentFactory, FeedFactory
 

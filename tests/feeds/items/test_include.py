@@ -2,7 +2,7 @@
 
 import pytest
 
-from feeds.items.include import include_item
+from feeds.items.held import include_item
 from feeds.models import FeedDocument, Item
 from tests.factories import ItemFactory
 from tests.feeds.watched import Blog, at, post
@@ -74,7 +74,7 @@ def test_without_a_kept_document_there_is_nothing_to_send(db: None) -> None:
 def test_a_document_that_was_replaced_meanwhile_is_not_used(
     watched: Blog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from feeds.items import include as including
+    from feeds.items import held as including
 
     look = including.kept_entry
 

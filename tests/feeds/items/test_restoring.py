@@ -2,9 +2,9 @@
 
 import pytest
 
-from feeds.admin.held import WHY_FLOODS_ARE_HELD, WHY_RESTORED, held
+from feeds.admin.item import WHY_FLOODS_ARE_HELD, WHY_RESTORED, held
 from feeds.items.held import exclude_held, hold_all, release
-from feeds.items.standing import standing
+from feeds.items.history import standing
 from feeds.models import Feed
 from feeds.polling.poll import push_feed
 from feeds.rules.finality import NOT_AFTER_RESTORE, RESTORED

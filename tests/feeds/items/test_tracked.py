@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from feeds.items.tracked import ItemNews, forget_tracked, note_tracked, take_news
 from feeds.items.tracked import track as track_in_transaction
 from feeds.models import Feed, Item, TrackedItem
-from feeds.models.tracked_item import LINGERS
+from feeds.models.item import LINGERS
 from tests.factories import NOW, FinalItemFactory, an_entry
 from tests.races import beside
 

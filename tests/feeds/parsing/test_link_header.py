@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from feeds.parsing.link_header import MAX_HEADER_LINKS, links_of_header
+from feeds.parsing.discovery import MAX_HEADER_LINKS, links_of_header
 
 
 @pytest.mark.parametrize(

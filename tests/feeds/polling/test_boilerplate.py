@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from feeds.items.include import include_item, present_entries
+from feeds.items.held import include_item, present_entries
 from feeds.parsing.entry import Entry
 from feeds.rules.boilerplate import Boilerplate, summary_of, without_boilerplate
 from tests.feeds.hubs.test_pushes import push

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db import transaction
 
-from feeds.items.include import include_item
+from feeds.items.held import include_item
 from feeds.models import Feed, FeedDocument, Item
 from feeds.parsing.document import parse
 from feeds.polling import duplicate_guids

@@ -23,8 +23,8 @@ from feeds.polling.claims import (
     release_feeds,
     release_hosts,
     renew,
+    wake,
 )
-from feeds.polling.host_probes import wake
 from feeds.polling.poll import poll_due, poll_feed
 from feeds.polling.read import fetch
 from feeds.polling.record import TAKEN_OVER, Answered, PollResult, record_all

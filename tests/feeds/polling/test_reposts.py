@@ -2,7 +2,7 @@
 
 import pytest
 
-from feeds.items.include import include_item
+from feeds.items.held import include_item
 from feeds.models import Feed, FeedDocument, Item
 from feeds.polling.describe import ALL_UNKNOWN, HABITUAL
 from feeds.polling.poll import push_feed

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from feeds.items.standing import standing
+from feeds.items.history import standing
 from feeds.models import FeedDocument, Item
 from feeds.polling.describe import RESTLESS_FEED
 from subscriptions.collections.assign import assign_item

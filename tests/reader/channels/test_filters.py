@@ -7,9 +7,8 @@ import pytest
 
 from feeds.models import Feed
 from reader.channels.channels import add_channel
-from reader.channels.filters import change_filters, preview_filters
+from reader.channels.filters import change_filters, mute, preview_filters, unmute
 from reader.channels.follows import dissolve_channel, follow_feed
-from reader.channels.mutes import mute, unmute
 from reader.entries import filters as filters_at_work
 from reader.entries.filters import ask_filters
 from reader.entries.place import place_due, place_entry

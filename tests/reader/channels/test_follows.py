@@ -9,8 +9,8 @@ from django.db import connection
 from common.refused import Refused
 from feeds.models import Feed
 from reader.channels.channels import NoSuchChannel
+from reader.channels.filters import mute
 from reader.channels.follows import follow_feed
-from reader.channels.mutes import mute
 from reader.entries.place import place_due
 from reader.models import Channel, Entry, Follow, Reader, TimelineEntry
 from tests.factories import FeedFactory

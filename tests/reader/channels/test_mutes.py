@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reader.channels.mutes import mute, unmute
+from reader.channels.filters import mute, unmute
 from reader.models import Channel, Follow, Reader
 from reader.rules.order import EPOCH, Key
 from reader.streams.watch import Watch

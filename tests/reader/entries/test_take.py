@@ -9,8 +9,8 @@ from django.db import connection
 from feeds.models import Feed, Item
 from feeds.polling import audience
 from feeds.polling.audience import repair_audience
+from reader.channels.filters import mute
 from reader.channels.follows import follow_feed
-from reader.channels.mutes import mute
 from reader.entries.place import place_due
 from reader.entries.prune import drop_unwanted_feeds, prune_entries
 from reader.entries.take import Readers

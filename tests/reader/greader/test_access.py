@@ -7,7 +7,7 @@ import pytest
 from django.core import serializers
 
 from feeds.models import Feed
-from reader.greader.calls import CHANGES, QUESTIONS
+from reader.greader.view import CHANGES, QUESTIONS
 from reader.models import AppPassword, Channel, Follow, Mute, Reader, Star, TimelineEntry, Unread
 from tests.reader.greader.client import READ, READING_LIST, STARRED, UNREAD, GoogleApp, label, stream_path
 

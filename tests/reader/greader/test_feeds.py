@@ -8,7 +8,7 @@ import pytest
 from common.clock import utcnow
 from feeds.models import Feed
 from feeds.parsing.opml import parse_opml
-from reader.channels.mutes import mute
+from reader.channels.filters import mute
 from reader.entries.place import place_due
 from reader.models import Channel, Follow, Reader, TimelineEntry, Unread
 from tests.factories import NOW, FeedFactory

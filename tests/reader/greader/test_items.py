@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 
 from feeds.models import Feed
-from reader.media.addresses import media_path
+from reader.media.pictures import media_path
 from reader.models import Channel, Reader, Star, TimelineEntry
 from reader.rules.google_names import post_name
 from reader.timelines.stars import star

@@ -11,7 +11,7 @@ from common.clock import utcnow
 from reader.indieauth import foreign
 from reader.indieauth.discovery import discover
 from reader.models import Reader, Token
-from reader.people.own_sites import connect_site, disconnect_site
+from reader.people.tokens import connect_site, disconnect_site
 from tests.reader.client import MicrosubClient
 from tests.servers.feed_server import Reply
 from tests.servers.own_site import OwnSite

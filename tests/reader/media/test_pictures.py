@@ -16,8 +16,7 @@ from PIL import Image
 
 from common import counters
 from reader.media import pictures
-from reader.media.addresses import media_path
-from reader.media.pictures import MOST_PIXELS, declared_size, forget_oldest, key_of, picture_type
+from reader.media.pictures import MOST_PIXELS, declared_size, forget_oldest, key_of, media_path, picture_type
 from reader.models import Channel, Reader
 from tests.reader.posts import an_entry, put
 from tests.servers.feed_server import FeedServer

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from reader.media.addresses import media_path
+from reader.media.pictures import media_path
 from reader.media.posts import html_by_proxy, jf2_by_proxy
 from reader.models import Channel, Reader
 from tests.reader.client import MicrosubClient

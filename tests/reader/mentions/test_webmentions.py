@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 
 from common.clock import utcnow
-from reader.channels.mutes import mute, unmute
+from reader.channels.filters import mute, unmute
 from reader.entries.place import place_due
 from reader.entries.prune import prune_entries
 from reader.mentions import check, receive

@@ -10,7 +10,7 @@ from django.test import Client
 
 from reader.channels.channels import add_channel, alter_channel
 from reader.microsub.actions import ASKED, POSTED
-from reader.microsub.events import EVENTS
+from reader.microsub.view import EVENTS
 from reader.models import Channel, Reader, Token, Unread
 from reader.people.tokens import make_token, revoke_token
 from reader.rules.scopes import SCOPES

@@ -7,7 +7,7 @@ from django.test import Client
 
 from reader.channels.channels import add_channel
 from reader.models import Channel, Reader, Unread
-from reader.pages import deck
+from reader.pages import timelines
 from tests.reader.posts import minutes, put
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ def test_every_channel_is_a_column_until_one_chooses(browser: Client, ada: Reade
 def test_a_column_has_the_newest_posts_and_leads_to_the_rest(
     browser: Client, home: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deck, "POSTS_IN_A_COLUMN", 2)
+    monkeypatch.setattr(timelines, "POSTS_IN_A_COLUMN", 2)
     places = [put(home, at=minutes(number), is_unread=number < 2) for number in range(3)]
     page = browser.get(PAGE).content.decode()
     shown = [f'id="post-{place.pk}"' in page for place in places]
@@ -63,10 +63,10 @@ def test_a_column_is_marked_read_by_itself_and_undone(browser: Client, ada: Read
 
 
 def test_there_are_so_many_columns_and_no_more(browser: Client, ada: Reader) -> None:
-    for number in range(deck.MOST_COLUMNS + 3):
+    for number in range(timelines.MOST_COLUMNS + 3):
         add_channel(reader=ada, name=f"Channel {number}")
     put(ada.channels.get(is_notifications=True))
-    assert len(columns(browser)) == deck.MOST_COLUMNS
+    assert len(columns(browser)) == timelines.MOST_COLUMNS
 
 
 def test_nobody_chooses_for_another(web: Callable[[Reader], Client], ada: Reader, bob: Reader) -> None:

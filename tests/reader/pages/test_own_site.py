@@ -10,7 +10,7 @@ from django.test import Client
 
 from common.clock import utcnow
 from reader.models import Reader
-from reader.people.own_sites import connect_site
+from reader.people.tokens import connect_site
 from tests.servers.own_site import OwnSite
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reader.channels.channels import alter_channel, drop_channel, order_channels
-from reader.channels.filters import change_filters
+from reader.channels.filters import change_filters, mute, unmute
 from reader.channels.follows import move_follow, unfollow
-from reader.channels.mutes import mute, unmute
 from reader.entries.place import place_entry
 from reader.models import Channel, Entry, Follow, Reader, TimelineEntry
 from reader.rules.order import EPOCH, Key

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from reader.channels.mutes import mute, unmute
+from reader.channels.filters import mute, unmute
 from reader.entries.place import place_entry
 from reader.entries.prune import prune_entries
 from reader.models import Channel, Entry, Reader, TimelineEntry, Unread

@@ -11,9 +11,14 @@ from feeds.adding.edit import alter_feed
 from feeds.models import Feed, Item
 from subscriptions.collections import post_rules
 from subscriptions.collections.assign import _note_stuck, assign_item, lock_for_membership
-from subscriptions.collections.drop import DropRefused, delete_dropped_feeds, drop_feed, drop_subscribable
+from subscriptions.collections.drop import (
+    DropRefused,
+    delete_dropped_feeds,
+    drop_feed,
+    drop_subscribable,
+    exclude,
+)
 from subscriptions.collections.edits import leave_out_ahead, send_withdrawn
-from subscriptions.collections.exclude import exclude
 from subscriptions.collections.post_rules import add_rule
 from subscriptions.models import Assignment, FailedAssignment, PostRule, Subscribable
 from tests.factories import (

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from feeds.items.standing import standing
+from feeds.items.history import standing
 from feeds.models import Feed, Item
 from subscriptions.collections import post_rules
 from subscriptions.collections.assign import LONGEST_BACKOFF, assign_final, assign_item

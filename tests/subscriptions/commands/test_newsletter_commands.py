@@ -3,7 +3,7 @@ from datetime import UTC, datetime, time
 
 import pytest
 
-from subscriptions.admin.command import define_command
+from subscriptions.admin.newsletter_panels import define_command
 from subscriptions.models import Subscribable
 from tests.console import json_of, printed, refused
 from tests.factories import (

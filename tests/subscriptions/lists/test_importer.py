@@ -23,7 +23,7 @@ from subscriptions.models import (
 from subscriptions.privacy.erase import erase
 from subscriptions.rules.lists.rows import summary
 from subscriptions.rules.origin import Origin
-from subscriptions.subscribers.growth import growth
+from subscriptions.subscribers.counts import growth
 from subscriptions.subscribers.sign_up import sign_up
 from subscriptions.subscribers.tags import tag_people, tags_of
 from tests.factories import (

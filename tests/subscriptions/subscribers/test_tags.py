@@ -6,8 +6,14 @@ import pytest
 
 from subscriptions.models import Destination, SubscriberTag, Tagging
 from subscriptions.rules.tags import BadTag, Segment
-from subscriptions.subscribers.segments import subscribers_in
-from subscriptions.subscribers.tags import delete_tags, rename_tag, replace_tags, tag_people, untag_people
+from subscriptions.subscribers.tags import (
+    delete_tags,
+    rename_tag,
+    replace_tags,
+    subscribers_in,
+    tag_people,
+    untag_people,
+)
 from tests.factories import DestinationFactory, SubscribableFactory, SubscriptionFactory
 
 pytestmark = pytest.mark.django_db

@@ -4,15 +4,13 @@ from typing import Any
 
 import pytest
 
-from channels.fill import fill_header
-from channels.placeholders import field_names
-from delivery.rendering.drawn import shortened_around
+from channels.placeholders import field_names, fill_header
+from delivery.rendering.branding import by_day, by_night
 from delivery.rendering.errors import BrokenTemplate, Rendered
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.issue import render_issue
-from delivery.rendering.mail import render_mail
+from delivery.rendering.mail import render_mail, shortened_around
 from delivery.rendering.sandbox import client
-from delivery.rendering.schemes import by_day, by_night
 from tests.delivery.rendering.samples import NOW, entry, facts, html_of, one, text_of
 
 

@@ -1,0 +1,184 @@
+"""An announcement as records of posts. Pure."""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from unicodedata import category
+
+from channels.announcement import EPOCH, HASHTAG_LIMIT, Announcement
+from channels.bluesky.spec import ENTRYWAY
+from channels.http.links import postable
+from channels.http.measures import graphemes, octets, within
+from channels.letter import Recipient
+from channels.wording import parts_of
+from common.truncation import DoesNotFit, FittingPart, cut_to, fitted, plain_line
+
+# https://github.com/bluesky-social/atproto/blob/main/lexicons/app/bsky/feed/post.json
+MOST_GRAPHEMES, MOST_OCTETS = 300, 3_000
+fits_post = within((graphemes, MOST_GRAPHEMES), (octets, MOST_OCTETS))
+# So much of an address is shown; its facet has it whole.
+SHOWN_LINK = 40
+_FACET = re.compile(r"(?P<url>https?://\S*[^\s.,;:!?'\")\]}>…])|(?<![\w#/&])#(?P<tag>\w+)(?![\w…])")
+
+
+def rich_text(
+    parts: Sequence[FittingPart], hashtags: Collection[str], *, is_own: bool = False
+) -> tuple[str, list[dict[str, Any]]]:
+    """The text, within the limits, and its facets. Raises DoesNotFit.
+
+    Of what the post says (the parts that may be cut) only its `hashtags` are facets, unless the words are the
+    newsletter's own.
+    """
+    shown = [FittingPart(_shown(part), part.cuttable, part.link) for part in parts]
+    text, facets = "", []
+    for piece in fitted(shown, lambda pieces: fits_post("".join(part.text for part in pieces))):
+        start = octets(text)
+        text += piece.text
+        if piece.link:
+            facets.append(_facet(start, octets(text), link=piece.link))
+        else:
+            facets += _found(piece.text, start, hashtags, is_trusted=is_own or not piece.cuttable)
+    return text, facets
+
+
+def shown_link(link: str) -> str:
+    """An address as Bluesky's own apps show it: without its scheme, and short."""
+    bare = plain_line(link.partition("://")[2]).removeprefix("www.").rstrip("/")
+    return bare if len(bare) <= SHOWN_LINK else f"{bare[:SHOWN_LINK]}…"
+
+
+def tags_of(facets: Sequence[dict[str, Any]]) -> set[str]:
+    """The hashtags among the facets, in lower case."""
+    return {facet["features"][0].get("tag", "").casefold() for facet in facets}
+
+
+def _shown(part: FittingPart) -> str:
+    if part.link:
+        return shown_link(part.link)
+    # Lines stay; a text with halves of characters cannot be sent.
+    return "".join(char for char in part.text if char == "\n" or category(char) not in ("Cc", "Cs"))
+
+
+def _found(text: str, start: int, hashtags: Collection[str], *, is_trusted: bool) -> Iterator[dict[str, Any]]:
+    known = {tag.casefold() for tag in hashtags}
+    for match in _FACET.finditer(text):
+        begin = start + octets(text[: match.start()])
+        end, tag = begin + octets(match[0]), match["tag"] or ""
+        if match["url"]:
+            if is_trusted and postable(match["url"]) == match["url"]:
+                yield _facet(begin, end, link=match["url"])
+        elif tag.casefold() in known or (is_trusted and len(tag) <= HASHTAG_LIMIT and not tag.isdecimal()):
+            yield _facet(begin, end, tag=tag)
+
+
+def _facet(start: int, end: int, *, link: str = "", tag: str = "") -> dict[str, Any]:
+    feature = {"uri": link} if link else {"tag": tag}
+    kind = f"app.bsky.richtext.facet#{'link' if link else 'tag'}"
+    return {"index": {"byteStart": start, "byteEnd": end}, "features": [{"$type": kind, **feature}]}
+
+
+COLLECTION = "app.bsky.feed.post"
+# Lexicon strings of the format uri have at most 8 KB.
+LONGEST_LINK = 8_000
+LONGEST_DESCRIPTION = 300
+MOST_ANSWERS = 20
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BlueskyAccount:
+    """Whose posts they are. `name` is what it signs in with, at `service`; `pds` is where its posts are
+    written, "" where nobody has looked yet."""
+
+    name: str
+    service: str
+    pds: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BlueskyPost:
+    """`plain` is said where the record is refused; `picture` is the address of its card's."""
+
+    record: Record
+    plain: Record
+    picture: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A post, and those that answer it, each the one before. With a `refusal` there is nothing to post."""
+
+    account: BlueskyAccount
+    at: datetime = EPOCH
+    posts: tuple[BlueskyPost, ...] = ()
+    refusal: str = ""
+
+
+def account_of(recipient: Recipient) -> BlueskyAccount:
+    config = recipient.config
+    return BlueskyAccount(
+        name=config.get("did") or recipient.core,
+        service=config.get("service_url") or ENTRYWAY,
+        pds=config.get("pds", ""),
+        password=recipient.secrets.get("app_password", ""),
+    )
+
+
+def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
+    """The post of a post or a digest, with its thread where that is wanted."""
+    account = account_of(recipient)
+    if said.refusal:
+        return Message(account, refusal=said.refusal)
+    if octets(said.link) > LONGEST_LINK:
+        return Message(account, refusal="The post's link is longer than what Bluesky takes.")
+    try:
+        posts = [_announcing(said, options)]
+    except DoesNotFit:  # the template's own words are too many; the usual ones always fit
+        options = {**options, "template": ""}
+        posts = [_announcing(said, options)]
+    if not (posts[0].record["text"].strip() or "embed" in posts[0].record):
+        return Message(account, refusal="There are no words to post.")
+    if said.is_digest and options.get("thread"):
+        for number, line in enumerate(said.lines[:MOST_ANSWERS], start=1):
+            ending = [FittingPart("\n"), FittingPart(line.link, link=line.link)] if line.link else []
+            parts = [FittingPart(line.title, cuttable=True), *ending]
+            answer = _record(said, options, *rich_text(parts, ()), number)
+            posts.append(BlueskyPost(answer, answer))
+    return Message(account, said.at, tuple(posts))
+
+
+def _announcing(said: Announcement, options: Mapping[str, str]) -> BlueskyPost:
+    template, is_own = options.get("template", ""), bool(said.own_words)
+    plain = _record(said, options, *rich_text(parts_of(said, template), said.hashtags, is_own=is_own))
+    if said.is_digest or not said.link or options.get("card") == "no":
+        return BlueskyPost(plain, plain)
+    parts = parts_of(said, template, link=False)
+    text, facets = rich_text(parts, said.hashtags, is_own=is_own)
+    description = cut_to(said.summary, LONGEST_DESCRIPTION)
+    card = {"uri": said.link, "title": said.title or said.newsletter_title, "description": description}
+    embed = {"$type": "app.bsky.embed.external", "external": card}
+    record = {**_record(said, options, text, facets), "embed": embed}
+    return BlueskyPost(record, plain, said.images[0].url if said.images else "")
+
+
+def _record(
+    said: Announcement, options: Mapping[str, str], text: str, facets: list[Record], number: int = 0
+) -> Record:
+    # Answers come after what they answer.
+    at = (said.at + timedelta(milliseconds=number)).astimezone(UTC).isoformat(timespec="milliseconds")
+    record: Record = {"$type": COLLECTION, "text": text, "createdAt": at.replace("+00:00", "Z")}
+    shown = tags_of(facets)
+    hidden = [tag for tag in said.hashtags if tag.casefold() not in shown]
+    if facets:
+        record["facets"] = facets
+    if said.language:
+        record["langs"] = [said.language]
+    if hidden and not options.get("tags"):
+        record["tags"] = hidden
+    if warning := options.get("content_label"):
+        label = "com.atproto.label.defs#selfLabels"
+        record["labels"] = {"$type": label, "values": [{"val": warning}]}
+    return record

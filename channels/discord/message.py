@@ -1,0 +1,298 @@
+"""An announcement as a message of Discord, in full and once more plain. Pure."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from channels.announcement import Announcement
+from channels.letter import Recipient
+from channels.wording import parts_of
+from common.truncation import DoesNotFit, FittingPart, cut_at_word, cut_to, fit_parts, fitted, plain_line
+from subscriptions.rules.filter_words import found_in, read_words
+
+ZERO_WIDTH_SPACE = "\u200b"
+# The colon too: `:name:` is an emoji, and `https:` begins a link.
+_MARKUP = re.compile(r"[\\*_~|>\[\]()#\-<:`]")
+# At the end of a part, too: another follows.
+_EVERYBODY = re.compile(r"@(?=everyone|here|\Z)", re.IGNORECASE)
+_ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
+# As they are written here: [words](<address>), or <address> alone.
+_LINK = re.compile(r"\[((?:[^\]\\]|\\.)*)\]\(<[^<>\s]*>\)|(?<!\\)<(https?://[^<>\s]*)>")
+# Of a post in brief: what is bold, the quotation, and the age.
+_FRAME = re.compile(r"(?<!\\)\*\*|^> ", re.MULTILINE)
+_AGO = re.compile(r"<t:(\d{1,12}):R>")
+# Where a link without brackets stands, Discord leaves these out at its end.
+_LEFT_OUT = re.compile(r"[.,:;\"'\])]+$")
+
+
+def ago(moment: datetime) -> str:
+    """How long ago it was, which Discord goes on counting in everybody's own language."""
+    return f"<t:{int(moment.timestamp())}:R>"
+
+
+def unaddressed(text: str) -> str:
+    """The text, in which nobody is called; for where Discord knows no markup."""
+    return _EVERYBODY.sub(f"@{ZERO_WIDTH_SPACE}", text)
+
+
+def escaped(text: str) -> str:
+    return unaddressed(_MARKUP.sub(lambda match: f"\\{match[0]}", text))
+
+
+def written(part: FittingPart) -> str:
+    """In markup: a link in brackets shows no preview, and ends where it ends."""
+    if not part.link:
+        return escaped(part.text)
+    url = f"<{_url(part.link)}>"
+    return url if part.text == part.link else f"[{escaped(part.text)}]({url})"
+
+
+def with_preview(part: FittingPart) -> str:
+    """As `written`, with a preview of the link; for `apart` parts."""
+    if not part.link or part.text != part.link:
+        return written(part)
+    return _LEFT_OUT.sub(lambda match: "".join(f"%{ord(char):02X}" for char in match[0]), _url(part.link))
+
+
+def apart(parts: Sequence[FittingPart]) -> list[FittingPart]:
+    """The parts, in which a space stands before and after each link."""
+    made: list[FittingPart] = []
+    for part in parts:
+        last = made[-1] if made else FittingPart(" ")
+        if (part.link or last.link) and not (last.text[-1:].isspace() or part.text[:1].isspace()):
+            made.append(FittingPart(" "))
+        made.append(part)
+    return made
+
+
+def shown(text: str) -> str:
+    """What people see of a text in markup that was written here; of a link its words."""
+    text = _AGO.sub(lambda match: f"{datetime.fromtimestamp(int(match[1]), UTC):%Y-%m-%d}", text)
+    text = _FRAME.sub("", _LINK.sub(lambda match: match[1] or match[2], text))
+    return _ESCAPED.sub(r"\1", text)
+
+
+def _url(link: str) -> str:
+    return _EVERYBODY.sub("%40", link.replace(">", "%3E"))
+
+
+# In code points, as staff of Discord's say.
+CONTENT_LIMIT, THREAD_NAME_LIMIT = 2_000, 100
+TITLE_LIMIT, DESCRIPTION_LIMIT, URL_LIMIT = 256, 4_096, 2_048
+# Of a post's summary; more of it would push a conversation off the screen.
+EMBED_SUMMARY_LIMIT = 500
+# The same for a post in brief; of one whose summary is no longer than this the picture says more.
+BRIEF_LIMIT, PICTURE_SAYS_MORE = 300, 100
+# Of a digest; its page has all of them.
+MOST_LISTED = 10
+# A thread takes five.
+MOST_TAGS = 5
+NO_PREVIEWS, SILENT = 1 << 2, 1 << 12
+TOO_LONG = "The link alone is longer than what Discord takes."
+UNTITLED = "New Untitled Post"
+NO_FOOTER = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """`full` and `plain` are bodies of requests. With a `refusal` there is nothing to post.
+
+    `thread_id` is the thread it goes into; `thread_name` is for forums, where each post begins one.
+    """
+
+    full: Mapping[str, Any] = field(default_factory=dict)
+    plain: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, str] = field(default_factory=dict)
+    webhook_url: str = field(default="", repr=False)
+    look: Mapping[str, str] = field(default_factory=dict)
+    thread_id: str = ""
+    thread_name: str = ""
+    applied_tags: tuple[str, ...] = ()
+    # Those of them that an admin chose: the others may be gone from the forum by now.
+    chosen_tags: tuple[str, ...] = ()
+    wants_thread: bool = False
+    # After so many minutes without a word a thread is put away; "" for no thread beneath the message.
+    thread_minutes: str = ""
+    wants_crosspost: bool = False
+    # By which a message of an earlier attempt is known; without one others may have the same words.
+    link: str = ""
+    refusal: str = ""
+
+
+def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
+    """The message of a post or a digest. Nobody is called but the role that the admin chose."""
+    if said.refusal:
+        return Message(refusal=said.refusal)
+    if options.get("style") == "compact" or options.get("trim"):
+        said = replace(said, summary=said.own_summary)
+    if not _calls(said, options):
+        options = {**options, "role": ""}
+    try:
+        full, plain = _full(said, options), _body(_words(said, options, CONTENT_LIMIT * 9 // 10), options)
+    except DoesNotFit:
+        return Message(refusal=TOO_LONG)
+    chosen = tuple(options.get("applied_tags", "").split()[:MOST_TAGS])
+    look = {"username": options.get("sender_name", ""), "avatar_url": options.get("sender_picture", "")}
+    return Message(
+        full=full,
+        plain=plain,
+        config=recipient.config,
+        webhook_url=recipient.secrets.get("webhook_url", ""),
+        look={name: value for name, value in look.items() if value},
+        thread_id=options.get("thread_id", ""),
+        thread_name=_thread_name(said, options.get("thread_name", "")),
+        applied_tags=(*chosen, *_tags(said, options, recipient.config, but=chosen))[:MOST_TAGS],
+        chosen_tags=chosen,
+        wants_thread="thread_name" in options,
+        thread_minutes=options.get("thread_minutes", ""),
+        wants_crosspost=bool(options.get("crosspost")),
+        link=said.link,
+    )
+
+
+def _full(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
+    style, has_words = options.get("style", ""), bool(said.own_words or options.get("template"))
+    if style == "text" or (style == "link" and not said.link):
+        return _body(_words(said, options, CONTENT_LIMIT, with_preview), options)
+    if style == "link" and said.link:
+        link = with_preview(FittingPart(said.link, link=said.link))
+        if len(_call(options)) + len(link) > CONTENT_LIMIT:
+            raise DoesNotFit(TOO_LONG)
+        return _body(link, options)
+    if style == "compact" and not has_words:
+        return _compact(said, options)
+    if style == "compact":
+        return _body(_words(said, options, CONTENT_LIMIT), options, flags=NO_PREVIEWS)
+    if len(said.link) > URL_LIMIT:
+        raise DoesNotFit(TOO_LONG)
+    words = _words(said, options, CONTENT_LIMIT) if has_words else ""
+    return {**_body(words, options), "embeds": [_card(said, options)]}
+
+
+def _body(words: str, options: Mapping[str, str], *, flags: int = 0) -> dict[str, Any]:
+    """With all that is to be in every body: what Discord may take for a call is none."""
+    role = options.get("role", "")
+    flags |= SILENT if options.get("silent") else 0
+    return {
+        "content": f"{_call(options)}{words}".strip(),
+        "embeds": [],
+        "allowed_mentions": {"parse": [], **({"roles": [role]} if role else {})},
+        **({"flags": flags} if flags else {}),
+    }
+
+
+def _calls(said: Announcement, options: Mapping[str, str]) -> bool:
+    """Whether a post calls the role: each does, or those with one of the words that were chosen."""
+    words = options.get("role_words", "")
+    texts = (said.title, said.summary, *said.categories, *(line.title for line in said.lines))
+    return not words or found_in(read_words(words), texts)
+
+
+def _tags(
+    said: Announcement, options: Mapping[str, str], config: Mapping[str, str], *, but: Sequence[str]
+) -> list[str]:
+    """The ids of the forum's tags that are called as the post's categories are."""
+    if not options.get("tags_by_category"):
+        return []
+    wanted = {category.casefold() for category in said.categories}
+    tags = (line.partition(" ") for line in config.get("tags", "").splitlines())
+    return [number for number, _, name in tags if name.casefold() in wanted and number not in but]
+
+
+def _call(options: Mapping[str, str]) -> str:
+    return f"<@&{options['role']}> " if options.get("role") else ""
+
+
+def _words(
+    said: Announcement,
+    options: Mapping[str, str],
+    limit: int,
+    shown: Callable[[FittingPart], str] = written,
+) -> str:
+    """Raises DoesNotFit."""
+    left = limit - len(_call(options))
+    return fit_parts(
+        apart(parts_of(said, options.get("template", ""))), lambda text: len(text) <= left, shown
+    )
+
+
+def _compact(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
+    """`**Newsletter** · [Title](<link>) · age`, and beneath it the beginning of the post as a quotation, or
+    its picture where there are few words; of a digest its posts. Raises DoesNotFit."""
+    left = CONTENT_LIMIT - len(_call(options))
+    age = "" if said.is_digest else f" · {ago(said.dated or said.at)}"
+    name = FittingPart(said.newsletter_title, cuttable=True)
+    title = FittingPart(said.title or UNTITLED, cuttable=True, link=said.link)
+
+    def line(pieces: Sequence[FittingPart]) -> str:
+        return f"**{written(pieces[0])}** · {written(pieces[1])}{age}"
+
+    first = line(fitted([name, title], lambda pieces: len(line(pieces)) <= left))
+    left -= len(first) + 1
+    if said.is_digest:
+        return _body("\n".join([first, *_listed(said, left)]), options, flags=NO_PREVIEWS)
+    summary = "" if said.summary == said.title else said.summary
+    picture = _picture(said, options) if len(summary) <= PICTURE_SAYS_MORE else ""
+    if picture and len(bare := with_preview(FittingPart(picture, link=picture))) <= left:
+        return _body(f"{first}\n{bare}", options)
+    quoted = cut_at_word(
+        summary, lambda part: len(part) <= BRIEF_LIMIT and len(escaped(part)) + len("> ") <= left
+    )
+    return _body(f"{first}\n> {escaped(quoted)}" if quoted else first, options, flags=NO_PREVIEWS)
+
+
+def _card(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
+    lines = "\n".join(_listed(said, DESCRIPTION_LIMIT))
+    summary = "" if said.summary == said.title else said.summary
+    image, is_small = _picture(said, options), options.get("image") == "small"
+    footer = {"": said.newsletter_title, NO_FOOTER: ""}.get(given := options.get("footer", ""), given)
+    author = "" if options.get("author") else said.authors
+    colour = options.get("colour", "").removeprefix("#")
+    card = {
+        "title": _cut(said.title or UNTITLED, TITLE_LIMIT),
+        "url": said.link,
+        "description": lines or _cut(summary, EMBED_SUMMARY_LIMIT),
+        "timestamp": said.at.isoformat(),
+        # Black is no colour there.
+        "color": max(int(colour, 16), 1) if colour else None,
+        # Neither of these two knows markup.
+        "author": {"name": unaddressed(author)} if author else None,
+        "footer": {"text": unaddressed(footer)} if footer else None,
+        "thumbnail" if is_small else "image": {"url": image} if image else None,
+    }
+    return {name: value for name, value in card.items() if value}
+
+
+def _picture(said: Announcement, options: Mapping[str, str]) -> str:
+    """The address of the post's first picture that Discord takes; "" where none is wanted."""
+    if options.get("image") == "none":
+        return ""
+    return next((image.url for image in said.images if len(image.url) <= URL_LIMIT), "")
+
+
+def _cut(text: str, limit: int) -> str:
+    """Escaped; the limit is for what is written, escapes included."""
+    return escaped(cut_at_word(text, lambda part: len(escaped(part)) <= limit))
+
+
+def _listed(said: Announcement, room: int) -> list[str]:
+    """A line for each of a digest's first posts, as many as there is room for; how many more its page has."""
+    made: list[str] = []
+    for number, line in enumerate(said.lines):
+        title = cut_to(line.title, TITLE_LIMIT)
+        text = f"• {written(FittingPart(title, link=line.link))}"
+        more = f"… {written(FittingPart(f'and {len(said.lines) - number:,} more', link=said.link))}"
+        room -= len(text) + 1
+        if number >= MOST_LISTED or room < len(more) + 1:
+            return [*made, more]
+        made.append(text)
+    return made
+
+
+def _thread_name(said: Announcement, template: str) -> str:
+    """Words without markup, and never none."""
+    parts = parts_of(replace(said, own_words=""), template or "{title}")
+    name = plain_line("".join(part.text for part in parts))
+    return cut_to(unaddressed(name), THREAD_NAME_LIMIT) or UNTITLED

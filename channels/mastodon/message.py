@@ -1,0 +1,115 @@
+"""An announcement as a status. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import isqrt
+from urllib.parse import urlsplit
+
+from channels.announcement import Announcement, Line, PostImage
+from channels.http.client import UnreadableAnswer
+from channels.http.links import StatusLimits, fits_status, unmentioned
+from channels.http.transport import ApiResponse
+from channels.letter import Recipient
+from channels.mastodon.spec import VISIBILITIES
+from channels.pictures import PictureBounds
+from channels.wording import extra_parts, parts_of, thread_of
+from common.truncation import FittingPart, fit_parts, plain_line
+from common.ttl_cache import TtlCache
+
+INSTANCE_REMEMBERED_SECONDS = 24 * 60 * 60.0
+MOST_INSTANCES = 1000
+MOST_CHARACTERS = 100_000
+# Forks and other servers keep "mastodon" out of their source's name or say "compatible" in the version.
+MASTODON_SOURCE = "/mastodon"
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """`honours_keys`: whether it is known to keep an Idempotency-Key for an hour, as Mastodon itself does.
+    `images` is how many a status may have, `alt` how many characters their words."""
+
+    limits: StatusLimits = field(default_factory=StatusLimits)
+    honours_keys: bool = False
+    images: int = 4
+    alt: int = 1_500
+    pictures: PictureBounds = field(default_factory=PictureBounds)
+
+
+def instances() -> TtlCache[Instance]:
+    """Instances by address, each for a day."""
+    return TtlCache(room=MOST_INSTANCES, seconds=INSTANCE_REMEMBERED_SECONDS, size=lambda _: 1)
+
+
+def instance_of(answer: ApiResponse) -> Instance:
+    """Reads either answer, whatever is in it; forks name their limit `max_toot_chars`. Raises
+    UnreadableAnswer, if it is no JSON."""
+    if answer.json is None:
+        raise UnreadableAnswer("a page")
+    usual, statuses, media = Instance(), ("configuration", "statuses"), ("configuration", "media_attachments")
+    version, source = str(answer.at("version")), urlsplit(str(answer.at("source_url"))).path
+    forks = answer.number_at("max_toot_chars", otherwise=usual.limits.characters)
+    characters = answer.number_at(*statuses, "max_characters", otherwise=forks)
+    per_url = answer.number_at(*statuses, "characters_reserved_per_url", otherwise=usual.limits.per_url)
+    side, size = usual.pictures.most_side, usual.pictures.most_bytes
+    pixels = answer.number_at(*media, "image_matrix_limit", otherwise=side**2)
+    octets = answer.number_at(*media, "image_size_limit", otherwise=size)
+    return Instance(
+        StatusLimits(min(characters, MOST_CHARACTERS), min(per_url, MOST_CHARACTERS)),
+        honours_keys=source.rstrip("/").endswith(MASTODON_SOURCE) and "compatible" not in version.lower(),
+        images=answer.number_at(*statuses, "max_media_attachments", otherwise=usual.images),
+        alt=answer.number_at(*media, "description_limit", otherwise=usual.alt),
+        pictures=PictureBounds(min(side, isqrt(pixels)), min(size, octets)),
+    )
+
+
+# A digest that is longer is read on its page.
+LONGEST_THREAD = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A status yet to be fitted to its instance; with `lines`, a thread. With a `refusal` there is nothing to
+    post."""
+
+    instance_url: str
+    access_token: str = field(repr=False)
+    parts: tuple[FittingPart, ...] = ()
+    lines: tuple[Line, ...] = ()
+    link: str = ""
+    images: tuple[PostImage, ...] = ()
+    visibility: str = "public"
+    quotes: str = ""
+    language: str = ""
+    spoiler: str = ""
+    sensitive: bool = False
+    refusal: str = ""
+
+    def texts(self, limits: StatusLimits) -> list[str]:
+        """Of the status and of those that follow it in its thread. Raises DoesNotFit."""
+        fits = fits_status(limits, warning=self.spoiler)
+        return thread_of(fit_parts(self.parts, fits), self.lines, fits, most=LONGEST_THREAD)
+
+
+def status_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
+    """The status of a post or a digest. It mentions nobody."""
+    template, is_thread = options.get("template", ""), said.is_digest and bool(options.get("thread"))
+    parts = parts_of(said, template)
+    if not template and not said.own_words:
+        titles = () if is_thread else ("titles",)
+        parts += extra_parts(
+            said, (*titles, *(name for name in ("hashtags", "summary") if options.get(name)))
+        )
+    return Message(
+        instance_url=recipient.config.get("instance_url", ""),
+        access_token=recipient.secrets.get("access_token", ""),
+        parts=tuple(part if part.link else replace(part, text=unmentioned(part.text)) for part in parts),
+        lines=tuple(Line(unmentioned(line.title), line.link) for line in said.lines) if is_thread else (),
+        link=said.link if any(said.link in (part.link, part.text) for part in parts) else "",
+        images=(said.images or said.sensitive_images)[: int(options.get("images") or 1)],
+        visibility=options.get("visibility") or next(iter(VISIBILITIES)),
+        quotes=options.get("quotes", ""),
+        language=said.language,
+        spoiler=unmentioned(plain_line(options.get("spoiler", "") or said.warning)),
+        sensitive=bool(said.sensitive_images),
+        refusal=said.refusal,
+    )

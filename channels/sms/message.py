@@ -1,0 +1,157 @@
+"""A letter as a text message. Pure."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from channels.announcement import Announcement, announcement_of
+from channels.http.links import normalised
+from channels.http.measures import GSM_EXTENSION, GSM_LETTERS, sms_parts, utf16_units
+from channels.letter import Letter, Recipient
+from channels.wording import headline, parts_of, text_of_unlinked
+from common.truncation import DoesNotFit, FittingPart, fit_parts
+
+# What type setters use, as typewriters had it.
+_PLAIN = {
+    **dict.fromkeys("‘’‚‛′‹›`´", "'"),
+    **dict.fromkeys("“”„‟″«»", '"'),
+    **dict.fromkeys("‐‑‒–—―−", "-"),
+    **dict.fromkeys("•·∙▪●◦", "-"),
+    **dict.fromkeys("\u00a0\u202f\u205f\u3000", " "), **{chr(code): " " for code in range(0x2000, 0x200B)},
+    "…": "...", "⁄": "/", "×": "x", "÷": ":", "→": "->", "←": "<-", "⇒": "=>",
+    "©": "(c)", "®": "(R)", "™": "(TM)", "№": "No.", "Œ": "OE", "œ": "oe", "Ł": "L", "ł": "l",
+    "Đ": "D", "đ": "d", "Ð": "D", "ð": "d", "Þ": "Th", "þ": "th", "ı": "i", "Ħ": "H", "ħ": "h", "ẞ": "SS",
+}  # fmt: skip
+_JOINERS = "\u200c\u200d"
+_SPACES = re.compile(" {2,}")
+
+
+def sms_text(text: str, *, as_written: bool = False) -> str:
+    """The text in letters of the networks' alphabet where each has a likeness there, else as it is written;
+    without control characters and what turns the direction of writing.
+
+    Accents that the alphabet lacks are left out, and pictures where all else fits. `as_written` keeps both.
+    """
+    kept = "".join(char for char in unicodedata.normalize("NFC", text) if _is_usable(char))
+    if as_written:
+        return kept
+    simple = "".join(map(_likeness, kept))
+    return _SPACES.sub(" ", simple) if is_simple(simple) else kept
+
+
+def is_simple(text: str) -> bool:
+    """Whether all its letters are of the networks' alphabet (GSM 03.38)."""
+    return all(char in GSM_LETTERS or char in GSM_EXTENSION for char in text)
+
+
+def _is_usable(char: str) -> bool:
+    # A joiner belongs to words of some scripts, and to pictures.
+    return char == "\n" or char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf", "Cs")
+
+
+def _likeness(char: str) -> str:
+    """What stands for it in the networks' alphabet; itself where nothing does."""
+    if is_simple(char):
+        return char
+    if char in _PLAIN:
+        return _PLAIN[char]
+    base = "".join(one for one in unicodedata.normalize("NFKD", char) if not unicodedata.combining(one))
+    if base and is_simple(base):
+        return base
+    is_picture = unicodedata.category(char) in ("So", "Sk", "Mn", "Me") or char in _JOINERS
+    return "" if is_picture else char
+
+
+# https://www.twilio.com/docs/api/errors/21617
+LONGEST_TEXT = 1_600
+# A link must leave room for so much of a title, or a shorter one is better.
+LEAST_TITLE = 20
+# Of a mail that is no issue, which nobody has set a measure for.
+MAIL_PARTS = 3
+CODE_SECONDS = 600
+NEW_POST = "New post"
+NO_ROOM = (
+    "The post’s link alone is longer than the message may be, and the newsletter has no page for it with a"
+    " shorter one. Allow more parts, or make the newsletter public or unlisted."
+)
+LATE = "There was no room in which it could be sent, and now it would be too late."
+
+
+@dataclass(frozen=True, slots=True)
+class TextMessage:
+    """`to` in E.164. `seconds`: after so many it is of no use; 0: always. With a `refusal` there is nothing
+    to send."""
+
+    to: str = ""
+    body: str = ""
+    delivery_id: int = 0
+    seconds: int = 0
+    refusal: str = ""
+
+
+def sms_of(letter: Letter) -> TextMessage:
+    """The message for all recipients."""
+    if not letter.entries:
+        body = sms_text(letter.text.strip())
+        if not body:
+            return TextMessage(refusal=LATE)
+        seconds = CODE_SECONDS if letter.kind == "confirmation" else 0
+        is_long = sms_parts(body) > MAIL_PARTS
+        return TextMessage(refusal=NO_ROOM) if is_long else TextMessage(body=body, seconds=seconds)
+    said = announcement_of(letter)
+    if said.refusal:
+        return TextMessage(refusal=said.refusal)
+    as_written = letter.options.get("letters") == "all"
+    fits = fits_parts(parts_allowed(letter.options), as_written=as_written)
+    try:
+        linked = replace(said, link=_fitting_link(said.link, letter.web_url, fits))
+        words = fit_parts(_words(linked, letter.options.get("template", "")), fits)
+    except DoesNotFit:
+        return TextMessage(refusal=NO_ROOM)
+    return TextMessage(body=sms_text(words, as_written=as_written).strip())
+
+
+def to_recipient(message: TextMessage, recipient: Recipient) -> TextMessage:
+    return replace(message, to=recipient.core, delivery_id=recipient.delivery_id)
+
+
+def parts_allowed(options: Mapping[str, str]) -> int:
+    return int(options.get("parts") or 1)
+
+
+def fits_parts(most: int, *, as_written: bool = False) -> Callable[[str], bool]:
+    """Whether a text, in the letters it will have, takes no more parts."""
+
+    def fits(text: str) -> bool:
+        written = sms_text(text[: 2 * LONGEST_TEXT], as_written=as_written)
+        is_bounded = len(text) <= 2 * LONGEST_TEXT and utf16_units(written) <= LONGEST_TEXT
+        return is_bounded and sms_parts(written) <= most
+
+    return fits
+
+
+def _fitting_link(link: str, own: str, fits: Callable[[str], bool]) -> str:
+    """The post's, unless it leaves no room for a title and our own page's does; "" where there is neither.
+
+    Raises DoesNotFit.
+    """
+    if not (link or own):
+        return ""
+    usable = [one for one in map(normalised, filter(None, (link, own))) if one.isascii()]
+    for room in ("x" * LEAST_TITLE, ""):
+        for one in usable:
+            if fits(f"{room} {one}"):
+                return one
+    raise DoesNotFit("No link is short enough.")
+
+
+def _words(said: Announcement, template: str) -> list[FittingPart]:
+    if said.own_words or template:
+        return parts_of(said, template)
+    end = [FittingPart(" "), FittingPart(said.link, link=said.link)] if said.link else text_of_unlinked(said)
+    return [
+        FittingPart(f"{said.newsletter_title}: ", optional=1),
+        FittingPart(headline(said) or NEW_POST, cuttable=True),
+        *end,
+    ]
