@@ -1,4 +1,4 @@
-"""`make bench`: the figures of docs/performance.md, each beside its baseline, measured in one run."""
+"""`make bench`: the figures of docs/performance.md and their baselines, measured in one run."""
 
 import json
 import os
@@ -11,12 +11,12 @@ from importlib import import_module
 from tests import services
 
 FIGURES = ("letters", "dkim", "parsing", "polls", "subscribe", "archive")
-# Takes minutes: only when it is named.
+# They take minutes, so they run only when named.
 BY_NAME = ("million", "segment", "lists", "ledger", "large", "distance", "bridges", "reader", "search")
 
 
 def main(arguments: list[str]) -> int:
-    """Prints a line for each figure (or, with --json, one document). Arguments choose figures by name."""
+    """Print the figures named in the arguments, as lines or with --json."""
     chosen = [name for name in arguments if not name.startswith("--")] or list(FIGURES)
     if unknown := set(chosen) - {*FIGURES, *BY_NAME}:
         print(
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
 
 @contextmanager
 def installation() -> Iterator[None]:
-    """PostgreSQL of our own, as it comes (fsync on), migrated, as the settings' database."""
+    """Start PostgreSQL with default settings (fsync on)."""
     with (
         services.postgres(durable=True) as server,
         tempfile.TemporaryDirectory(prefix="feedletter-bench-") as folder,
@@ -63,11 +63,10 @@ def installation() -> Iterator[None]:
 
 
 def measure(name: str) -> list[dict[str, object]]:
-    """Each figure's rate, its baseline's and their ratio."""
     module = import_module(f"bench.{name}")
     results = getattr(module, name, None) or module.figures
-    found = results()
-    return found if isinstance(found, list) else [found]
+    result = results()
+    return result if isinstance(result, list) else [result]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How fast past issues are read: pages of 100 posts, beside /healthz of the same server."""
+"""Speed of archive pages with 100 posts, beside /healthz of the same server."""
 
 from django.utils import timezone
 
@@ -9,10 +9,10 @@ from subscriptions.models import Subscribable
 
 POSTS = 100
 COUNT = 2_000
-# Pages that nobody has asked for before, and as many as warm the workers up.
+# Pages that are not cached, and pages for the warm-up.
 NEW, WARM = 200, 20
 SENTENCE = "The quick brown fox jumps over the lazy dog, and <em>tells</em> about it at some length. "
-# Posts as blogs have them: 3 KB with a heading, a list and a picture.
+# 3 KB.
 CONTENT = (
     f"<p>{SENTENCE * 12}</p><h2>What came of it</h2><ul><li>{SENTENCE}</li><li>{SENTENCE}</li></ul>"
     f'<p><img src="https://blog.example/fox.jpg" alt="A fox"></p><p>{SENTENCE * 16}</p>'
@@ -20,7 +20,6 @@ CONTENT = (
 
 
 def archive() -> list[dict[str, object]]:
-    """One issue that many read, and issues that are read for the first time; healthz by as many readers."""
     paths = [f"/s/archived/archive/{issue.pk}/" for issue in issues(NEW + WARM)]
     with site() as port:
         health = answered(port, get("/healthz"), count=COUNT)
@@ -33,7 +32,7 @@ def archive() -> list[dict[str, object]]:
 
 
 def each(paths: list[str]) -> Ask:
-    """Another one each time. (The negative numbers of warming up count from the end.)"""
+    """Numbers of the warm-up are negative."""
     asks = [get(path) for path in paths]
     return lambda connection, number: asks[number](connection, number)
 

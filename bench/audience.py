@@ -1,4 +1,4 @@
-"""A newsletter with as many confirmed subscribers as wanted, and issues for them."""
+"""Newsletters with subscribers, and issues for them."""
 
 import secrets
 
@@ -18,19 +18,18 @@ from subscriptions.models import Destination, Subscribable, Subscription
 CONNECTIONS = 100
 DOMAINS = 20
 SENTENCE = "The quick brown fox jumps over the lazy dog, and tells about it at some length."
-# What makes a letter of 4.5 KB, html and text and header together.
+# Makes a letter of 4.5 KB.
 PARAGRAPHS = 17
 
 
 def newsletter(name: str, *, readers: int, domain: str = "example.org") -> Subscribable:
-    """With subscribers of its own, in `DOMAINS` domains, each with a name; as it is after a while."""
+    """Create a newsletter with its own subscribers, and vacuum."""
     made = rows_of(name, readers=readers, domain=domain)
     vacuum(Destination, Subscription)
     return made
 
 
 def rows_of(name: str, *, readers: int, domain: str = "example.org") -> Subscribable:
-    """The newsletter and its subscribers, made by SQL, in seconds."""
     made = Subscribable.objects.create(
         name=name, title=f"The {name} letter", from_email=f"Bench <b@{domain}>"
     )
@@ -59,7 +58,6 @@ def rows_of(name: str, *, readers: int, domain: str = "example.org") -> Subscrib
 
 
 def lane(*, connections: int = CONNECTIONS) -> Lane:
-    """The one that all go through, as wide as the bench wants it."""
     made, _ = Lane.objects.update_or_create(
         kind="email", account="default", defaults={"concurrency": connections}
     )
@@ -67,7 +65,7 @@ def lane(*, connections: int = CONNECTIONS) -> Lane:
 
 
 def issue(newsletter: Subscribable, number: int) -> Issue:
-    """Personalised in both parts: the reader's name and both links."""
+    """Personalise both parts."""
     placeholders = Placeholders({})
     greeting = f"Good morning, {placeholders.token('toNicknameOrEmail')}"
     leave, manage = placeholders.token("removeLink"), placeholders.token("manageLink")
@@ -86,9 +84,10 @@ def issue(newsletter: Subscribable, number: int) -> Issue:
 
 
 def publish_settled(issue: Issue) -> int:
-    """Publishes it; then what autovacuum and the checkpointer do within minutes is done at once: a database
-    that has just been made has no old segments of its log to use again, and making each takes 60 ms.
-    Returns how many."""
+    """Publish, vacuum and checkpoint. Returns how many.
+
+    A new database has no WAL segments to reuse, and creating one takes 60 ms.
+    """
     count = publish(issue_id=issue.pk, now=timezone.now())
     vacuum(Delivery)
     with connection.cursor() as cursor:
@@ -103,7 +102,6 @@ def vacuum(*models: type[Model]) -> None:
 
 
 def letter_size(issue: Issue) -> int:
-    """Octets of one letter as it goes over the wire, before it is signed."""
     reader = Subscription.objects.select_related("destination").filter(subscribable=issue.subscribable)[0]
     someone = Recipient(
         delivery_id=1_000_000,

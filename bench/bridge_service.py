@@ -1,4 +1,4 @@
-"""ntfy and Telegram as bridges post to them: they answer in 50 ms, and know what came to whom, and when."""
+"""ntfy and Telegram servers that answer in 50 ms and record posts."""
 
 import asyncio
 import json
@@ -8,8 +8,7 @@ ANSWERS_IN = 0.05
 
 
 async def serve() -> None:
-    """Takes every post, and tells at /posted how many came to each, and how many of a bot's at most in a
-    second."""
+    """/posted returns counts."""
     posted: dict[str, int] = {}
     of_the_bot: list[float] = []
 

@@ -1,6 +1,6 @@
-"""One new post of a feed over 1,000 bridges, each to a place of its own at a service that answers in 50 ms.
+"""One post over 1,000 bridges, each with its own destination, at a service that answers in 50 ms.
 
-A fifth of them share a bot, whose limit holds for them all.
+A fifth share a bot, and so its limit.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ from subscriptions.models import Destination, Subscribable, Subscription
 
 BRIDGES, OF_THE_BOT = 1_000, 200
 MOST_SECONDS, MOST_CPU_MS, MOST_MB = 60.0, 15.0, 250.0
-# What is stored of each one's issue, beside its row.
+# Per issue.
 MOST_KB = 8.0
 TOKEN = "123456:" + "a" * 35
 PARAGRAPH = (
@@ -39,7 +39,6 @@ POST = f"<h2>Bees</h2>{PARAGRAPH * 40}<figure><img src='/bee.jpg' alt='A bee'></
 
 
 def bridges() -> list[dict[str, object]]:
-    """Seconds, the processor's time of each post, and the memory of the process, beside what is asked."""
     settings.ALLOW_PRIVATE_NETWORKS = [ip_network("127.0.0.0/8")]
     with service() as url:
         settings.TELEGRAM_API_URL = url
@@ -72,7 +71,7 @@ def send() -> None:
 
 
 def took(act: Callable[[], object]) -> tuple[float, float]:
-    """Seconds, and those of the processor."""
+    """Return seconds and CPU seconds."""
     spent, begun = time.process_time(), time.monotonic()
     act()
     return time.monotonic() - begun, time.process_time() - spent
@@ -84,7 +83,6 @@ def figure(name: str, value: float, most: float, unit: str) -> dict[str, object]
 
 
 def fill(url: str) -> None:
-    """A feed with bridges, and a post that has settled."""
     now = timezone.now()
     feed = Feed.objects.create(url="https://blog.example/feed", title="Bees", added_at=now)
     account = ServiceAccount(kind="telegram", name="bot")
@@ -125,7 +123,6 @@ def fill(url: str) -> None:
 
 @contextlib.contextmanager
 def service() -> Iterator[str]:
-    """Runs beside until the block ends; its address."""
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.bridge_service"], stdout=subprocess.PIPE, text=True
     )

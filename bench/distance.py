@@ -1,4 +1,4 @@
-"""Letters a second with a database far away: each statement takes as long as the way there and back."""
+"""Letters a second with a distant database, whose statements take a round trip."""
 
 import json
 import os
@@ -10,14 +10,13 @@ from bench.far_database import far_away
 from bench.smtp import sink
 from delivery.models import Delivery
 
-# Connections, milliseconds there and back, letters.
+# Connections, milliseconds of round trip, letters.
 CASES = ((100, 0.0, 20_000), (100, 10.0, 20_000), (10, 10.0, 8_000), (100, 50.0, 8_000))
 WANTED = 2_000.0
 LONG = 120.0
 
 
 def distance() -> list[dict[str, object]]:
-    """A figure for each number of connections and each distance."""
     most = max(count for _, _, count in CASES)
     results = []
     with sink() as port:
@@ -35,7 +34,6 @@ def distance() -> list[dict[str, object]]:
 
 
 def sent(port: int, ms: float, count: int) -> float:
-    """Letters a second of a process that sends them all."""
     with far_away(os.environ["DATABASE_URL"], ms) as url:
         command = [sys.executable, "-m", "bench.sender", str(LONG), str(port)]
         env = {**os.environ, "DATABASE_URL": url}

@@ -1,4 +1,4 @@
-"""Letters signed a second, on one thread, beside bare RSA-2048 signatures by the same OpenSSL."""
+"""Letters signed a second on one thread, beside bare RSA-2048 signatures by the same OpenSSL."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ PARAGRAPH = "The quick brown fox jumps over the lazy dog, and tells about it at 
 
 
 def dkim() -> dict[str, object]:
-    """Both in short rounds by turns, so that the core's speed is the same for both; their medians."""
+    """Alternate short rounds, so that the core's speed is the same for both."""
     key = SigningKey("example.org", "bench", generate(RSA))
     message, now = a_letter(), datetime.now(UTC)
     rates = [
@@ -35,7 +35,7 @@ def dkim() -> dict[str, object]:
 
 
 def rate_of(act: Callable[[], object]) -> float:
-    """Times a second of processor time: what else runs on the machine does not count."""
+    """Return the rate by CPU time, as other processes may run."""
     started = time.thread_time()
     for _ in range(EACH):
         act()
@@ -43,7 +43,7 @@ def rate_of(act: Callable[[], object]) -> float:
 
 
 def a_letter() -> bytes:
-    """A letter of an issue as it goes out, of about 4.5 KB."""
+    """Compose a letter of about 4.5 KB."""
     html = "".join(f"<p style='margin: 0 0 1em'>{PARAGRAPH}</p>\n" for _ in range(17))
     letter = Letter(
         kind="issue",

@@ -1,7 +1,6 @@
-"""A database far away: a proxy in a process of its own, as `python -m bench.far_database HOST PORT MS`.
+"""Proxy of a distant database: `python -m bench.far_database HOST PORT MS`. Prints its port.
 
-Prints its own port. What either side says arrives half a round trip later, in order; it may say as much as it
-likes meanwhile.
+Data arrives half a round trip later, without a limit of throughput.
 """
 
 import asyncio
@@ -16,7 +15,7 @@ CHUNK = 1 << 16
 
 @contextmanager
 def far_away(url: str, ms: float) -> Iterator[str]:
-    """The address of that database at a distance of so many milliseconds, there and back."""
+    """Yield the URL of the database at `ms` of round trip."""
     parts = urlsplit(url)
     command = [sys.executable, "-m", "bench.far_database", str(parts.hostname), str(parts.port), str(ms)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proxy:

@@ -1,4 +1,4 @@
-"""What can be planted in a function, and where the same stands in another version of the tree."""
+"""Faults to plant in functions, and the same faults in another version."""
 
 import ast
 import copy
@@ -24,15 +24,15 @@ SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
 }
-# Two functions that have less in common are two.
+# Least similarity of one function's versions.
 LEAST_ALIKE = 0.6
-# A function that kept its name may have changed as much again.
+# Bonus for the same name.
 NAME_COUNTS = 0.2
 
 
 @dataclass(frozen=True)
 class Fault:
-    """`text` in place of what stands at `start` to `end` (line from 1, column in UTF-8 octets)."""
+    """`text` replaces `start` to `end` (line from 1, column in UTF-8 octets)."""
 
     path: str
     start: tuple[int, int]
@@ -40,7 +40,7 @@ class Fault:
     text: str
     function: str
     body: str = field(repr=False)
-    # What stands around it, without names, and the how manieth of these in its function.
+    # Without names, and its number among equal ones.
     statement: str = field(repr=False)
     order: tuple[int, ...] = field(repr=False)
 
@@ -52,7 +52,6 @@ class Fault:
 
 
 def all_faults(root: Path, folders: tuple[str, ...]) -> list[Fault]:
-    """All that can be planted in the functions of these folders."""
     paths = [path for folder in folders for path in sorted((root / folder).rglob("*.py"))]
     return [
         fault for path in paths if "migrations" not in path.parts for fault in faults_of_module(root, path)
@@ -83,10 +82,7 @@ def faults_of_module(root: Path, path: Path) -> Iterator[Fault]:
 
 
 def pieces(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """The statements; of those that hold others (`if`, `for`, `with` …) what stands in their head.
-
-    Functions and classes within are left out: they are looked at for themselves.
-    """
+    """Yield statements, and heads of compound ones. Nested functions are visited separately."""
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
@@ -107,7 +103,7 @@ def parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def whole_expressions(statement: ast.AST) -> Iterator[ast.expr]:
-    """All but those in an f-string, whose place Python does not know."""
+    """Skip f-strings, as Python gives no positions in them."""
     if isinstance(statement, ast.JoinedStr):
         return
     if isinstance(statement, ast.expr):
@@ -117,7 +113,7 @@ def whole_expressions(statement: ast.AST) -> Iterator[ast.expr]:
 
 
 def spoilt(node: ast.AST) -> str:
-    """The expression with one thing wrong; empty where none is offered."""
+    """Return the expression with one change, or ""."""
     wrong = copy.deepcopy(node)
     match wrong:
         case ast.Compare(ops=[op]) if type(op) in SWAPPED:
@@ -136,7 +132,7 @@ def spoilt(node: ast.AST) -> str:
 
 
 def nameless(statement: ast.AST) -> str:
-    """The statement's form. Names were changed between two versions, what is done with them was not."""
+    """Dump the statement without names, which versions may change."""
     bare = copy.deepcopy(statement)
     for node in ast.walk(bare):
         match node:
@@ -148,23 +144,20 @@ def nameless(statement: ast.AST) -> str:
 
 
 class Others:
-    """Another version of the tree, in which the same faults are looked for."""
-
     def __init__(self, root: Path, folders: tuple[str, ...]) -> None:
         self.by_statement: dict[tuple[str, tuple[int, ...]], list[Fault]] = defaultdict(list)
         for fault in all_faults(root, folders):
             self.by_statement[fault.statement, fault.order].append(fault)
 
     def same(self, fault: Fault) -> Fault | None:
-        """The fault in the function that is most alike, if the statement stands in it in the same form."""
-        found = self.by_statement.get((fault.statement, fault.order), [])
+        """Return the same fault in the most similar function."""
+        faults = self.by_statement.get((fault.statement, fault.order), [])
         app = fault.path.split("/", 1)[0]
-        alike = [(likeness(fault, other), other) for other in found if other.path.startswith(f"{app}/")]
+        alike = [(likeness(fault, other), other) for other in faults if other.path.startswith(f"{app}/")]
         best = max((score for score, _ in alike), default=0)
         return next((other for score, other in alike if score == best), None) if best >= LEAST_ALIKE else None
 
 
 def likeness(fault: Fault, other: Fault) -> float:
-    """0 to 1 by the text of their functions, more if these have the same name."""
     ratio = SequenceMatcher(None, fault.body, other.body, autojunk=False).ratio()
     return ratio + NAME_COUNTS * (fault.function == other.function)

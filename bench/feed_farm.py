@@ -1,4 +1,4 @@
-"""Feeds on twenty loopback hosts: 95 % answer 304, 4 % the same body, 1 % have a new item each round."""
+"""Feeds on twenty loopback hosts: 95 % answer 304, 4 % the same body, 1 % grow each round."""
 
 import asyncio
 import contextlib
@@ -29,7 +29,6 @@ def is_growing(number: int) -> bool:
 
 @contextlib.contextmanager
 def farm() -> Iterator[int]:
-    """Serves until the block ends; its port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
@@ -44,13 +43,11 @@ def farm() -> Iterator[int]:
 
 
 def next_round(port: int) -> None:
-    """From here on those that grow have one more item."""
+    """Add an item to feeds that grow."""
     urllib.request.urlopen(f"http://127.0.0.1:{port}/next", timeout=10).read()
 
 
 class Farm(asyncio.Protocol):
-    """HTTP/1.1, kept alive, as little of it as a client needs."""
-
     round = 0
     documents: dict[tuple[int, int], bytes] = {}  # noqa: RUF012
 

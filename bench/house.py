@@ -1,6 +1,6 @@
-"""`python -m bench.house [FOLDER]`: how easily a stranger finds their way in the code, as figures.
+"""`python -m bench.house [FOLDER]`: figures about the structure of the code.
 
-It reads the files, and runs nothing of them: two versions can be compared by the same script.
+Reads the files only, so one script can compare two versions.
 """
 
 import ast
@@ -20,9 +20,9 @@ APPS = (
     "feedletter_site",
     "demo",
 )
-# Django's way: a file for each.
+# Django has a file for each.
 UNCOUNTED_FOLDERS = ("migrations", "commands")
-# Names that each of several files has for the same thing, because Django, Python or import by convention ask.
+# Names that conventions require in several files.
 CONVENTIONAL = {
     "log",
     "T",
@@ -34,9 +34,9 @@ CONVENTIONAL = {
     "register",
     "install",
     "main",
-    # The folder of each channel registers by it (`channels/__init__.py`).
+    # Registers a channel (`channels/__init__.py`).
     "CHANNELS",
-    # Django's own names, in the format modules of a language each.
+    # Django's format modules.
     "DATE_FORMAT",
     "MONTH_DAY_FORMAT",
 }
@@ -48,7 +48,6 @@ def main(arguments: list[str]) -> None:
 
 
 def figures(root: Path) -> Iterator[tuple[str, object]]:
-    """Names and figures, of the product alone."""
     trees = {path.relative_to(root): ast.parse(path.read_text("utf-8")) for path in sorted(modules(root))}
     lines = sum(len((root / path).read_text("utf-8").splitlines()) for path in trees)
     functions = [node for tree in trees.values() for node in ast.walk(tree) if is_function(node)]
@@ -80,9 +79,9 @@ def is_function(node: ast.AST) -> bool:
 
 
 def imports(trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
-    """Module → the modules of ours that it imports when it is loaded."""
+    """Return our modules that each module imports when loaded."""
     names = {dotted(path): path for path in trees}
-    found: dict[str, set[str]] = {}
+    imported: dict[str, set[str]] = {}
     for name, path in names.items():
         seen = set()
         for node in trees[path].body:
@@ -91,8 +90,8 @@ def imports(trees: dict[Path, ast.Module]) -> dict[str, set[str]]:
                 seen |= given if given <= set(names) else given | {node.module}
             elif isinstance(node, ast.Import):
                 seen |= {alias.name for alias in node.names}
-        found[name] = (seen & set(names)) - {name}
-    return found
+        imported[name] = (seen & set(names)) - {name}
+    return imported
 
 
 def dotted(path: Path) -> str:
@@ -101,11 +100,11 @@ def dotted(path: Path) -> str:
 
 
 def circles(imported: dict[str, set[str]]) -> list[set[str]]:
-    """Groups of modules each of which leads to each other one (Tarjan)."""
+    """Return strongly connected groups (Tarjan)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found: list[set[str]] = []
+    groups: list[set[str]] = []
 
     def visit(name: str) -> None:
         index[name] = low[name] = len(index)
@@ -120,18 +119,17 @@ def circles(imported: dict[str, set[str]]) -> list[set[str]]:
             group = set(stack[stack.index(name) :])
             del stack[stack.index(name) :]
             if len(group) > 1:
-                found.append(group)
+                groups.append(group)
 
     sys.setrecursionlimit(10_000)
     for name in imported:
         if name not in index:
             visit(name)
-    return found
+    return groups
 
 
 def callers(trees: dict[Path, ast.Module]) -> tuple[int, int, int]:
-    """How many private functions there are; how many are named once, beside their definition; and how many of
-    these are called there. The others are handed over as they are, or are a framework's, which calls them."""
+    """Count private functions, those named once, and of these those called there."""
     private = once = called_once = 0
     for tree in trees.values():
         nodes = list(ast.walk(tree))
@@ -154,33 +152,31 @@ def name_of(node: ast.AST) -> str:
 
 
 def is_super(node: ast.AST) -> bool:
-    """Whether it is something of `super()`."""
     of = node.value if isinstance(node, ast.Attribute) else None
     return isinstance(of, ast.Call) and name_of(of.func) == "super"
 
 
 def doubles(trees: dict[Path, ast.Module]) -> dict[str, list[tuple[str, int]]]:
-    """By app: public classes, functions and constants that are defined in several of its modules.
+    """Return public names that several modules of an app define.
 
-    The folders of channels never meet (import-linter's contract), and whoever reads one reads no other: each
-    has its `API` and `Message`. So a name of one counts against its own folder and the rest of the app, which
-    are read together, and not against the other channels.
+    Channels are independent, so their names count only with the rest of the app.
     """
     names = {
         path: {name for name in defined(tree) if not name.startswith("_")}
         for path, tree in trees.items()
         if path.parent.name != "commands"
     }
-    # (`channels/__init__.py` gathers them, and is none.)
     folders = {
-        path.parent for path, found in names.items() if path.stem == "__init__" and "CHANNELS" in found
+        path.parent
+        for path, defined_names in names.items()
+        if path.stem == "__init__" and "CHANNELS" in defined_names
     }
     channels = folders - {Path("channels")}
-    # By app, name and channel (None: the rest of the app).
+    # App → name → channel, or None for the rest.
     seen: dict[str, dict[str, Counter[Path | None]]] = defaultdict(lambda: defaultdict(Counter))
-    for path, found in names.items():
+    for path, defined_names in names.items():
         channel = next((each for each in path.parents if each in channels), None)
-        for name in found - CONVENTIONAL:
+        for name in defined_names - CONVENTIONAL:
             seen[path.parts[0]][name][channel] += 1
     together = {
         app: {name: counts.pop(None, 0) + max(counts.values(), default=0) for name, counts in each.items()}

@@ -1,7 +1,7 @@
-"""`python -m bench.journeys [--list]`: files and functions of ours that a post passes on its way to a letter.
+"""`python -m bench.journeys [--list]`: our files and functions that run for one post.
 
-One new post of a feed that pings, one reader, SQLite, mail to a server on loopback. It runs the tasks that
-beat sends, so that two versions can be compared by the same script.
+SQLite, one reader, a mail server on loopback. Runs the tasks that beat sends, so one script can compare two
+versions.
 """
 
 import os
@@ -70,7 +70,7 @@ def journeys() -> list[tuple[str, set[CodeType]]]:
 
 
 def traced(task: Callable[[], object]) -> set[CodeType]:
-    """The functions of ours that ran, in whatever thread of this process."""
+    """Return our functions that ran, in any thread."""
     passed: set[CodeType] = set()
     folders = tuple(f"{HERE / app}{os.sep}" for app in APPS)
 

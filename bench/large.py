@@ -1,6 +1,4 @@
-"""The pages of a large installation: 1,000,000 subscribers, 200 newsletters, a ledger of 5,000,000 letters.
-Takes many minutes: only when it is named.
-"""
+"""Pages with 1,000,000 subscribers, 200 newsletters and 5,000,000 letters."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -19,14 +17,14 @@ from feedletter_site.monitoring.figures import count_again
 from feeds.models import Feed, Item
 from subscriptions.models import Assignable, Assignment, Subscribable, Subscription
 
-# What each of them may take, in milliseconds of the server's time.
+# Limit for a page.
 MOST_MS = 300.0
 TABS = ("overview", "issues", "subscribers", "look", "settings", "site")
 
 
 @dataclass(frozen=True, slots=True)
 class Newsletters:
-    """One newsletter has all of `size`; `others` have a share of its subscribers, and issues of their own."""
+    """One newsletter has all of `size`; `others` have a share of its subscribers."""
 
     size: Size = field(
         default_factory=lambda: Size(feeds=500, hosts=100, posts=50_000, subscribers=1_000_000, issues=4)
@@ -37,27 +35,25 @@ class Newsletters:
 
 
 def large() -> list[dict[str, object]]:
-    """A figure for each page, asked for the first time and then again."""
     fill_newsletters(Newsletters())
     client = Client()
     client.force_login(User.objects.create_superuser("bench"))
-    # What workers do every few minutes.
+    # Workers do this every few minutes.
     count_again()
     return large_figures(client)
 
 
 def large_figures(client: Client) -> list[dict[str, object]]:
-    """Each page as somebody sees it who comes for the first time in an hour, and as it is after that."""
-    found = []
+    """Measure each page with an empty and a filled cache."""
+    results = []
     for name, address in large_pages():
         cache.clear()
-        found.append(page_figure(client, f"{name}, at first", address, most=MOST_MS, rounds=1))
-        found.append(page_figure(client, name, address, most=MOST_MS))
-    return found
+        results.append(page_figure(client, f"{name}, at first", address, most=MOST_MS, rounds=1))
+        results.append(page_figure(client, name, address, most=MOST_MS))
+    return results
 
 
 def large_pages() -> list[tuple[str, str]]:
-    """Names and addresses."""
     newsletter = Subscribable.objects.order_by("pk")[0]
     reader = Subscription.objects.filter(subscribable=newsletter).latest("pk")
     issue = Issue.objects.filter(subscribable=newsletter).order_by("-published_at")[0]
@@ -82,7 +78,6 @@ def large_pages() -> list[tuple[str, str]]:
 
 
 def fill_newsletters(plan: Newsletters) -> None:
-    """The ledger of one newsletter, and beside it those of all the others."""
     now, readers = timezone.now(), plan.size.subscribers
     fill(plan.size)
     first = Subscribable.objects.get(name="ledger")
@@ -130,7 +125,6 @@ def fill_newsletters(plan: Newsletters) -> None:
 
 
 def other_newsletters(count: int) -> list[Subscribable]:
-    """Of several rhythms, zones and feeds; some of them paused."""
     rhythms, zones = ("each", "daily", "weekly", "monthly"), ("UTC", "Europe/Berlin", "America/New_York")
     made = Subscribable.objects.bulk_create(
         Subscribable(
@@ -150,7 +144,7 @@ def other_newsletters(count: int) -> list[Subscribable]:
 
 
 def spread(newsletter: Subscribable) -> None:
-    """Its subscribers came over two years; every twentieth left, every hundredth has not confirmed."""
+    """Spread sign-ups over two years. 5 % left, 1 % are unconfirmed."""
     came = "now() - mod(id, 700) * interval '1 day'"
     with connection.cursor() as cursor:
         cursor.execute(
@@ -169,7 +163,6 @@ def spread(newsletter: Subscribable) -> None:
 
 
 def collect(plan: Newsletters) -> None:
-    """Each newsletter has a collection that is open, with two posts in it."""
     now = timezone.now()
     rows = [
         Assignable(

@@ -1,6 +1,4 @@
-"""The pages and the ticks of an old installation: 20,000 feeds, 400,000 posts, 50,000 subscribers, and a
-ledger of 2,000,000 letters. Takes minutes: only when it is named.
-"""
+"""Pages and ticks with 20,000 feeds, 400,000 posts, 50,000 subscribers and 2,000,000 letters."""
 
 import time
 from collections.abc import Callable
@@ -25,13 +23,13 @@ from subscriptions import tasks as subscriptions_tasks
 from subscriptions.models import Destination, Subscription
 
 ROUNDS = 3
-# What a page may take, in milliseconds and kilobytes.
+# Limits of a page.
 MOST_MS, MOST_KB = 150.0, 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much of everything there is; an issue goes to every subscriber."""
+    """Issues are sent to all subscribers."""
 
     feeds: int = 20_000
     hosts: int = 5_000
@@ -41,7 +39,6 @@ class Size:
 
 
 def ledger() -> list[dict[str, object]]:
-    """A figure for each page and tick: milliseconds, beside what they may take."""
     fill(Size())
     client = Client()
     client.force_login(User.objects.create_superuser("bench"))
@@ -50,7 +47,7 @@ def ledger() -> list[dict[str, object]]:
 
 
 def fill(size: Size) -> None:
-    """Rows made by SQL. Each is copied from one that the models made, so that no column is forgotten."""
+    """Copy rows of the models by SQL, so that no column is missing."""
     now = timezone.now()
     feed = Feed.objects.create(
         url="https://first.example/", last_polled_at=now, fetched_through=now, next_poll_at=_later()
@@ -120,7 +117,7 @@ def _later() -> Any:
 
 
 def copies(row: models.Model, count: int, **changes: str) -> None:
-    """So many more of the row; `changes` are columns in SQL, in which n counts from 1."""
+    """Copy a row. `changes`: column → SQL, with n from 1."""
     table = row._meta.db_table
     names = [str(field.column) for field in row._meta.concrete_fields if not field.primary_key]
     chosen = ", ".join(changes.get(name, f"one.{name}") for name in names).replace("%", "%%")
@@ -133,7 +130,6 @@ def copies(row: models.Model, count: int, **changes: str) -> None:
 
 
 def pages() -> list[tuple[str, str]]:
-    """Names and addresses of the pages that show a part of a ledger, or count it."""
     newest = Delivery.objects.latest("pk")
     address, feed, issue = newest.destination.core, Feed.objects.latest("pk"), newest.issue_id
     deliveries, posts = "/admin/delivery/delivery/", "/admin/feeds/item/"
@@ -168,7 +164,7 @@ def pages() -> list[tuple[str, str]]:
 
 
 def ticks() -> dict[str, Callable[[], Any]]:
-    """The stages, with nothing to do, and the look that lets them rest."""
+    """Stages without work, and the check that skips them."""
     return {
         "the look for work": lambda: stages_without_work(timezone.now()),
         "feeds.poll": feeds_tasks.poll,
@@ -186,7 +182,6 @@ def ticks() -> dict[str, Callable[[], Any]]:
 def page_figure(
     client: Client, name: str, address: str, *, most: float = MOST_MS, rounds: int = ROUNDS
 ) -> dict[str, object]:
-    """What a page takes: of some looks the median, and its statements when it was looked at last."""
     sizes: list[int] = []
 
     def ask() -> None:
@@ -209,13 +204,13 @@ def statements(run: Callable[[], Any]) -> int:
 
 
 def took(run: Callable[[], Any], rounds: int = ROUNDS) -> float:
-    """Milliseconds, the median of a few."""
-    found = []
+    """Return the median in milliseconds."""
+    times = []
     for _ in range(rounds):
         started = time.perf_counter()
         run()
-        found.append((time.perf_counter() - started) * 1000)
-    return median(found)
+        times.append((time.perf_counter() - started) * 1000)
+    return median(times)
 
 
 def figure(name: str, ms: float, most: float = MOST_MS) -> dict[str, object]:

@@ -1,7 +1,6 @@
-"""Letters a second: ledgered and personalised, beside what postfix's load generator, bare RSA signatures
-and rss2email do in the same run, into the same sink.
+"""Letters a second, ledgered and personalised, beside three baselines.
 
-PostgreSQL as it comes: fsync and synchronous_commit are on.
+PostgreSQL has default settings: fsync and synchronous_commit are on.
 """
 
 import time
@@ -22,7 +21,7 @@ from subscriptions.models import Destination, Subscribable, Subscription
 
 COUNT = 40_000
 ROUNDS = 3
-# Of a lane, unless somebody says otherwise.
+# Default of a lane.
 DEFAULT_CONNECTIONS = 10
 SIGNATURES = 3_000
 SIGNING_DOMAIN = "signed.example"
@@ -31,7 +30,6 @@ Pair = tuple[float, float]
 
 
 def letters() -> list[dict[str, object]]:
-    """Ours beside each baseline, in rounds by turns: medians."""
     settings.BOUNCE_DOMAIN = "bounces.example.org"
     audience.lane()
     plain = audience.newsletter("plain", readers=COUNT)
@@ -63,7 +61,7 @@ def letters() -> list[dict[str, object]]:
 
 
 def imported(number: int) -> float:
-    """Letters a second to a list that was taken over a moment ago, as the program leaves its tables."""
+    """Return the rate right after an import, with tables as the import leaves them."""
     newsletter = audience.rows_of(f"imported{number}", readers=COUNT)
     vacuum_analyze(Destination, Subscription, rows=COUNT)
     count = publish(issue_id=audience.issue(newsletter, 1).pk, now=timezone.now())
@@ -82,18 +80,15 @@ def figure(name: str, pairs: list[Pair], baseline: str) -> dict[str, object]:
 
 
 def warm_up(port: int, size: int) -> None:
-    """What is loaded and compiled at the first letter is not a letter's cost."""
     smtp_source(port, size=size, count=1000)
     sent(audience.newsletter("few", readers=100), 1)
 
 
 def sent(newsletter: Subscribable, number: int) -> float:
-    """Letters a second of one pass that sends an issue to all of the newsletter's subscribers."""
     return rate_of(audience.publish_settled(audience.issue(newsletter, number)))
 
 
 def rate_of(count: int) -> float:
-    """Letters a second of one pass that sends so many."""
     started = time.perf_counter()
     report = send_due()
     rate = count / (time.perf_counter() - started)
@@ -103,7 +98,6 @@ def rate_of(count: int) -> float:
 
 
 def signatures(key: SigningKey) -> float:
-    """Bare signatures a second on one thread."""
     started = time.perf_counter()
     for _ in range(SIGNATURES):
         key.signature(b"x" * 64)

@@ -1,7 +1,4 @@
-"""A million subscribers taken over from CSV and handed out again: how fast, and in how much memory.
-
-Takes some minutes: only when it is named.
-"""
+"""Import and export of a million subscribers as CSV."""
 
 import csv
 import re
@@ -17,7 +14,7 @@ from subscriptions.models import Subscribable, Subscription
 
 MANY = 1_000_000
 BIG_DOMAINS, SMALL_DOMAINS = 12, 30_011
-# What is wanted: rows a second, and megabytes.
+# Goals: rows a second, and megabytes.
 IMPORT, EXPORT, MEMORY = 10_000.0, 10_000.0, 150.0
 EVERY = 0.05
 HEADING = ("email", "name", "status", "language", "added", "confirmed", "left", "consent_words", "consent_at")
@@ -25,14 +22,11 @@ HEADING = ("email", "name", "status", "language", "added", "confirmed", "left", 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one command took."""
-
     seconds: float
     megabytes: float
 
 
 def lists() -> list[dict[str, object]]:
-    """Rates of both directions and of a list that is there already, and the most memory any of them took."""
     newsletter = Subscribable.objects.create(name="big", title="Big", from_email="Bench <b@example.org>")
     with TemporaryDirectory(prefix="feedletter-lists-") as folder:
         file, out = Path(folder) / "list.csv", Path(folder) / "out.csv"
@@ -64,7 +58,7 @@ def memory(peak: float) -> dict[str, object]:
 
 
 def command(*arguments: str) -> Run:
-    """A command in a process of its own, with the most memory that it ever had (VmHWM)."""
+    """Run a command, watching its peak memory (VmHWM)."""
     began = time.perf_counter()
     process = subprocess.Popen([sys.executable, "manage.py", *arguments], stdout=subprocess.DEVNULL)
     peak = 0.0
@@ -78,10 +72,10 @@ def command(*arguments: str) -> Run:
 
 def peak_of(pid: int) -> float:
     try:
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))
+        match = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(encoding="ascii"))
     except OSError:
         return 0.0
-    return int(found[1]) / 1024 if found else 0.0
+    return int(match[1]) / 1024 if match else 0.0
 
 
 def write(file: Path, count: int) -> None:
@@ -92,7 +86,6 @@ def write(file: Path, count: int) -> None:
 
 
 def rows(count: int) -> Iterator[tuple[str, ...]]:
-    """As people are: most confirmed, some gone, each with a name and with how they agreed."""
     added, words = "2025-03-02T12:00:00+00:00", "Signed up on example.org with double opt-in"
     for number in range(count):
         status = "unsubscribed" if number % 20 == 0 else "unconfirmed" if number % 20 == 1 else "confirmed"
@@ -102,6 +95,6 @@ def rows(count: int) -> Iterator[tuple[str, ...]]:
 
 
 def address(number: int) -> str:
-    """Seven of ten are with a large provider, the others in many small domains."""
+    """Use a large provider for 70 %."""
     domain = f"big{number % BIG_DOMAINS}" if number % 10 < 7 else f"small{number % SMALL_DOMAINS}"
     return f"Reader.{number}@{domain}.example.org"

@@ -1,6 +1,4 @@
-"""An issue for a million subscribers: how long until it is queued, what a letter of it costs, and in how much
-memory. Takes some minutes: only when it is named.
-"""
+"""An issue for a million subscribers: time to queue, cost of a letter, memory."""
 
 import json
 import subprocess
@@ -23,15 +21,13 @@ FEW = 10_000
 ROUNDS = 2
 SAMPLE_SECONDS = 6.0
 LONG = 120.0
-# What the issue may take until it is queued, in seconds, and a sender in megabytes.
+# Limits: seconds to queue, megabytes of a sender.
 FAN_OUT = 30.0
 MEMORY = 200.0
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one process sent."""
-
     sent: int
     seconds: float
     megabytes: float
@@ -42,7 +38,7 @@ class Sample:
 
 
 def million() -> list[dict[str, object]]:
-    """Three figures; a ratio of 1 or more is within what is wanted, for a letter's cost 0.83 (1.2 times)."""
+    """The goal is a ratio of 1; for the cost of a letter 0.83 (1.2 times)."""
     audience.lane()
     few, many = (audience.newsletter(f"list{size}", readers=size) for size in (FEW, MANY))
     with sink() as port:
@@ -66,7 +62,6 @@ def figure(name: str, rate: float, unit: str, baseline: str, baseline_rate: floa
 
 
 def fan_out(issue: Issue) -> float:
-    """Seconds until an issue is queued for everybody."""
     started = time.perf_counter()
     count = publish(issue_id=issue.pk, now=timezone.now())
     seconds = time.perf_counter() - started
@@ -76,7 +71,6 @@ def fan_out(issue: Issue) -> float:
 
 
 def whole(newsletter: Subscribable, number: int, port: int) -> Sample:
-    """An issue for few, sent to all of them."""
     count = audience.publish_settled(audience.issue(newsletter, number))
     sent = sample(LONG, port)
     assert sent.sent == count, sent
@@ -84,13 +78,12 @@ def whole(newsletter: Subscribable, number: int, port: int) -> Sample:
 
 
 def sample(seconds: float, port: int) -> Sample:
-    """What a process of its own sends within that time."""
     command = [sys.executable, "-m", "bench.sender", str(seconds), str(port)]
     done = subprocess.run(command, check=True, timeout=300, stdout=subprocess.PIPE)
     return Sample(**json.loads(done.stdout))
 
 
 def forget() -> None:
-    """The ledger is empty again."""
+    """Empty the ledger."""
     with connection.cursor() as cursor:
         cursor.execute(f"TRUNCATE {Delivery._meta.db_table} CASCADE")

@@ -1,13 +1,11 @@
 """`python -m bench.mutants [--seed N] [--count N] [--root FOLDER] [--before FOLDER]`: planted faults.
 
-A fault is one small change in a rule, the engine, a claim or a page, chosen by the seed. The tests of its
-room and those that name what its module defines are run, on the database that DATABASE_URL names; the first
-failure catches it. Both folders are checkouts that may be changed: one fault at a time stands in each, and
-goes again.
+A fault is a small change in a rule, the engine, a claim or a page. Tests of its folder, and tests that name
+its module or definitions, run on DATABASE_URL's database. Both folders are checkouts, changed by one fault at
+a time.
 
-`--before` is an older version of the tree. Only faults in what stands in both are taken. The older one is
-asked about those that nothing in the newer one catches: without any that it catches, no fewer are caught now.
-`--only 3,17` plants the third and the seventeenth alone.
+`--before`: an older version. Faults must be possible in both; it is tested with faults that the newer one
+misses. `--only 3,17` plants two of them.
 """
 
 import argparse
@@ -28,7 +26,7 @@ ROOMS = {
     "claims": ("delivery/issues", "feeds/polling", "subscriptions/collections"),
     "pages": ("delivery/views", "subscriptions/views", "feeds/views"),
 }
-# The longest test takes a tenth of it. One that a fault keeps from ending is ended.
+# The longest test takes a tenth. Endless ones are ended.
 TEST_SECONDS = 240
 MOST_ACCIDENTS = 5
 
@@ -51,27 +49,26 @@ def main() -> None:
     if given.list:
         return
 
-    # The newest first.
     for place in reversed(range(len(roots))):
         caught = []
         for number in todo:
-            found = catches(roots[place], chosen[number - 1][place])
-            print(f"{number:2} {roots[place]}: {found or 'NOT CAUGHT'}", flush=True)
-            if found is not None:
+            test = catches(roots[place], chosen[number - 1][place])
+            print(f"{number:2} {roots[place]}: {test or 'NOT CAUGHT'}", flush=True)
+            if test is not None:
                 caught.append(number)
         print(f"{roots[place]}: {len(caught)} of {len(todo)} caught", flush=True)
         todo = [number for number in todo if number not in caught]
 
 
 def choose(root: Path, before: Path | None, chance: random.Random, count: int) -> list[list[Fault]]:
-    """As many of each kind of room; each as it is planted in `before`, if there is one, and in `root`."""
+    """Choose as many of each kind of folder, as (`before`, `root`) pairs."""
     others = Others(before, APPS) if before else None
     chosen: list[list[Fault]] = []
     for rooms in ROOMS.values():
-        found = all_faults(root, rooms)
-        chance.shuffle(found)
+        faults = all_faults(root, rooms)
+        chance.shuffle(faults)
         taken: list[list[Fault]] = []
-        for fault in found:
+        for fault in faults:
             if others is None:
                 taken.append([fault])
             elif other := others.same(fault):
@@ -83,9 +80,9 @@ def choose(root: Path, before: Path | None, chance: random.Random, count: int) -
 
 
 def catches(root: Path, fault: Fault) -> str | None:
-    """The test that failed, or None. What no quick test catches is left to the slow ones.
+    """Return the failed test, or None, after slow tests.
 
-    It must fail once more alone, and pass without the fault: on a busy machine a test may fail by itself.
+    It must fail again alone and pass without the fault, as tests may fail on a busy machine.
     """
     path = root / fault.path
     whole = path.read_bytes()
@@ -105,9 +102,9 @@ def catches(root: Path, fault: Fault) -> str | None:
 
 
 def tests_of(root: Path, source: str, path: str) -> list[str]:
-    """Those of its room, and those elsewhere that name the module, or one of its functions or classes.
+    """Return tests in its folder, and others that name the module or its definitions.
 
-    What names it and is in its room comes first, and the browser's tests last: so a fault is caught soonest.
+    Likely ones come first, browser tests last.
     """
     names = [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     names = [name for name in names if len(name) > 6 and not name.startswith("_")]
@@ -124,7 +121,6 @@ def tests_of(root: Path, source: str, path: str) -> list[str]:
 
 
 def first_failure(root: Path, tests: list[str]) -> str | None:
-    """The name of the first test that fails, or None."""
     command = [sys.executable, "-m", "pytest", "-x", "-v", "-n", "0", "--tb=no"]
     command += ["-o", f"faulthandler_timeout={TEST_SECONDS}", "-o", "faulthandler_exit_on_timeout=true"]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -135,7 +131,7 @@ def first_failure(root: Path, tests: list[str]) -> str | None:
         return None
     if failed := re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE):
         return failed[1]
-    # What is said of the threads may break off: some versions of Python crash over it.
+    # The dump of threads may be cut: some Python versions crash.
     if "Timeout (" in done.stderr and (
         endless := re.search(r"^(tests/\S+::.+?) *\Z", done.stdout, re.MULTILINE)
     ):

@@ -23,7 +23,7 @@ GAP = 0.1
 
 
 def polls() -> list[dict[str, object]]:
-    """The rate beside the baseline's; the same with ten times the items stored; and with the gap kept."""
+    """Measure also with ten times the items, and with the gap per host."""
     settings.ALLOW_PRIVATE_NETWORKS = [ip_network("127.0.0.0/8")]
     settings.POLL_HOST_GAP, settings.POLL_HOST_REQUESTS = 0.0, settings.POLL_THREADS
     with farm() as port:
@@ -58,7 +58,7 @@ def watch(urls: list[str]) -> None:
 
 
 def rates(port: int, urls: list[str]) -> tuple[float, float]:
-    """The baseline's and ours, the median of interleaved rounds; in each, one feed of a hundred has news."""
+    """Return medians of interleaved rounds. Each time 1 % of the feeds have news."""
     bare, own = [], []
     for _ in range(ROUNDS):
         bare.append(FEEDS / seconds_of(lambda: bare_requests(urls)))
@@ -80,7 +80,7 @@ def bare_requests(urls: list[str]) -> None:
 
 
 def bare_request(url: str) -> None:
-    # With the validator, so that it does not even have the bodies to read that we are spared.
+    # Conditional, as ours are.
     assert requests.get(url, headers={"If-None-Match": ETAG}, timeout=20).status_code in (200, 304)
 
 
@@ -97,7 +97,6 @@ def seconds_of(work: Callable[[], None]) -> float:
 
 
 def store_items(each: int) -> None:
-    """So many items that were sent long ago in every feed."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"""

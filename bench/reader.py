@@ -1,7 +1,6 @@
-"""A reader with 1,000,000 posts in 50 channels: what a page of them takes, the counts, and marking 200,000
-read, in PostgreSQL and in SQLite. Takes some minutes: only when it is named.
+"""A reader with 1,000,000 posts in 50 channels, in PostgreSQL and SQLite.
 
-This process's own processor time is beside the time by the clock, because machines are seldom idle.
+Includes this process's CPU time, as machines are seldom idle.
 """
 
 import json
@@ -35,7 +34,7 @@ from reader.timelines.pages import Timeline, page_of
 ENTRIES, CHANNELS, IN_THE_LARGEST, IN_EACH = 200_000, 50, 200_000, 16_327
 FEEDS, DEEP, UNREAD = 200, 150_000, 100_000
 ROUNDS, REQUESTS = 40, 300
-# What is wanted, in milliseconds.
+# Goals in milliseconds.
 A_PAGE = {"postgresql": 5.0, "sqlite": 15.0}
 COUNTS, OVER_HTTP = 60.0, 50.0
 MARKED = {"postgresql": 1_000.0, "sqlite": 3_000.0}
@@ -56,7 +55,6 @@ JF2: dict[str, Any] = {
 
 
 def figures() -> list[dict[str, object]]:
-    """Figures in milliseconds; a ratio of 1 or more is within what is wanted."""
     with tempfile.TemporaryDirectory(prefix="feedletter-bench-") as folder:
         environment = {**os.environ, "DATABASE_URL": f"sqlite:///{folder}/reading.db", "DATA_DIR": folder}
         command = [sys.executable, "-c", f"import django; django.setup(); {SAY}"]
@@ -65,7 +63,6 @@ def figures() -> list[dict[str, object]]:
 
 
 def measured() -> list[dict[str, object]]:
-    """Those of the settings' database."""
     call_command("migrate", verbosity=0)
     reader = fill()
     vendor = connection.vendor
@@ -81,7 +78,7 @@ def measured() -> list[dict[str, object]]:
         "unread posts": (Timeline(reader, small), Stretch(), True),
         "what came since": (Timeline(reader, home), Stretch(newer_than=key(home, 5)), False),
     }
-    found = []
+    results = []
     for name, (timeline, asked, unread_only) in pages.items():
 
         def ask(
@@ -89,16 +86,15 @@ def measured() -> list[dict[str, object]]:
         ) -> object:
             return page_of(timeline, asked, unread_only=unread_only)
 
-        found.append(milliseconds(f"{vendor}: {name}", ask, wanted))
-    found.append(milliseconds(f"{vendor}: the list of channels", lambda: channels(reader), COUNTS))
-    found += over_http(reader, home)
+        results.append(milliseconds(f"{vendor}: {name}", ask, wanted))
+    results.append(milliseconds(f"{vendor}: the list of channels", lambda: channels(reader), COUNTS))
+    results += over_http(reader, home)
     make_unread(home, IN_THE_LARGEST)
     name, whole = f"{vendor}: {IN_THE_LARGEST:,} marked read", Timeline(reader, home)
-    return [*found, milliseconds(name, lambda: marks.mark_all_read(whole), MARKED[vendor], rounds=1)]
+    return [*results, milliseconds(name, lambda: marks.mark_all_read(whole), MARKED[vendor], rounds=1)]
 
 
 def over_http(reader: Reader, home: Channel) -> list[dict[str, object]]:
-    """What nineteen of twenty pages take at most, asked one after another as a person and an app do."""
     _token, secret = make_token(reader=reader, client="bench over HTTP", now=timezone.now())
     browser = Client()
     browser.force_login(reader.user)
@@ -110,19 +106,19 @@ def over_http(reader: Reader, home: Channel) -> list[dict[str, object]]:
         ),
         "a person's page": get(f"/reader/c/{home.uid}/", {"Cookie": session}),
     }
-    found = []
+    results = []
     with site() as port:
         for name, ask in asked.items():
             p95 = answered(port, ask, count=REQUESTS, readers=1).p95_ms
             shown = figure(f"{connection.vendor}: {name} over HTTP, p95", p95, "ms", "wanted", OVER_HTTP)
-            found.append(shown | {"ratio": OVER_HTTP / p95})
-    return found
+            results.append(shown | {"ratio": OVER_HTTP / p95})
+    return results
 
 
 def milliseconds(
     name: str, act: Callable[[], object], wanted: float, rounds: int = ROUNDS
 ) -> dict[str, object]:
-    """The median by the clock, and in its name the processor's."""
+    """Return the median time; its name has the CPU time."""
     clock, processor = [], []
     for _ in range(rounds):
         began, used = time.perf_counter(), time.process_time()
@@ -135,14 +131,12 @@ def milliseconds(
 
 
 def channels(reader: Reader) -> None:
-    """As Microsub answers it."""
     token = reader.tokens.select_related("reader").get()
     call = Call(token, Parameters({"action": ("channels",)}), timezone.now())
     assert sum(one["unread"] for one in answer(call, is_post=False)["channels"]) == UNREAD
 
 
 def key(owner: Channel | Reader, down: int) -> Key:
-    """Of the post that stands so far down."""
     rows = owner.places.filter(hidden=0).order_by("-at", "-pk").values_list("at", "pk")
     return Key(*rows[down])
 
@@ -175,7 +169,7 @@ def fill() -> Reader:
 
 
 def insert(cursor: Any, into: str, select: str, count: int, *values: Any) -> None:
-    """As many rows, of which each knows its number `n`. (SQLite has WITH after INSERT.)"""
+    """Insert rows numbered `n`. SQLite has WITH after INSERT."""
     words = (SERIES, f"INSERT INTO {into}", select)
     order = (0, 1, 2) if connection.vendor == "postgresql" else (1, 0, 2)
     cursor.execute(" ".join(words[place] for place in order), [count - 1, *values])

@@ -1,4 +1,4 @@
-"""Mails a second of rss2email, the program that many use for this: posts of one feed, into the same sink."""
+"""Mails a second of rss2email, into the same sink."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from tests.servers.documents import rss
 
 POSTS = 300
 ROUNDS = 3
-# What makes a mail of 4.5 KB, html alone.
+# 4.5 KB, html only.
 PARAGRAPHS = 38
 SENTENCE = "<p>The quick brown fox jumps over the lazy dog, and tells about it at some length.</p>\n"
 SETTINGS = """[DEFAULT]
@@ -33,7 +33,7 @@ verbose = warning
 
 
 def figure(ours: float, port: int) -> dict[str, object]:
-    """Our letters a second beside its mails of that size. Without the program it says so."""
+    """Compare with rss2email, if it is installed."""
     program = services.program("r2e")
     shared: dict[str, object] = {"figure": "the same letters", "rate": ours, "unit": "letters/s"}
     if program is None:
@@ -45,7 +45,7 @@ def figure(ours: float, port: int) -> dict[str, object]:
 
 
 def mails(program: str, url: str, port: int) -> float:
-    """A fresh installation's first run: every post of the feed becomes a mail."""
+    """Time the first run of a new installation, which sends all posts."""
     with tempfile.TemporaryDirectory(prefix="feedletter-r2e-") as folder:
         config, data = Path(folder, "config"), Path(folder, "data.json")
         config.write_text(SETTINGS.format(port=port))
@@ -63,8 +63,6 @@ def run(command: list[str]) -> None:
 
 
 class Feed(BaseHTTPRequestHandler):
-    """One document, to whoever asks."""
-
     document: ClassVar[bytes] = rss(
         [
             {
@@ -86,7 +84,7 @@ class Feed(BaseHTTPRequestHandler):
         self.wfile.write(self.document)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Silent."""
+        pass
 
 
 @contextmanager

@@ -1,9 +1,8 @@
-"""`python -m bench.same_code BEFORE AFTER [RENAMES]`: whether two trees of files have the same code.
+"""`python -m bench.same_code BEFORE AFTER [RENAMES]`: compare the code of two trees.
 
-Docstrings, comments, formatting and names of local variables may differ. RENAMES has a line for each other
-rename: `old new` for a name anywhere, `old/file.py new/file.py` for a file, `path/file.py:old new` for a name
-in one file (its path before the rename). A name that ends in `*` stands for all that begin so. Exit code 1
-names the files that differ, each with the first statement that does.
+Docstrings, comments, formatting and local names may differ. RENAMES has lines: `old new` for a name,
+`old/file.py new/file.py` for a file, `path/file.py:old new` for a name in one file (its old path). A final
+`*` matches any ending. Prints the first difference of each file; exit code 1.
 """
 
 import ast
@@ -32,8 +31,6 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 @dataclass
 class Renames:
-    """The table: names of files, of anything, and of one file's."""
-
     files: dict[str, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     of_file: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -50,7 +47,7 @@ class Renames:
                 table.files[old] = new.strip()
             elif old:
                 table.names[old] = new.strip()
-        # Modules are named in imports and in dotted texts, too.
+        # Imports and dotted texts name modules.
         table.names |= {module(old): module(new) for old, new in table.files.items()}
         return table
 
@@ -58,7 +55,7 @@ class Renames:
         return self.files.get(path, path)
 
     def name(self, path: str, name: str) -> str:
-        """The new name; of a dotted one, that of the longest beginning that was renamed."""
+        """Rename a name, or the longest renamed prefix of a dotted one."""
         own = {**self.names, **self.of_file.get(path, {})}
         if name in own:
             return own[name]
@@ -74,7 +71,7 @@ def module(path: str) -> str:
 
 
 class Canonical(ast.NodeTransformer):
-    """Drop docstrings, apply the renames and number the local variables of each function."""
+    """Drop docstrings, apply renames, number local variables of each function."""
 
     def __init__(self, path: str, renames: Renames) -> None:
         self.path, self.renames = path, renames
@@ -142,13 +139,13 @@ class Canonical(ast.NodeTransformer):
         return node
 
 
-# Fields of nodes that hold a name; those of GLOBAL never name a local variable.
+# Fields with names. GLOBAL: never of a local variable.
 IDENTIFIERS = {"id", "attr", "arg", "name", "asname", "module", "rest"}
 GLOBAL = {"attr", "module", "arg"}
 
 
 def stored(node: ast.AST, top: ast.AST) -> Iterator[str]:
-    """The names that a function or comprehension assigns itself, in the order of its text."""
+    """Yield assigned names, in order."""
     for each in ast.iter_child_nodes(node):
         if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
             yield each.id
@@ -182,11 +179,10 @@ def is_dotted(text: str) -> bool:
 
 
 def canonical(text: str, path: str, renames: Renames) -> list[str]:
-    """The statements of a file, a text for each."""
     tree = Canonical(path, renames).visit(ast.parse(text))
     assert isinstance(tree, ast.Module)
     imports = (ast.Import, ast.ImportFrom)
-    # Renames put imports into another order, which means nothing.
+    # Renames change the order of imports.
     first = sorted(ast.dump(with_sorted_names(each)) for each in tree.body if isinstance(each, imports))
     return first + [ast.dump(each, indent=1) for each in tree.body if not isinstance(each, imports)]
 
@@ -218,9 +214,9 @@ def differences(before: Path, after: Path, renames: Renames) -> Iterator[str]:
 def main(arguments: list[str]) -> int:
     before, after, *tables = map(Path, arguments)
     renames = Renames.read(line for table in tables for line in table.read_text("utf-8").splitlines())
-    found = list(differences(before, after, renames))
-    print("\n".join(found) or "The same code.")
-    return bool(found)
+    lines = list(differences(before, after, renames))
+    print("\n".join(lines) or "The same code.")
+    return bool(lines)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""A reader with 1,000,000 posts: what a search of them takes, and what the index adds to writing posts.
-
-In PostgreSQL and in SQLite. Takes some minutes: only when it is named.
-"""
+"""Search in 1,000,000 posts, and the index's cost for writing, in PostgreSQL and SQLite."""
 
 import json
 import os
@@ -35,7 +32,7 @@ from reader.timelines.pages import Timeline
 
 POSTS, TOGETHER, TEXTS = 1_000_000, 5_000, 20_000
 WORDS = [f"w{number}x" for number in range(50_000)]
-# Zipf's law: a few words are in nearly every post, most in a handful.
+# Zipf's law.
 WEIGHTS = list(accumulate(1 / (number + 5) for number in range(len(WORDS))))
 WANTED, ROUNDS = 50.0, 7
 WRITTEN, WRITING_ROUNDS = 200, 6
@@ -43,7 +40,6 @@ SAY = "from bench.search import measured; import json; print(json.dumps(measured
 
 
 def figures() -> list[dict[str, object]]:
-    """Milliseconds of searches, and posts a second with the index beside without it."""
     with tempfile.TemporaryDirectory(prefix="feedletter-bench-") as folder:
         environment = {**os.environ, "DATABASE_URL": f"sqlite:///{folder}/search.db", "DATA_DIR": folder}
         command = [sys.executable, "-c", f"import django; django.setup(); {SAY}"]
@@ -52,7 +48,6 @@ def figures() -> list[dict[str, object]]:
 
 
 def measured() -> list[dict[str, object]]:
-    """Figures of the settings' database."""
     call_command("migrate", verbosity=0)
     reader = add_reader(name="ada", now=timezone.now())
     results = [writing(reader)]
@@ -78,7 +73,7 @@ def measured() -> list[dict[str, object]]:
 
 
 def texts(rng: random.Random) -> Iterator[list[str]]:
-    """As many different texts as posts: the beginning of one and the end of another."""
+    """Combine halves, so that each post has another text."""
     known = [rng.choices(WORDS, cum_weights=WEIGHTS, k=rng.randint(30, 150)) for _ in range(TEXTS)]
     for _ in range(POSTS // TOGETHER):
         pairs = ((rng.choice(known), rng.choice(known)) for _ in range(TOGETHER))
@@ -86,7 +81,6 @@ def texts(rng: random.Random) -> Iterator[list[str]]:
 
 
 def fill(reader: Reader, rng: random.Random) -> None:
-    """The texts as posts of the reader's first channel, a second apart."""
     now, home = timezone.now(), reader.channels.get(uid="home")
     jf2 = {"type": "entry", "name": "A post"}
     facts: dict[str, Any] = {"hash": "x", "jf2": jf2, "kind": "article", "seen_at": now, "placed_at": now}
@@ -104,7 +98,7 @@ def fill(reader: Reader, rng: random.Random) -> None:
 
 
 def writing(reader: Reader) -> dict[str, object]:
-    """Posts a second that are cleaned, stored and placed, in turns with the index and without it."""
+    """Measure posts a second, alternately with and without the index."""
     now, rng = timezone.now(), random.Random(7)
     feed = Feed.objects.create(url="https://tide.example/feed", host="tide.example", added_at=now)
     Follow.objects.create(channel=reader.channels.get(uid="home"), feed=feed, added_at=now)
@@ -136,7 +130,7 @@ def write(feed: Feed, posts: list[Post], *, is_indexed: bool) -> None:
     for post in posts:
         facts: dict[str, Any] = said_by(post, Person("Tide", feed.url), now)
         if not is_indexed:
-            # As it was stored before there was an index.
+            # As before the index.
             facts["text"] = facts["jf2"]["content"]["text"].casefold()
         rows.append(Entry(feed=feed, hash="x", seen_at=now, due_at=now, **facts))
     with transaction.atomic():

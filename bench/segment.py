@@ -1,6 +1,4 @@
-"""A letter of one's own to a tenth of a million subscribers: how long until it is queued, and counted before.
-Takes a minute: only when it is named.
-"""
+"""Time to count and queue a letter to a tenth of a million subscribers."""
 
 import os
 import time
@@ -24,29 +22,28 @@ from subscriptions.models import Destination, Subscribable, SubscriberTag, Subsc
 EVERYBODY, OTHERS = 1_000_000, 20_000
 TENTH = 10
 ROUNDS = 3
-# What it may take, in seconds.
+# Limit in seconds.
 SEGMENT_FAN_OUT = 5.0
 
 
 def segment() -> list[dict[str, object]]:
-    """A figure for each sort of audience; a ratio of 1 or more is within what is wanted."""
     audience.lane()
     newsletter = audience.newsletter("many", readers=EVERYBODY)
     audience.newsletter("other", readers=OTHERS)
-    # A tenth have the tag, readers of the other among them; a hundredth are to be left out.
+    # 10 % have the tag, 1 % are left out.
     _tag("tenth", f"id %% {TENTH} = 0")
     _tag("left-out", f"id %% {TENTH * 10} = 0")
-    # Half of the other newsletter's readers have this one, too.
+    # Half of the other's tagged readers have this one, too.
     _subscribe(newsletter, f"core LIKE 'other-reader%%' AND id %% {TENTH * 2} = 0")
     audience.vacuum(Tagging, SubscriberTag, Subscription, Destination)
     results = []
-    for said, named in (
+    for label, named in (
         ("with a tag", {"any_of": ["tenth"]}),
         ("  and without another", {"any_of": ["tenth"], "none_of": ["left-out"]}),
         ("  of two newsletters", {"any_of": ["tenth"], "others": ["other"]}),
     ):
         seconds, count = _fan_out(newsletter, chosen_audience(newsletter, **named))
-        shown = f"{said}: {count:,} in {seconds:.1f} s"
+        shown = f"{label}: {count:,} in {seconds:.1f} s"
         results.append(figure(shown, count / seconds, "letters/s", "5 s", count / SEGMENT_FAN_OUT))
     plain = audience.newsletter("plain", readers=EVERYBODY // TENTH)
     seconds, count = _fan_out(plain, EVERY_READER)
@@ -55,7 +52,7 @@ def segment() -> list[dict[str, object]]:
 
 
 def _fan_out(newsletter: Subscribable, chosen: Audience) -> tuple[float, int]:
-    """The usual seconds until it is queued, and for how many; each has it once, or there is no figure."""
+    """Return the median seconds and the count. Checks that nobody gets two."""
     times, processor, count = [], [], 0
     for _ in range(ROUNDS):
         issue = audience.issue(newsletter, time.time_ns())
@@ -84,7 +81,7 @@ def _seconds(act: Callable[[], object]) -> float:
 
 
 def _processor_seconds() -> float:
-    """Of our connection's own process: what other work on the machine does not change."""
+    """CPU time of our connection's backend."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         (pid,) = cursor.fetchone()

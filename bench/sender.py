@@ -1,7 +1,6 @@
-"""A send worker's pass in a process of its own, as `python -m bench.sender SECONDS PORT`.
+"""A pass of a send worker: `python -m bench.sender SECONDS PORT`.
 
-Prints one JSON document: letters sent, the seconds they took, and the most memory that it and its child
-process ever had.
+Prints JSON: letters sent, seconds, and peak memory with its child process.
 """
 
 import json
@@ -15,7 +14,6 @@ MEGABYTE = 1000 * 1000
 
 
 def main(seconds: float, port: int) -> None:
-    """With all that a worker has loaded."""
     import django
 
     django.setup()
@@ -29,7 +27,7 @@ def main(seconds: float, port: int) -> None:
     from delivery.engine.child_client import ChildProcess, keep_child_process
     from delivery.engine.send_pass import send_due
 
-    # A worker has it from one pass to the next while there is much to send.
+    # Workers keep it between passes.
     beside = ChildProcess()
     keep_child_process(beside)
     started = time.perf_counter()
@@ -40,7 +38,7 @@ def main(seconds: float, port: int) -> None:
 
 
 def peak_megabytes(pid: int) -> float:
-    """The high-water mark of a process's resident memory (VmHWM, in KiB)."""
+    """VmHWM is in KiB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 / MEGABYTE
 

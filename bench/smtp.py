@@ -1,4 +1,4 @@
-"""postfix's smtp-sink, which takes all that comes, and its load generator."""
+"""postfix's smtp-sink and its load generator."""
 
 import os
 import socket
@@ -14,7 +14,7 @@ SESSIONS = 10
 
 @contextmanager
 def sink() -> Iterator[int]:
-    """Serves until the block ends; its port. Raises Missing."""
+    """Yield the port. Raises Missing."""
     port, program = services.free_port(), services.program("smtp-sink")
     if program is None:
         raise services.Missing("smtp-sink (Debian: postfix)")
@@ -27,7 +27,7 @@ def sink() -> Iterator[int]:
 
 
 def smtp_source(port: int, *, size: int, count: int) -> float:
-    """Messages of `size` octets a second that postfix's load generator reaches, reusing its sessions."""
+    """Return the generator's messages a second, reusing sessions."""
     command = [str(services.program("smtp-source")), "-d", "-s", str(SESSIONS), "-m", str(count)]
     command += ["-l", str(size), f"127.0.0.1:{port}"]
     started = time.perf_counter()

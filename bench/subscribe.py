@@ -1,4 +1,4 @@
-"""How many readers may sign up in a second, beside /healthz of the same server, which touches no database."""
+"""Sign-ups a second, beside /healthz of the same server, which uses no database."""
 
 import http.client
 from statistics import median
@@ -7,12 +7,12 @@ from urllib.parse import urlencode
 from bench.web import Ask, answered, get, site
 from subscriptions.models import Notice, Subscribable
 
-# Each answer takes its twenty milliseconds, whatever the address: fewer readers would measure that.
+# Each answer takes twenty milliseconds; fewer readers would measure that.
 READERS = 8
 COUNT = 1_500
 ROUNDS = 5
 DOMAINS = 20
-# What is limited in life is let through, so that all of them lead to a mail.
+# No limits, so that each sign-up sends a mail.
 ENVIRONMENT = {
     "TRUSTED_PROXIES": "127.0.0.0/8",
     "SIGN_UP_LIMITS": "newsletter=1000000/hour, domain=1000000/hour",
@@ -20,7 +20,7 @@ ENVIRONMENT = {
 
 
 def subscribe() -> list[dict[str, object]]:
-    """New addresses, each from a network of its own; both rates by turns, by as many readers: medians."""
+    """Alternate rounds. Each address has its own network."""
     newsletter = Subscribable.objects.create(name="letter", title="The letter")
     with site(**ENVIRONMENT) as port:
         rounds = []
@@ -44,8 +44,6 @@ def subscribe() -> list[dict[str, object]]:
 
 
 def sign_up(path: str, *, first: int) -> Ask:
-    """Posts the form of that page, as a browser behind our proxy would; readers are numbered from there."""
-
     def ask(connection: http.client.HTTPConnection, number: int) -> None:
         number += first + COUNT
         reader = f"2001:db8:{number % 65536:x}:{number // 65536:x}::1"
@@ -54,7 +52,6 @@ def sign_up(path: str, *, first: int) -> Ask:
         connection.request("POST", path, body, headers)
         answer = connection.getresponse()
         answer.read()
-        # It leads to a page of its own, which a reload shows again.
         assert answer.status == 303, answer.status
 
     return ask

@@ -1,4 +1,4 @@
-"""The site as docker-compose runs it, with two gunicorn workers, and readers who ask it."""
+"""The site as in docker-compose, with two gunicorn workers."""
 
 import http.client
 import os
@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.services import free_port
 
 WORKERS, THREADS = 2, 8
-# At a time, each over a connection that it keeps.
+# Concurrent, with keep-alive.
 READERS = 4
 PATIENCE_SECONDS = 30.0
 
@@ -23,7 +23,7 @@ Ask = Callable[[http.client.HTTPConnection, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """Answers a second, and how long all but the slowest twentieth took at most."""
+    """Answers a second, and the 95th percentile."""
 
     rate: float
     p95_ms: float
@@ -31,7 +31,7 @@ class Answered:
 
 @contextmanager
 def site(**environment: str) -> Iterator[int]:
-    """Yields the port. The database is that of the settings; the variables come on top."""
+    """Yield the port. `environment` is added to the settings' database."""
     port = free_port()
     command = [
         *(sys.executable, "-m", "gunicorn", "--bind", f"127.0.0.1:{port}", "--log-level", "error"),
@@ -48,8 +48,6 @@ def site(**environment: str) -> Iterator[int]:
 
 
 def get(path: str, headers: Mapping[str, str] | None = None) -> Ask:
-    """Asks for the path, and reads the answer to its end."""
-
     def ask(connection: http.client.HTTPConnection, _number: int) -> None:
         connection.request("GET", path, headers=dict(headers or {}))
         answer = connection.getresponse()
@@ -60,7 +58,7 @@ def get(path: str, headers: Mapping[str, str] | None = None) -> Ask:
 
 
 def answered(port: int, ask: Ask, *, count: int, readers: int = READERS) -> Answered:
-    """`count` questions by several readers at once, after as many as warm the workers up."""
+    """Ask `count` times, after a warm-up."""
     _seconds(port, ask, range(-count // 10, 0), readers)
     begun = time.perf_counter()
     seconds = sorted(_seconds(port, ask, range(count), readers))

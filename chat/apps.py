@@ -15,6 +15,6 @@ class ChatConfig(AppConfig):
         from feeds.items.alerts import told_to_others
 
         register(check_discord, OWN_CHECKS)
-        # Servers are told in their log channels.
+        # Servers get notices in their log channels.
         told_to_others.append(lambda: BotFeed.objects.filter(is_operators=False).values("feed"))
         install_later("chat.panels")

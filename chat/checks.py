@@ -1,4 +1,4 @@
-"""What Django's system check says about the Discord bot. Registered in ChatConfig.ready()."""
+"""System check of the Discord bot, registered in ChatConfig.ready()."""
 
 from typing import Any
 
@@ -9,7 +9,6 @@ NAMES = ("DISCORD_APPLICATION_ID", "DISCORD_PUBLIC_KEY", "DISCORD_BOT_TOKEN")
 
 
 def missing_settings() -> list[str]:
-    """Of the three that the bot needs, those that are not set."""
     return [name for name in NAMES if not getattr(settings, name)]
 
 
@@ -18,12 +17,12 @@ def is_set_up() -> bool:
 
 
 def can_be_called() -> bool:
-    """Discord calls https:// only. What stands in for it without TLS, as in the demo, calls us so, too."""
+    """Discord calls only https://. A local substitute, as in the demo, may call http://."""
     return settings.SITE_URL.startswith("https:") or settings.DISCORD_URL.startswith("http:")
 
 
 def check_discord(app_configs: Any, **options: Any) -> list[CheckMessage]:
-    """W001: some of its settings are there, others are not. W002: Discord cannot reach us."""
+    """W001: some settings are missing. W002: Discord cannot reach us."""
     missing = missing_settings()
     if len(missing) == len(NAMES):
         return []

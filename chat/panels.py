@@ -1,5 +1,3 @@
-"""What the Discord bot adds to earlier apps' admin pages."""
-
 from typing import Any
 
 from django.contrib.admin import SimpleListFilter
@@ -16,13 +14,12 @@ from subscriptions.admin.newsletter import SubscribableAdmin
 
 
 class ServersFilter(SimpleListFilter):
-    """Bridges of servers may be thousands, which their people manage: they are hidden unless asked for."""
+    """Hides the possibly thousands of servers' bridges by default."""
 
     title = "Those of Discord servers, too?"
     parameter_name = "servers"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        # Without servers there is nothing to ask.
         return [("all", "those, too"), ("only", "only those")] if Guild.objects.exists() else []
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
@@ -31,12 +28,11 @@ class ServersFilter(SimpleListFilter):
                 return queryset
             case "only":
                 return queryset.filter(guild_feed__isnull=False)
-        # An autocomplete, or a chosen row's action, has no such filter.
+        # Includes autocompletes and actions.
         return queryset.filter(guild_feed__isnull=True)
 
 
 def of_servers(feed: Feed) -> SafeString | str:
-    """Which servers have the feed."""
     count = GuildFeed.objects.present().filter(feed=feed).count()
     if not count:
         return ""
@@ -44,14 +40,13 @@ def of_servers(feed: Feed) -> SafeString | str:
 
 
 def lend(request: HttpRequest, keys: list[int]) -> str:
-    """Lets the bot use an operator's own feeds, except those with credentials."""
+    """Let the bot use operators' feeds, except those with credentials."""
     feeds = Feed.objects.filter(pk__in=keys, credentials="", bot_feed=None)
     done = BotFeed.objects.bulk_create([BotFeed(feed=feed, is_operators=True) for feed in feeds])
     return f"The Discord bot may use {pluralize(len(done), 'feed')}: servers that ask for it share it."
 
 
 def install() -> None:
-    """Called once, before the first admin page."""
     SubscribableAdmin.list_filter = (ServersFilter, *SubscribableAdmin.list_filter)  # type: ignore[assignment]
     add_panel("feeds.Feed", Panel("Discord servers", of_servers, order=23))
     add_action(

@@ -1,4 +1,4 @@
-"""Tells Discord of us (network): checks the settings, puts the commands, says where we are called."""
+"""Registers commands and URLs with Discord (network)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ AUTHORIZED = "APPLICATION_AUTHORIZED"
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """What is set up now. `changed` names what was not so before."""
+    """`changed`: names of changed parts."""
 
     application: str
     commands: int
@@ -33,7 +33,7 @@ class Registered:
 
 
 def invite_link() -> str:
-    """Where an admin of a server adds the bot; empty without an application."""
+    """Return "" without an application."""
     if not settings.DISCORD_APPLICATION_ID:
         return ""
     asked = {
@@ -45,14 +45,13 @@ def invite_link() -> str:
 
 
 def endpoint_urls() -> tuple[str, str]:
-    """Where Discord calls for interactions and for events."""
     return tuple(f"{settings.SITE_URL}{reverse(f'chat:{name}')}" for name in ("interactions", "events"))  # type: ignore[return-value]
 
 
 def register(*, guild: str = "", now: datetime) -> Registered:
-    """Makes Discord know our commands and our addresses; the server has to be up. Again, it changes nothing.
+    """Idempotent; the server must be running. Raises Refused.
 
-    With `guild`, the commands are that server's alone: there they are known at once. Raises Refused.
+    With `guild` the commands are for that server only, and available at once.
     """
     _refuse_unready()
     application = settings.DISCORD_APPLICATION_ID
@@ -101,7 +100,7 @@ def _refuse_unready() -> None:
 
 
 def _checked(known: Any) -> Mapping[str, Any]:
-    """Raises Refused where the three settings are not of one application."""
+    """Raise Refused unless the three settings are of one application."""
     if not isinstance(known, dict):
         raise Refused("Discord said nothing of the application. Try again.")
     if str(known.get("id")) != settings.DISCORD_APPLICATION_ID:
@@ -117,7 +116,7 @@ def _checked(known: Any) -> Mapping[str, Any]:
 
 
 def _are_same(known: Any, wanted: Any) -> bool:
-    """Whether Discord has all that we want; what it adds of its own, such as ids, does not count."""
+    """Compare without Discord's additions, such as ids."""
     if isinstance(wanted, dict):
         return isinstance(known, dict) and all(
             _are_same(known.get(key), value) for key, value in wanted.items()

@@ -1,5 +1,3 @@
-"""The addresses that Discord calls."""
-
 from django.urls import path
 
 from chat import views

@@ -1,6 +1,6 @@
-"""Where Discord calls: /discord/interactions/ and /discord/events/.
+"""Endpoints for Discord: /discord/interactions/ and /discord/events/.
 
-Whoever calls is known by their signature alone, which is looked at before anything else.
+The signature, checked first, is the only authentication.
 """
 
 import json
@@ -32,7 +32,7 @@ EVENT = 1
 @csrf_exempt
 @require_POST
 def interactions(request: HttpRequest) -> HttpResponse:
-    """Discord tests with bad signatures, and takes the address away from whoever does not answer 401."""
+    """Discord tests bad signatures, and removes a URL that does not answer 401."""
     now = utcnow()
     payload = _signed(request, now)
     if payload is None:
@@ -47,7 +47,6 @@ def interactions(request: HttpRequest) -> HttpResponse:
 @csrf_exempt
 @require_POST
 def events(request: HttpRequest) -> HttpResponse:
-    """Tells of servers that the bot was added to."""
     now = utcnow()
     payload = _signed(request, now)
     if payload is None:
@@ -60,7 +59,7 @@ def events(request: HttpRequest) -> HttpResponse:
 
 
 def _signed(request: HttpRequest, now: datetime) -> Mapping[str, Any] | None:
-    """What Discord says; None for a body that it did not sign."""
+    """Return None without a valid signature."""
     signed = is_signed(
         request.body,
         signature=request.headers.get("X-Signature-Ed25519", ""),
@@ -71,14 +70,14 @@ def _signed(request: HttpRequest, now: datetime) -> Mapping[str, Any] | None:
     if not signed:
         return None
     try:
-        said = _storable(json.loads(request.body))
+        payload = _storable(json.loads(request.body))
     except (ValueError, RecursionError):
-        said = None
-    return said if isinstance(said, dict) else {}
+        payload = None
+    return payload if isinstance(payload, dict) else {}
 
 
 def _storable(value: Any) -> Any:
-    """Remove the characters that no database stores (NUL, lone surrogates). Raises RecursionError."""
+    """Remove characters that databases refuse (NUL, lone surrogates). Raises RecursionError."""
     if isinstance(value, str):
         return without_controls(value)
     if isinstance(value, list):
@@ -89,8 +88,8 @@ def _storable(value: Any) -> Any:
 
 
 def _refused(status: int = 401) -> HttpResponse:
-    """Without a page, which would ask the database. Where there is no bot, there is no such address."""
+    """Without a page, which would query the database. Without a bot, 404."""
     response = HttpResponse(status=status if settings.DISCORD_PUBLIC_KEY else 404)
-    # Anybody can call here a thousand times a second: the log is not for them.
+    # Anybody can call this very often.
     response._has_been_logged = True  # type: ignore[attr-defined]
     return response

@@ -1,5 +1,3 @@
-"""The first query of the pass that people wait for: where it finds nothing, no pass need begin."""
-
 from datetime import datetime
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""How large a request's body may be: as large as a form, unless the view says that it takes more."""
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,9 +10,9 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """`largest` in bytes, or None where the view counts for itself.
+    """Limit for a body: `largest` in bytes, or None if the view counts itself.
 
-    `files` are for staff, and `for_users` for whoever is signed in. Others send no more than a form.
+    `files` is only for staff, `for_users` for signed-in users; others get MAX_FORM_BYTES.
     """
 
     largest: int | None = MAX_FORM_BYTES
@@ -25,8 +23,6 @@ class BodyLimit:
 def takes_body(
     largest: int | None, *, files: bool = False, for_users: bool = False
 ) -> Callable[[View], View]:
-    """Marks a view that takes more than a form."""
-
     def mark(view: View) -> View:
         view.body_limit = BodyLimit(largest, files, for_users)  # type: ignore[attr-defined]
         return view
@@ -35,5 +31,4 @@ def takes_body(
 
 
 def limit_of(view: Any) -> BodyLimit:
-    """The limit that `takes_body` gave to a view, or else that of a form."""
     return getattr(view, "body_limit", None) or BodyLimit()

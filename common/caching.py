@@ -1,4 +1,4 @@
-"""The cache in Redis; while Redis is away, this process's own memory stands in for it."""
+"""Redis cache with the process's own memory as fallback."""
 
 import logging
 import time
@@ -15,13 +15,12 @@ from common.counters import count
 
 log = logging.getLogger(__name__)
 
-# Seconds that Redis is not asked after it did not answer.
 REST_SECONDS = 5.0
 PATIENCE_SECONDS = 1.0
 
 
 class _State:
-    """The state of this process: Django makes a cache for every thread."""
+    """Per process: Django makes a cache for every thread."""
 
     away = False
     ask_at = float("-inf")
@@ -49,7 +48,7 @@ def _steady(name: str) -> Callable[..., Any]:
 
 
 class ForgetfulSerializer(RedisSerializer):
-    """Reads a value of another release, whose classes may be elsewhere or different, as no value at all."""
+    """Treat values that this release cannot unpickle as missing."""
 
     def loads(self, data: Any) -> Any:
         try:
@@ -60,11 +59,7 @@ class ForgetfulSerializer(RedisSerializer):
 
 
 class SteadyRedisCache(RedisCache):
-    """Never fails for want of Redis.
-
-    Its values may be forgotten at any time, and nothing worse happens: figures are counted anew, and limits
-    hold in each process by itself.
-    """
+    """Cache that never raises an error of Redis, but may lose its values at any time."""
 
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         options = {

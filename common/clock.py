@@ -1,8 +1,7 @@
-"""Now, asked in one place. Services take `now` as an argument; only edges call this.
+"""Current time. Services take `now` as an argument; only edges call `utcnow`.
 
-Several machines share a database, and one reads the times that another one wrote: the end of a lease, when
-something is due. So the database's clock counts. Each new connection to PostgreSQL measures it (`set_by`);
-between two measurements it is carried on by this machine's uptime, a clock that nobody sets.
+Machines read each other's times (leases, due times) in the database, so its clock counts. Each new
+connection to PostgreSQL measures it (`set_by`); in between, the uptime carries it on.
 """
 
 import logging
@@ -13,33 +12,32 @@ from common.counters import count
 
 log = logging.getLogger(__name__)
 
-# Up to this difference, in seconds, a machine's own clock is used: a network delays by less.
+# Seconds. Network delays are smaller, so below it the machine's own clock is used.
 TRUSTED = 0.5
-# A difference, or a move, that is worth a warning.
+# Seconds of difference that cause a warning.
 WRONG = 2.0
 
 
 class _Shared:
-    """`since`: the database's time minus `uptime`; None before a measurement, and always with SQLite."""
+    """`since` is the database's time minus `uptime`; None with SQLite."""
 
     since: float | None = None
     is_told: bool = False
 
 
 def utcnow() -> datetime:
-    """The database's time where that is known, else this machine's."""
     if abs(behind()) <= TRUSTED:
         return datetime.now(UTC)
     return datetime.fromtimestamp(uptime() + (_Shared.since or 0.0), UTC)
 
 
 def behind() -> float:
-    """How many seconds this machine's clock is behind the database's; negative when it is ahead."""
+    """Return seconds; negative if this machine's clock is ahead."""
     return 0.0 if _Shared.since is None else uptime() + _Shared.since - time.time()
 
 
 def set_by(database_time: float, *, at: float) -> None:
-    """The database's clock showed this (seconds since the epoch) when `uptime` showed that."""
+    """Record the database's time (Unix seconds) at the uptime `at`."""
     _Shared.since = database_time - at
     is_wrong = abs(behind()) >= WRONG
     if is_wrong and not _Shared.is_told:
@@ -55,28 +53,25 @@ def set_by(database_time: float, *, at: float) -> None:
 
 
 def since() -> float | None:
-    """The measurement, for a process of this machine that has no connection of Django's: see `take_over`."""
+    """Return the measurement, for `take_over` in a process without a connection."""
     return _Shared.since
 
 
 def take_over(since: float | None) -> None:
-    """Takes the measurement of another process of this machine."""
     _Shared.since = since
 
 
 def uptime() -> float:
-    """Seconds since the machine started, its sleep included: a clock that nobody sets."""
+    """Return seconds since boot, including sleep. Unlike the time, it cannot be set."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 class Drift:
-    """Notices that this machine's clock was set, by comparing it with the uptime, which cannot be set."""
-
     def __init__(self) -> None:
         self._difference = time.time() - uptime()
 
     def moved(self) -> float:
-        """By how many seconds it was set since the last call; 0 for less than WRONG."""
+        """Return by how many seconds the clock was set since the last call; 0 below WRONG."""
         difference = time.time() - uptime()
         moved = difference - self._difference
         if abs(moved) < WRONG:

@@ -1,7 +1,6 @@
-"""Counts events in memory, and adds them to the database's numbers now and then.
+"""Event counters, written to the database from time to time.
 
-Any process counts; `feedletter_site` says how the numbers are stored. A killed process loses the counts of
-its last seconds: the numbers are for plots, not for decisions.
+A killed process loses its last seconds: use them for plots, not for decisions.
 """
 
 import threading
@@ -16,19 +15,17 @@ _writers: list[Callable[[Mapping[Key, int]], None]] = []
 
 
 def count(name: str, label: str = "", by: int = 1) -> None:
-    """Adds to the number of that name and label."""
     if by:
         with _lock:
             _counts[name, label] += by
 
 
 def write_with(writer: Callable[[Mapping[Key, int]], None]) -> None:
-    """Adds a function that stores the numbers. All of them are called."""
     _writers.append(writer)
 
 
 def flush() -> None:
-    """Hands the counts to the writers. If one fails, they are kept for the next time."""
+    """Pass the counts to all writers; if one fails, keep them."""
     with _lock:
         taken = dict(_counts)
         _counts.clear()

@@ -1,37 +1,34 @@
-"""Directions of texts: of a language, of a post's text and of its title. Pure."""
-
 import re
 import unicodedata
 
 _TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", re.ASCII)
 _RTL_LANGUAGES = frozenset(("ar", "arc", "ckb", "dv", "fa", "he", "iw", "ps", "sd", "ug", "ur", "yi"))
 _RTL_SCRIPTS = frozenset(("arab", "hebr", "syrc", "thaa", "nkoo", "adlm"))
-# The blocks of Unicode with letters from right to left, which most texts have none of.
+# Blocks with right-to-left letters.
 _MAY_BE_RTL = re.compile(
     "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\U00010800-\U00010fff\U0001e800-\U0001efff]"
 )
-# Characters of a text that decide.
 _LOOKED_AT = 500
 
 
 def language_tag(language: str) -> str:
-    """Return the language as `lang` takes it (BCP 47), or "" if it is none."""
+    """Return a BCP 47 tag, or ""."""
     tag = language.strip().replace("_", "-")
     return tag if _TAG.fullmatch(tag) and len(tag) <= 35 else ""
 
 
 def direction(language: str) -> str:
-    """Return `rtl` or `ltr`, by the script in the tag or by the language."""
+    """Return `rtl` or `ltr`."""
     first, *rest = language_tag(language).lower().split("-")
     scripts = [part for part in rest if len(part) == 4 and part.isalpha()]
     return "rtl" if (scripts[0] in _RTL_SCRIPTS if scripts else first in _RTL_LANGUAGES) else "ltr"
 
 
 def text_direction(text: str, language: str) -> str:
-    """Return the direction of a post's text, whose language is declared, or "".
+    """Return `rtl`, `ltr` or "".
 
-    A text in a language from right to left runs so if it has one letter of such a script, however many
-    foreign names are in it. Otherwise most letters decide.
+    In a right-to-left language one such letter decides, because texts have foreign names; otherwise most
+    letters.
     """
     right, left = _strong_letters(text)
     if not right:
@@ -40,7 +37,7 @@ def text_direction(text: str, language: str) -> str:
 
 
 def title_direction(title: str, of_text: str) -> str:
-    """Return the text's direction if the title has a letter that runs so, else the title's own."""
+    """Return the text's direction if a letter of the title has it."""
     right, left = _strong_letters(title)
     if not right and not left:
         return of_text
@@ -49,7 +46,7 @@ def title_direction(title: str, of_text: str) -> str:
 
 
 def _strong_letters(text: str) -> tuple[int, int]:
-    """How many letters at the beginning run from right to left, and how many from left to right (UAX #9)."""
+    """Count right-to-left and left-to-right letters (UAX #9)."""
     text = text[:_LOOKED_AT]
     if not _MAY_BE_RTL.search(text):
         return 0, int(any(map(str.isalpha, text)))

@@ -1,4 +1,4 @@
-"""A pass is one run of a stage: it lasts while there is work, and not much longer than twenty seconds."""
+"""Passes: runs of a stage of about 20 seconds at most."""
 
 import threading
 import time
@@ -9,13 +9,12 @@ from functools import wraps
 PASS_BUDGET = timedelta(seconds=20)
 
 _running: dict[str, float] = {}
-# The stage whose pass runs in this thread.
 _here = threading.local()
 _listeners: list[Callable[[str], None]] = []
 
 
 class TimeBudget:
-    """How long a piece of work may go on. None: until it is done."""
+    """Time limit; None for no limit."""
 
     def __init__(self, length: timedelta | None) -> None:
         self._end = None if length is None else time.monotonic() + length.total_seconds()
@@ -30,10 +29,10 @@ class TimeBudget:
 
 
 def skip_if_running(function: Callable[[], object]) -> Callable[[], None]:
-    """Makes calls that come while one is running return at once, doing nothing (in this process).
+    """Make a call do nothing while another one runs in this process.
 
-    Beat ticks every second and a pass may take twenty: without this the ticks of one slow stage
-    would take all threads of the worker, and no other stage would move.
+    Beat ticks every second and a pass may take twenty: one slow stage would occupy all threads of the
+    worker.
     """
     busy = threading.Lock()
     stage = f"{function.__module__.partition('.')[0]}.{function.__name__}"
@@ -55,17 +54,17 @@ def skip_if_running(function: Callable[[], object]) -> Callable[[], None]:
 
 
 def note_progress() -> None:
-    """Count the pass in this thread as begun now: it works as it should, however long it takes."""
+    """Reset this thread's running time, because it makes progress."""
     if (stage := getattr(_here, "stage", None)) is not None:
         _running[stage] = time.monotonic()
 
 
 def when_passed(listener: Callable[[str], None]) -> None:
-    """Calls it with the stage's name after each pass that ended well."""
+    """Call the listener with the stage's name after each successful pass."""
     _listeners.append(listener)
 
 
 def longest_running() -> float:
-    """For how many seconds the oldest pass of this process has been running; 0 without one."""
+    """Return seconds."""
     begun = list(_running.values())
     return time.monotonic() - min(begun) if begun else 0.0

@@ -1,5 +1,3 @@
-"""What a rule looks for in a text: words, a whole text, or a regular expression with a time limit. Pure."""
-
 import time
 import unicodedata
 from dataclasses import dataclass
@@ -11,14 +9,13 @@ import regex
 from common.refused import Refused
 
 CONTAINS, EQUALS, MATCHES = "contains", "equals", "matches"
-# Seconds that a pattern may take for a post: when it is saved, and in use, where a busy machine is slower.
+# Seconds per post; in use, machines may be busy.
 SAVED_WITHIN, USED_WITHIN = 0.05, 0.1
-# A repetition is written out when it is compiled. The size of a pattern, times all of its repetitions, may be
-# this at most.
+# Compiling writes repetitions out.
 MOST_WRITTEN_OUT = 50_000
 MOST_PROBES = 12
-# The clock is looked at between steps only, and one step may hold a class in brackets against all of a text:
-# characters in brackets times characters of the text, some 10 ns each.
+# The clock is only checked between steps, and one step may match a character class against the whole text.
+# Characters in brackets times characters of the text, 10 ns each.
 MOST_IN_A_STEP = 10_000_000
 
 _REPEATS = regex.compile(r"\{\s*(\d*)\s*(?:,\s*(\d*)\s*)?\}")
@@ -28,16 +25,16 @@ _CLASSES = regex.compile(r"\\.|(\[\^?\]?(?:\\.|[^\]\\])*)", regex.DOTALL)
 
 
 class InvalidPattern(Refused):
-    """A pattern that cannot be used. The message is one sentence for people."""
+    pass
 
 
 class OutOfTime(Exception):
-    """A pattern took too long for a text."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """When the time that one pattern has for one post ends: `at`, on the monotonic clock."""
+    """`at` is on the monotonic clock."""
 
     at: float
 
@@ -47,7 +44,7 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds. Raises OutOfTime when there are none."""
+        """Seconds. Raises OutOfTime if none are left."""
         left = self.at - time.monotonic()
         if left <= 0:
             raise OutOfTime
@@ -56,10 +53,7 @@ class Deadline:
 
 @lru_cache(maxsize=128)
 def compiled(test: str, pattern: str) -> Any:
-    """The pattern, ready for use. Raises InvalidPattern.
-
-    Words are found in any case, with accents as they are written, and across line ends.
-    """
+    """Compile a pattern; words match in any case and across lines. Raises InvalidPattern."""
     pattern = composed(pattern)
     if test != MATCHES:
         words = r"\s+".join(regex.escape(word) for word in _BLANKS.split(pattern) if word)
@@ -78,12 +72,12 @@ def compiled(test: str, pattern: str) -> Any:
 
 
 def composed(text: str) -> str:
-    """The text with each accent in its letter (NFC), so that two ways to write it are one."""
+    """Return the text in NFC, so that accents have one spelling."""
     return unicodedata.normalize("NFC", text)
 
 
 def is_found(test: str, pattern: str, text: str, deadline: Deadline) -> bool:
-    """Whether the pattern is found in the text. Raises InvalidPattern and OutOfTime."""
+    """Raises InvalidPattern and OutOfTime."""
     _refuse_long_steps(test, pattern, text)
     try:
         return compiled(test, pattern).search(composed(text), timeout=deadline.left) is not None
@@ -92,9 +86,9 @@ def is_found(test: str, pattern: str, text: str, deadline: Deadline) -> bool:
 
 
 def replaced(test: str, pattern: str, replacement: str, text: str, deadline: Deadline, *, room: int) -> str:
-    r"""The text with the replacement wherever the pattern fits something; \1 is what its first group found.
+    r"""Replace all matches; \1 is the first group.
 
-    Raises InvalidPattern, OutOfTime, and ValueError when the result is longer than `room` characters.
+    Raises InvalidPattern, OutOfTime, and ValueError if the result exceeds `room` characters.
     """
     given, text = text, composed(text)
     _refuse_long_steps(test, pattern, text)
@@ -116,24 +110,20 @@ def replaced(test: str, pattern: str, replacement: str, text: str, deadline: Dea
 
 
 def check_pattern(test: str, pattern: str, replacement: str = "") -> None:
-    """Raises InvalidPattern for a pattern that cannot be compiled or takes too long.
-
-    So it does for a replacement that names a group which the pattern does not have.
-    """
+    """Raise InvalidPattern if the pattern is invalid, slow, or lacks a group of the replacement."""
     expression = compiled(test, pattern)
     if test != MATCHES:
         return
     groups = [int(name) for name in _GROUP.findall(replacement) if name != "\\"]
     if groups and max(groups) > expression.groups:
         raise InvalidPattern(f"The replacement has \\{max(groups)}, but the pattern has no such group.")
-    # Texts that a hostile pattern stumbles over: many of a character that it speaks of, and then another.
+    # Catastrophic patterns backtrack on many of a character followed by another.
     letters = dict.fromkeys(char for char in pattern if char.isalnum() or char in " -_.,")
     for char in [*dict.fromkeys("a1 "), *letters][:MOST_PROBES]:
         refuse_slow_pattern(pattern, char * 500 + "\0")
 
 
 def refuse_slow_pattern(pattern: str, text: str) -> None:
-    """Raises InvalidPattern if the regular expression takes too long for this text."""
     try:
         is_found(MATCHES, pattern, text, Deadline.within(SAVED_WITHIN))
     except OutOfTime as error:
@@ -143,7 +133,7 @@ def refuse_slow_pattern(pattern: str, text: str) -> None:
 
 
 def _refuse_long_steps(test: str, pattern: str, text: str) -> None:
-    """Raises OutOfTime for a search in which too long a time may pass between two looks at the clock."""
+    """Refuse searches that may run too long between two checks of the clock."""
     if test == MATCHES and sum(map(len, _CLASSES.findall(pattern))) * len(text) > MOST_IN_A_STEP:
         raise OutOfTime
 

@@ -1,5 +1,3 @@
-"""Makes the next item while one is used."""
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar, cast
@@ -9,7 +7,7 @@ _END = object()
 
 
 def prefetch(items: Iterator[Item]) -> Iterator[Item]:
-    """The items. A thread makes the next one meanwhile, so `items` must not use the database."""
+    """Make the next item in a thread; `items` must not use the database."""
     with ThreadPoolExecutor(1) as pool:
         following = pool.submit(next, items, _END)
         while (item := following.result()) is not _END:

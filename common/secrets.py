@@ -1,5 +1,3 @@
-"""Secrets at rest: a model field that encrypts with a key derived from SECRET_KEY."""
-
 import base64
 import json
 import re
@@ -14,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 
 PURPOSE = b"feedletter.secrets.v1"
-# The form of a Fernet token: version 0x80 and a time whose first 2 bytes are 0, in base64.
+# A base64 Fernet token: version 0x80 and a time with two leading zero bytes.
 TOKEN = re.compile(r"gAAA[A-Za-z0-9_-]{90,}={0,2}", re.ASCII)
 
 
@@ -32,7 +30,6 @@ def _cipher() -> MultiFernet:
 
 
 def encrypt(values: dict[str, str]) -> str:
-    """The values as one encrypted token (authenticated, base64)."""
     return _cipher().encrypt(json.dumps(values, sort_keys=True).encode()).decode()
 
 
@@ -40,7 +37,7 @@ UNREADABLE = "A stored secret is unreadable: SECRET_KEY has changed. Add the old
 
 
 def decrypt(token: str) -> dict[str, str]:
-    """The values of a token; ValueError when SECRET_KEY (and its fallbacks) did not make it."""
+    """Raises ValueError if no key made the token."""
     try:
         return dict(json.loads(_cipher().decrypt(token.encode())))
     except InvalidToken as error:
@@ -48,10 +45,7 @@ def decrypt(token: str) -> dict[str, str]:
 
 
 def rotated(token: str) -> str:
-    """Return the token encrypted with SECRET_KEY: itself when it is so already.
-
-    Raises ValueError when no key reads it.
-    """
+    """Encrypt with SECRET_KEY, unless it already is. Raises ValueError if no key reads it."""
     try:
         _keys(settings.SECRET_KEY).decrypt(token.encode())
     except InvalidToken:
@@ -63,7 +57,7 @@ def rotated(token: str) -> str:
 
 
 class SecretsField(models.TextField):  # type: ignore[type-arg]
-    """A dict of strings, encrypted in the database; an empty dict is stored as an empty text."""
+    """Dict of strings, encrypted with a key derived from SECRET_KEY; {} is stored as ""."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs.setdefault("default", dict)
@@ -80,9 +74,9 @@ class SecretsField(models.TextField):  # type: ignore[type-arg]
         return encrypt(value) if value else ""
 
     def to_python(self, value: Any) -> Any:
-        """Accept a dict, and the encrypted text that `value_to_string` writes.
+        """Accept a dict, or the encrypted text of `value_to_string`.
 
-        Raises ValidationError for other text: encrypting it would replace the secret.
+        Encrypting other text would overwrite the secret.
         """
         if not isinstance(value, str):
             return value
@@ -91,18 +85,18 @@ class SecretsField(models.TextField):  # type: ignore[type-arg]
         return Sealed(value)
 
     def value_to_string(self, obj: models.Model) -> str:
-        """Return the secrets as they are stored, so that a dump shows none of them."""
+        """Keep secrets out of dumps."""
         return self.get_prep_value(self.value_from_object(obj))
 
 
 class Sealed:
-    """The field's value after loading: opened only where it is needed, and never printed."""
+    """Loaded value, decrypted on demand and never printed."""
 
     def __init__(self, token: str) -> None:
         self.token = token
 
     def open(self) -> dict[str, str]:
-        """The secrets. Raises ValueError as `decrypt` does."""
+        """Raises ValueError."""
         return decrypt(self.token) if self.token else {}
 
     def __bool__(self) -> bool:
@@ -113,5 +107,4 @@ class Sealed:
 
 
 def opened(value: "Sealed | dict[str, str]") -> dict[str, str]:
-    """The secrets of a field, whether it was just set (a dict) or loaded (sealed)."""
     return value.open() if isinstance(value, Sealed) else dict(value)

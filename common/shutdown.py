@@ -1,5 +1,3 @@
-"""Stops a process in good order: it finishes what it has begun, and gives back the rest."""
-
 import signal
 import threading
 from collections.abc import Iterator
@@ -7,10 +5,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-# Set when this process was told to end.
 stopping = threading.Event()
 
-# The handlers that Python sets by itself. Celery sets others, and tells us by its own signal.
+# Python's defaults. Celery installs others and has a signal of its own.
 _UNHANDLED: dict[int, Any] = {
     int(signal.SIGINT): signal.default_int_handler,
     int(signal.SIGTERM): signal.SIG_DFL,
@@ -18,15 +15,14 @@ _UNHANDLED: dict[int, Any] = {
 
 
 def stop(**_: object) -> None:
-    """From now on this process begins no message. Receives Celery's worker_shutting_down."""
     stopping.set()
 
 
 @contextmanager
 def graceful_shutdown() -> Iterator[None]:
-    """Ctrl-C and TERM let the block come to its end, and take effect after it. A second one acts at once.
+    """Delay Ctrl-C and TERM until the end of the block; a second one acts at once.
 
-    For commands: does nothing outside the main thread, nor where the process handles them itself.
+    Does nothing outside the main thread, and if the process has its own handlers.
     """
     received: list[int] = []
 

@@ -1,9 +1,8 @@
-"""Tokens in links: each is good for one purpose, and compared in constant time.
+"""Tokens in links, each for one purpose.
 
-Three sorts. A *signed* token carries its payload and its end, and dies with SECRET_KEY: for confirmations.
-A *link* token is derived from a random value kept in the row, so that links in letters work for years
-whatever happens to SECRET_KEY (RFC 8058 §3.1: opaque, hard to forge, no cookies).
-A *stamp* proves a short text where case may be lost on the way: in return addresses.
+Signed tokens have a payload and an expiry, and depend on SECRET_KEY. Link tokens derive from a random value
+in the row, so that links in letters survive a change of SECRET_KEY (RFC 8058 §3.1: opaque, hard to forge).
+Stamps authenticate return addresses, where case may be lost.
 """
 
 import hmac
@@ -23,12 +22,10 @@ LINK_TOKEN = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})", re.ASCII)
 
 
 class TokenError(ValueError):
-    """A token that opens nothing. The message is a sentence for the reader."""
+    """The message is for readers."""
 
 
 class TokenExpired(TokenError):
-    """A signed token past its end; `payload` is what it carried."""
-
     def __init__(self, message: str, payload: Mapping[str, Any]) -> None:
         super().__init__(message)
         self.payload = payload
@@ -45,12 +42,12 @@ def _signer(purpose: str) -> Signer:
 
 
 def sign(purpose: str, payload: Mapping[str, str | int], *, expires: datetime) -> str:
-    """A token that carries `payload` (readable, not alterable) until `expires`."""
+    """Return a token with a readable `payload`."""
     return _signer(purpose).sign_object({**payload, "exp": int(expires.timestamp())})
 
 
 def read(purpose: str, token: str, *, now: datetime) -> dict[str, Any]:
-    """The payload of a token made by `sign` for that purpose. Raises TokenError, or TokenExpired."""
+    """Raises TokenError or TokenExpired."""
     if len(token) > MAX_TOKEN or not token.isascii():
         raise TokenError(gettext(BROKEN))
     try:
@@ -63,12 +60,12 @@ def read(purpose: str, token: str, *, now: datetime) -> dict[str, Any]:
 
 
 def link_token(pk: int, secret: str, purpose: str) -> str:
-    """`<pk>-<32 hex digits>`: a MAC keyed with the row's own random value."""
+    """Return `<pk>-<32 hex digits>`, a MAC keyed with the row's random value."""
     return f"{pk}-{mac(secret, f'feedletter.{purpose}.v1:{pk}')}"
 
 
 def link_pk(token: str) -> int:
-    """The row a link token speaks of, before anything is proven. Raises TokenError."""
+    """Return the unverified primary key. Raises TokenError."""
     match = LINK_TOKEN.fullmatch(token)
     if match is None:
         raise TokenError(gettext(BROKEN))
@@ -76,23 +73,21 @@ def link_pk(token: str) -> int:
 
 
 def check_link(token: str, *, secret: str, purpose: str) -> None:
-    """Raises TokenError unless `token` was made from that secret for that purpose."""
+    """Raise TokenError unless the token is valid."""
     if not hmac.compare_digest(token, link_token(link_pk(token), secret, purpose)):
         raise TokenError(gettext(BROKEN))
 
 
 def stamp(purpose: str, text: str) -> str:
-    """32 hex digits that only we can make of that text: a MAC keyed with SECRET_KEY."""
     return _stamp(settings.SECRET_KEY, purpose, text)
 
 
 def stamps(purpose: str, text: str) -> list[str]:
-    """Return the stamps of that text by SECRET_KEY and by its fallbacks."""
     return [_stamp(key, purpose, text) for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
 
 
 def is_stamp(purpose: str, text: str, given: str) -> bool:
-    """Whether `given` is the stamp of that text, by SECRET_KEY or one of its fallbacks; in any case."""
+    """Compare with all stamps, ignoring case."""
     if not given.isascii():
         return False
     return any(hmac.compare_digest(each, given.lower()) for each in stamps(purpose, text))
@@ -103,15 +98,15 @@ def _stamp(key: str, purpose: str, text: str) -> str:
 
 
 def mac(key: str, text: str) -> str:
-    """32 hex digits: BLAKE2b with a key (RFC 7693 §2.9), 128 bits of it.
+    """Return 32 hex digits of keyed BLAKE2b (RFC 7693 §2.9).
 
-    Every letter needs four, and Python's HMAC lets other threads in at each one.
+    Every letter needs four; Python's HMAC would release the GIL for each.
     """
     return blake2b(text.encode(), key=_fitting(key), digest_size=16).hexdigest()
 
 
 @lru_cache(maxsize=1024)
 def _fitting(key: str) -> bytes:
-    """BLAKE2b takes 64 octets at most."""
+    """BLAKE2b accepts keys of up to 64 bytes."""
     octets = key.encode()
     return octets if len(octets) <= 64 else blake2b(octets).digest()

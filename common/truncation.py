@@ -1,4 +1,4 @@
-"""Makes a short text fit what a service takes, whatever it counts. Pure."""
+"""Shortening of texts, however a service counts. Pure."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -7,25 +7,24 @@ from dataclasses import dataclass, replace
 import grapheme
 
 ELLIPSIS = "…"
-# Of a part that may be cut no more than so many code points are looked at.
+# Limit for a cuttable part.
 MOST_CODE_POINTS = 20_000
-# From this length on a word is cut inside: some scripts have no spaces.
+# Longer words are cut: some scripts have no spaces.
 LONG_WORD = 30
 
-# Embeddings, overrides and isolates turn around what follows them, our own words included.
+# Would affect our own words after them.
 _BIDI = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 class DoesNotFit(ValueError):
-    """The parts that may not be cut are longer than the limit by themselves."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class FittingPart:
-    """A piece of a text. It is kept whole unless it is `cuttable`. `link`: where it leads, if anywhere.
+    """Text that is kept whole unless `cuttable`; `link` is its target.
 
-    An `optional` one is left out where the others leave no room: those of a lower number are put in first, in
-    their order, until one has no room.
+    `optional` parts are added in order of their numbers, until one has no room.
     """
 
     text: str
@@ -35,7 +34,6 @@ class FittingPart:
 
 
 def plain_line(text: str) -> str:
-    """The text on one line, without control characters, lone surrogates and direction overrides."""
     kept = (" " if char in "\t\n\v\f\r\x85" else char for char in text)
     usable = (char for char in kept if unicodedata.category(char) not in ("Cc", "Cs") and char not in _BIDI)
     return " ".join("".join(usable).split())
@@ -46,18 +44,16 @@ def fit_parts(
     fits: Callable[[str], bool],
     written: Callable[[FittingPart], str] = lambda part: part.text,
 ) -> str:
-    """The parts joined, the longest cuttable ones shortened at a word until `fits` says yes to the whole;
-    optional ones as far as there is room.
+    """Shorten the longest cuttable parts at words until `fits` accepts the whole.
 
-    Links inside a cuttable part go whole or stay whole. `fits` must refuse every text that is longer than one
-    that it refused; it is asked about the parts as they are `written`, in a service's markup for example.
-    Raises DoesNotFit.
+    Links inside a part are never cut. `fits` gets the parts as `written`, in a service's markup for
+    example; if it refuses a text it must refuse longer ones. Raises DoesNotFit.
     """
     return "".join(map(written, fitted(parts, lambda pieces: fits("".join(map(written, pieces))))))
 
 
 def fitted(parts: Sequence[FittingPart], fits: Callable[[Sequence[FittingPart]], bool]) -> list[FittingPart]:
-    """As fit_parts: the parts as they were shortened, for a service that counts what it shows of them."""
+    """Return the shortened parts; see `fit_parts`."""
     wanted = [_bounded(part) for part in parts]
     pieces = [replace(piece, text="", link="") if piece.optional else piece for piece in wanted]
     cuttable = [index for index, piece in enumerate(pieces) if piece.cuttable and not piece.optional]
@@ -74,7 +70,6 @@ def fitted(parts: Sequence[FittingPart], fits: Callable[[Sequence[FittingPart]],
 def _put_in(
     wanted: Sequence[FittingPart], pieces: list[FittingPart], fits: Callable[[Sequence[FittingPart]], bool]
 ) -> None:
-    """Puts the optional ones among `wanted` into their places, as far as there is room."""
     full: set[int] = set()
     for index in sorted(range(len(wanted)), key=lambda index: wanted[index].optional):
         part, left_out = wanted[index], pieces[index]
@@ -88,10 +83,7 @@ def _put_in(
 
 
 def packed(first: str, lines: Iterable[str], fits: Callable[[str], bool], *, most: int) -> list[str]:
-    """A text and its lines in as few texts as `fits` allows, at most so many; lines beyond are left out.
-
-    Each line fits by itself.
-    """
+    """Return at most `most` texts, dropping lines beyond. Each line must fit by itself."""
     texts = [first]
     for line in lines:
         if fits(joined := f"{texts[-1]}\n{line}"):
@@ -104,9 +96,9 @@ def packed(first: str, lines: Iterable[str], fits: Callable[[str], bool], *, mos
 
 
 def cut_at_word(text: str, fits: Callable[[str], bool]) -> str:
-    """The longest beginning of the text for which `fits` says yes, with an ellipsis; "" if there is none.
+    """Return the longest beginning that `fits` accepts, or "".
 
-    `fits` must refuse every text that is longer than one that it refused.
+    If `fits` refuses a text it must refuse longer ones.
     """
     if fits(text):
         return text
@@ -122,7 +114,6 @@ def cut_at_word(text: str, fits: Callable[[str], bool]) -> str:
 
 
 def cut_to(text: str, longest: int) -> str:
-    """At most so many characters of the text, cut at a word."""
     return cut_at_word(text, lambda part: len(part) <= longest)
 
 
@@ -131,7 +122,6 @@ def _ended(text: str) -> str:
 
 
 def _most(highest: int, works: Callable[[int], bool]) -> int:
-    """The highest n ≤ `highest` that works, by halving; 0 if none from 1 on does."""
     low, high = 0, highest
     while low < high:
         middle = (low + high + 1) // 2

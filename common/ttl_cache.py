@@ -1,5 +1,3 @@
-"""A cache in the memory of one process, bounded in time and in size."""
-
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -18,7 +16,7 @@ class _Kept(Generic[T]):
 
 
 class TtlCache(Generic[T]):
-    """At most so many octets or characters, for so long; the value asked for longest ago goes first."""
+    """Least-recently-used cache of `room` bytes or characters."""
 
     def __init__(
         self,
@@ -34,12 +32,12 @@ class TtlCache(Generic[T]):
         self._lock = Lock()
 
     def get(self, key: str, make: Callable[[], T]) -> T:
-        """The value of that key, or one made now. Two threads that ask at once may both make it."""
+        """Two threads may both make the value."""
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None and found.until > self._clock():
+            entry = self._kept.get(key)
+            if entry is not None and entry.until > self._clock():
                 self._kept.move_to_end(key)
-                return found.value
+                return entry.value
         value = make()
         size = self._size(value)
         with self._lock:
@@ -56,7 +54,6 @@ class TtlCache(Generic[T]):
         return self._used
 
     def forget(self, key: str) -> None:
-        """The next who asks for that key makes its value."""
         with self._lock:
             self._take_down(key)
 

@@ -1,11 +1,10 @@
-"""gunicorn's worker for the web process: a request takes a thread when all of it has arrived.
+"""gunicorn worker that passes only complete requests to threads.
 
-gunicorn's own thread worker gives a connection a thread at its first byte and waits there, without an end,
-for the rest: as many half-sent requests as there are threads stop the service. Here one loop reads them all,
-as a buffering proxy would, each within a time.
+gunicorn's own blocks a thread from the first byte on, without a time limit, so a few half-sent requests
+stop the service. Here one loop reads all requests within a time limit.
 
-It stands here, and not in feedletter_site, because gunicorn's parent process imports it: with that package
-come Django's settings and Celery, 20 MB.
+The module is in common because feedletter_site would load Django's settings and Celery in gunicorn's parent
+process, 20 MB.
 """
 
 import errno
@@ -25,9 +24,9 @@ from common.shutdown import stopping
 
 LONGEST_HEAD = 64 * 1024
 PIECE = 64 * 1024
-# Most answers fit into the kernel's buffer, and whoever is slow to read one holds no thread.
+# Most answers fit into the kernel's buffer, so slow readers block no thread.
 SEND_BUFFER = 208 * 1024
-# Bytes a second below which a body that a view reads by itself (an upload) is given up.
+# Bytes per second; a slower upload is aborted.
 SLOWEST = 8 * 1024
 TOO_LONG = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -36,27 +35,26 @@ _EXPECTS = re.compile(rb"\r\nexpect:[ \t]*100-continue[ \t]*\r\n", re.IGNORECASE
 
 
 def is_whole(received: bytes | bytearray) -> bool:
-    """Whether a request is here: its head, and its body where that is no larger than a form."""
+    """Return whether the head is complete, and the body unless it is larger than a form."""
     end = received.find(b"\r\n\r\n")
     if end < 0:
         return False
-    found = _LENGTH.search(received, 0, end + 2)
-    length = int(found[1]) if found else 0
-    # A larger one is refused by its length, or read by the view that takes it.
+    match = _LENGTH.search(received, 0, end + 2)
+    length = int(match[1]) if match else 0
     return length > MAX_FORM_BYTES or len(received) >= end + 4 + length
 
 
 def waits_to_go_on(received: bytes | bytearray) -> bool:
-    """Whether the client sends the body only when it is told to (RFC 9110, 10.1.1)."""
+    """Return whether the client waits for 100 Continue (RFC 9110 §10.1.1)."""
     end = received.find(b"\r\n\r\n")
     return end >= 0 and _EXPECTS.search(received, 0, end + 2) is not None
 
 
 class TimedSocket(socket.socket):
-    """A socket on which nothing waits for ever: a blocking call has `seconds`, and more as bytes come."""
+    """Socket with `seconds` for blocking calls, and more as bytes arrive."""
 
     seconds = 20.0
-    # Seconds of waiting that are left. The program's own time between two reads does not count.
+    # Seconds of waiting left, without the program's own time.
     _patience = 0.0
 
     @classmethod
@@ -83,20 +81,17 @@ class TimedSocket(socket.socket):
 
 
 class Connection(TConn):  # type: ignore[misc]
-    """One client; `received` is what came of the next request."""
+    """`received` is the start of the next request."""
 
     def __init__(self, *facts: Any) -> None:
         super().__init__(*facts)
         self.received = bytearray()
         self.is_told_to_go_on = False
-        # Threads need not wait for the first byte.
         self.data_ready = True
 
 
 class BufferingWorker(ThreadWorker):  # type: ignore[misc]
-    """Reads in the loop; threads only answer."""
-
-    # How long a head, and a body that is no larger than a form, may take to arrive.
+    # Seconds for a head and a form-sized body.
     request_seconds = 20.0
     linger_seconds = 2.0
 
@@ -121,7 +116,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def is_parent_alive(self) -> bool:
         is_alive = bool(super().is_parent_alive())
         if not is_alive:
-            # Answers without an end would be waited for.
+            # Otherwise the worker would wait for endless responses.
             stopping.set()
         return is_alive
 
@@ -139,7 +134,6 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         self.await_request(Connection(self.cfg, client, address, listener.getsockname()))
 
     def make_room(self) -> None:
-        """Drops the connection that has waited longest, where no other could be accepted."""
         if self.nr_conns + 1 >= self.worker_connections:
             for conns in (self.closing_conns, self.keepalived_conns, self.pending_conns):
                 if conns:
@@ -147,7 +141,6 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
                     return
 
     def await_request(self, conn: Connection) -> None:
-        """Reads the next request, now and whenever more comes."""
         conn.timeout = time.monotonic() + self.request_seconds
         conn.is_told_to_go_on = False
         self.pending_conns.append(conn)
@@ -168,8 +161,8 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             self.tell(conn, GO_ON)
 
     def goes_to_a_thread(self, conn: Connection) -> bool:
-        """Hands over a request that is whole, and refuses a head without an end."""
-        # RFC 9112, 2.2: empty lines before a request are passed over.
+        """Enqueue a complete request or refuse an endless head; return whether either happened."""
+        # Empty lines before a request are skipped (RFC 9112 §2.2).
         conn.received[:] = conn.received.lstrip(b"\r\n")
         if is_whole(conn.received):
             self.forget(conn, self.pending_conns)
@@ -192,7 +185,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         try:
             return super().handle_request(req, conn)
         except TimeoutError as error:
-            # As gunicorn takes a client that went away: no trouble of ours, and nothing for the log.
+            # gunicorn does not log clients that disconnect.
             raise ConnectionResetError(errno.ECONNRESET, str(error)) from error
 
     def finish_request(self, conn: Connection, fs: Any) -> None:
@@ -220,7 +213,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             self.await_request(conn)
 
     def linger(self, conn: Connection) -> None:
-        """Closes when the client has read the answer (RFC 9112, 9.6), without holding up the loop."""
+        """Close after the client has read the answer (RFC 9112 §9.6), without blocking."""
         try:
             conn.sock.setblocking(False)
             conn.sock.shutdown(socket.SHUT_WR)
@@ -239,7 +232,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
     def murder_pending(self) -> None:
         now = time.monotonic()
         for conn in list(self.pending_conns):
-            # A worker that stops does not wait for clients that have sent nothing yet.
+            # A stopping worker does not wait for silent clients.
             if conn.timeout <= now or not (self.alive or conn.received):
                 self.drop(conn, self.pending_conns)
         for conn in list(self.closing_conns):
@@ -247,7 +240,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
                 self.drop(conn, self.closing_conns)
 
     def received(self, client: Any) -> bytes | None:
-        """The bytes that have arrived: None for none yet, b"" for the end."""
+        """Return None if there are no bytes yet, b"" at the end."""
         try:
             return bytes(client.recv(PIECE))
         except BlockingIOError:
@@ -256,7 +249,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
             return b""
 
     def tell(self, conn: Connection, words: bytes) -> None:
-        """Sends a few bytes, which fit into the kernel's buffer or are lost."""
+        """The bytes fit into the kernel's buffer or are lost."""
         try:
             conn.sock.send(words)
         except OSError:
@@ -267,7 +260,7 @@ class BufferingWorker(ThreadWorker):  # type: ignore[misc]
         conns.remove(conn)
 
     def drop(self, conn: Connection, conns: "deque[Connection]") -> None:
-        # An event of this connection may come together with the one that made us drop it.
+        # One poll may return several events of a connection.
         if conn in conns:
             self.forget(conn, conns)
             self.nr_conns -= 1

@@ -1,5 +1,3 @@
-"""A request to one of the demo's services, and its answer."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,7 +9,7 @@ HTML, JSON = "text/html; charset=utf-8", "application/json; charset=utf-8"
 
 @dataclass(frozen=True)
 class ApiRequest:
-    """`url` is the path, with its query."""
+    """`url` is the path with its query."""
 
     method: str
     url: str
@@ -29,7 +27,7 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApiAnswer:
-    """`said` is sent as JSON; None: there is nothing to say."""
+    """JSON response; None for an empty body."""
 
     said: Any
     status: int = 200
@@ -37,8 +35,6 @@ class ApiAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PageAnswer:
-    """`location` is where to go on."""
-
     body: bytes
     content_type: str = HTML
     status: int = 200

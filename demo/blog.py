@@ -1,5 +1,3 @@
-"""The sample blog: what stands there at a given moment."""
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -12,14 +10,12 @@ MOTTO = "Small observations from a small harbour"
 IN_FEED = 15
 LIVE_EVERY = timedelta(minutes=3)
 FIRST_LIVE_AFTER = timedelta(minutes=1)
-# A demo that is left running for weeks does not grow.
+# Limits a demo that runs for weeks.
 MOST_LIVE = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A post as it stands on the blog at some moment."""
-
     slug: str
     title: str
     author: str
@@ -31,18 +27,16 @@ class Page:
 
 
 class Blog:
-    """Harbour Notes, told from `today`; from `live_from` on, a note every three minutes."""
+    """Sample blog with dates relative to `today`; after `live_from`, a note every three minutes."""
 
     def __init__(self, today: date, live_from: datetime | None = None) -> None:
         self.today, self.live_from = today, live_from
 
     def pages(self, now: datetime) -> list[Page]:
-        """What a visitor sees, newest first."""
         pages = [page for post in POSTS if (page := self._page(post, now))]
         return sorted([*pages, *self._live(now)], key=lambda page: page.published, reverse=True)
 
     def moments(self) -> list[datetime]:
-        """When its posts appear."""
         return [post.published(self.today) for post in POSTS]
 
     def _page(self, post: Post, now: datetime) -> Page | None:

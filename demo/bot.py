@@ -1,4 +1,4 @@
-"""The demo's bot: told of by the program itself, as an operator does it."""
+"""Registration of the demo's bot, as an operator does it."""
 
 import threading
 from collections.abc import Iterator
@@ -14,16 +14,15 @@ from chat.registration import register
 
 
 def register_bot(*, now: datetime) -> None:
-    """Tells the demo's Discord of the commands (network). It calls back, so the site is up meanwhile."""
+    """Register the commands (network). Discord calls back, so the site must be up."""
     with site_up():
         register(now=now)
 
 
 @contextmanager
 def site_up() -> Iterator[None]:
-    """Serves the site where it is going to be, during the block."""
     host, port = settings.BIND
-    # Loading all pages takes the first seconds, and Discord waits for three.
+    # Loading all pages takes seconds, and Discord waits for three.
     _ = get_resolver().url_patterns
     with make_server(host.strip("[]"), port, get_wsgi_application(), handler_class=_Quiet) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="site", daemon=True)
@@ -37,4 +36,4 @@ def site_up() -> Iterator[None]:
 
 class _Quiet(WSGIRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing: the demo's own lines are to be read."""
+        pass

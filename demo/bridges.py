@@ -1,5 +1,3 @@
-"""The demo's bridges: to the Mastodon and the Discord that it serves itself."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,14 +16,12 @@ from feedletter_site.monitoring.attention import Alert
 from feeds.models import Feed
 from subscriptions.models import Subscribable
 
-# Each post of theirs takes a twentieth of a second of the replay, which is to stay short.
+# Each post takes 50 ms of the replay.
 BRIDGED = timedelta(days=3)
 
 
 @dataclass(frozen=True, slots=True)
 class DemoBridge:
-    """What an admin would fill in."""
-
     service: str
     name: str
     title: str
@@ -34,13 +30,11 @@ class DemoBridge:
 
 
 def services_url() -> str:
-    """Where the demo's services are: DISCORD_API_URL leads there."""
     parts = urlsplit(settings.DISCORD_API_URL)
     return f"{parts.scheme}://{parts.netloc}"
 
 
 def timeline_urls() -> dict[str, str]:
-    """The pages that show what bridges posted, by service."""
     return {service: f"{services_url()}/{service}/" for service in (MASTODON, DISCORD)}
 
 
@@ -69,7 +63,7 @@ def demo_bridges() -> tuple[DemoBridge, ...]:
 
 
 def connect_all(feed: Feed, *, now: datetime) -> None:
-    """The bridges over the feed, each asked at its service (network). They post each post from then on."""
+    """Define the bridges, each checked at its service (network)."""
     for bridge in demo_bridges():
         connect_bridge(
             name=bridge.name,
@@ -84,13 +78,11 @@ def connect_all(feed: Feed, *, now: datetime) -> None:
 
 
 def admin_urls() -> list[str]:
-    """The pages of the bridges in the admin, in the order of `timeline_urls`."""
     names = [bridge.name for bridge in demo_bridges()]
     rows = Subscribable.objects.in_bulk(names, field_name="name")
     return [object_url(rows[name]) for name in names]
 
 
 def posts_of_bridges() -> int:
-    """How many posts all of them have sent."""
     names = [bridge.name for bridge in demo_bridges()]
     return Delivery.objects.filter(issue__subscribable__name__in=names, state=Delivery.State.SENT).count()

@@ -1,4 +1,4 @@
-"""The demo's own environment: a folder, a database, a port; nothing of the installation beside it."""
+"""The demo's own folder, database and port, separate from the installation."""
 
 import fcntl
 import os
@@ -21,7 +21,7 @@ from demo.timeline import PICTURES, POSTS
 from feedletter_site import env
 from feedletter_site.management.commands.up import EVERYWHERE
 
-# With these the demo would reach, or look like, the installation that it stands beside.
+# These would affect the installation.
 NOT_OURS = (
     "DATABASE_URL",
     "CELERY_BROKER_URL",
@@ -51,7 +51,7 @@ LEFTOVERS = ("*.db", "*.db-wal", "*.db-shm", "up.alive", POSTS, KEPT_IN, f"{PICT
 
 
 def enter() -> None:
-    """Starts this command again with the demo's environment, unless that has happened."""
+    """Restart this command in the demo's environment, unless it already has it."""
     folder = demo_folder()
     if os.environ.get(MARK) == str(folder):
         return
@@ -60,13 +60,11 @@ def enter() -> None:
 
 
 def demo_folder() -> Path:
-    """`demo` in the data folder: var/demo."""
     folder = Path(settings.DATA_DIR).resolve()
     return folder if folder.name == "demo" else folder / "demo"
 
 
 def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The variables to run with; BIND as given, with the next free port when that one is taken."""
     host, port = env.bind("BIND", "127.0.0.1:8000")
     port = free_port(host, port)
     services = f"http://{LOOPBACK}:{free_port(LOOPBACK, port + 1)}"
@@ -79,20 +77,20 @@ def environment(folder: Path, given: Mapping[str, str]) -> dict[str, str]:
         "BIND": f"{host}:{port}",
         "SITE_URL": f"http://{EVERYWHERE.get(host, host)}:{port}",
         "EMAIL_URL": "mailbox:",
-        # The sample blog is on this machine, and so are the services that its bridges post to.
+        # The blog and the services are on this machine.
         "ALLOW_PRIVATE_NETWORKS": f"{LOOPBACK}/32",
         "DISCORD_API_URL": f"{services}{DISCORD_API}",
         "DISCORD_URL": services,
         **application_settings(),
         "POLL_HOST_GAP": "0",
-        # Static files come straight from the packages: nothing to warn of.
+        # Static files come from the packages.
         "PYTHONWARNINGS": "ignore:No directory at",
         "DEFAULT_FROM_EMAIL": "Harbour Notes <letters@harbour.example.org>",
     }
 
 
 def application_settings() -> dict[str, str]:
-    """A bot of the demo's own: whoever has its key may speak to it as Discord."""
+    """Return settings of a new bot. Owners of its key can act as Discord."""
     key = Ed25519PrivateKey.generate()
     ours = Application(APPLICATION, key, secrets.token_urlsafe(32))
     return {
@@ -104,7 +102,7 @@ def application_settings() -> dict[str, str]:
 
 
 def free_port(host: str, wanted: int) -> int:
-    """The first port from `wanted` on where nobody listens. Raises CommandError when there is none."""
+    """Raises CommandError."""
     for port in range(wanted, min(wanted + PORTS, 65536)):
         if is_free(host, port):
             return port
@@ -125,17 +123,14 @@ def is_free(host: str, port: int) -> bool:
 
 
 def make_folder_fresh(folder: Path) -> None:
-    """Takes the folder for this process and whatever it becomes, and removes what an earlier demo left.
-
-    Raises CommandError while another demo uses it.
-    """
+    """Lock the folder and empty it. Raises CommandError if another demo uses it."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise CommandError(f"A demo is running in {folder} already. Stop it first, with Ctrl-C.") from error
-    # The supervisor that follows us in this process keeps it.
+    # The supervisor, in the same process, keeps it.
     os.set_inheritable(lock, True)
     for pattern in LEFTOVERS:
         for path in folder.glob(pattern):

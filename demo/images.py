@@ -1,4 +1,4 @@
-"""Pictures for the sample blog: seascapes painted into a PNG with the standard library."""
+"""Generated PNG seascapes, with the standard library only."""
 
 import math
 import random
@@ -18,13 +18,12 @@ SKY, SEA, LIGHT, HILL, BOAT = 0, SHADES, 2 * SHADES, 2 * SHADES + 1, 2 * SHADES 
 
 @lru_cache(maxsize=64)
 def png(scene: str, seed: str) -> bytes:
-    """The picture's octets; the same seed paints the same. Raises KeyError for an unknown scene."""
+    """Deterministic for a seed. Raises KeyError for an unknown scene."""
     return encoded(paint(SCENES[scene], random.Random(seed)), palette(SCENES[scene]))  # noqa: S311
 
 
 @lru_cache(maxsize=1)
 def icon() -> bytes:
-    """The sun over the sea, 64 pixels wide."""
     scene = next(scene for scene in SCENES.values() if scene.sun)
     x, y, _ = scene.sun or (0, 0, 0)
     rows = paint(scene, random.Random("icon"))  # noqa: S311
@@ -52,7 +51,6 @@ def disc(rows: list[bytearray], x: int, y: int, radius: int) -> None:
 
 
 def hills(rows: list[bytearray], colour: int, height: int, chance: random.Random) -> None:
-    """A ridge of three waves, standing on the horizon and falling off to one side."""
     phases = [chance.uniform(0, 2 * math.pi) for _ in range(3)]
     left = chance.random() < 0.5
     for x in range(WIDTH):
@@ -65,7 +63,6 @@ def hills(rows: list[bytearray], colour: int, height: int, chance: random.Random
 
 
 def glitter(rows: list[bytearray], scene: Scene, chance: random.Random) -> None:
-    """Strokes of light, longer towards the viewer, most of them below the sun."""
     middle = scene.sun[0] if scene.sun else WIDTH // 2
     spread = 90 if scene.sun else WIDTH
     for _ in range(round(170 * scene.rough)):

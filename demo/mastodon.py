@@ -1,4 +1,4 @@
-"""As much of a Mastodon instance as a bridge asks for: it keeps what is posted in the demo's timeline."""
+"""The parts of Mastodon's API that bridges use."""
 
 from collections.abc import Mapping
 from email import policy
@@ -33,7 +33,6 @@ ACCOUNT_FACTS = {"id": "1", "username": ACCOUNT, "acct": ACCOUNT}
 
 
 def mastodon_answer(timeline: Timeline, request: ApiRequest) -> ApiAnswer:
-    """What stands at a path below /api/v1 and /api/v2."""
     if request.path.endswith("/instance"):
         return ApiAnswer(ABOUT)
     if request.headers.get("Authorization") != f"Bearer {TOKEN}":
@@ -50,17 +49,17 @@ def mastodon_answer(timeline: Timeline, request: ApiRequest) -> ApiAnswer:
             return _uploaded(timeline, request)
         case "POST", ["statuses"]:
             return _posted(timeline, request)
-        case method, ["statuses", number] if found := timeline.find(MASTODON, number):
+        case method, ["statuses", number] if status := timeline.find(MASTODON, number):
             if method == "PUT":
-                found = timeline.change(found, {**_body_of(request), "key": (found.body or {}).get("key")})
+                status = timeline.change(status, {**_body_of(request), "key": (status.body or {}).get("key")})
             elif method == "DELETE":
-                timeline.change(found, None)
-            return ApiAnswer(_status(found, request))
+                timeline.change(status, None)
+            return ApiAnswer(_status(status, request))
     return NOT_FOUND
 
 
 def _posted(timeline: Timeline, request: ApiRequest) -> ApiAnswer:
-    """Once for each Idempotency-Key."""
+    """Idempotent by Idempotency-Key."""
     key = request.headers.get("Idempotency-Key", "")
     for post in timeline.posts(MASTODON):
         if key and post.body is not None and post.body.get("key") == key:

@@ -1,5 +1,3 @@
-"""The way by which Feedletter connects an account of the demo's Mastodon: registration, consent, token."""
-
 import base64
 import hashlib
 import json
@@ -14,7 +12,7 @@ from demo.answer import JSON, ApiRequest, PageAnswer
 from demo.mastodon import ACCOUNT, TOKEN
 
 SCOPES = ("profile", "read", "read:accounts", "read:statuses", "write", "write:media", "write:statuses")
-# A demo that is left running does not grow.
+# Limits a demo that keeps running.
 MOST_KEPT = 100
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport"
 content="width=device-width"><title>Authorize {app}</title><h1>May {app} post as @{account}?</h1>
@@ -36,14 +34,14 @@ class _Code:
 
 
 class MastodonOAuth:
-    """As much of RFC 6749 §4.1 and RFC 7636 as Connect asks for."""
+    """The parts of RFC 6749 §4.1 and RFC 7636 that Connect uses."""
 
     def __init__(self) -> None:
         self._apps: dict[str, _App] = {}
         self._codes: dict[str, _Code] = {}
 
     def answer(self, request: ApiRequest) -> PageAnswer | None:
-        """Return the answer at an address of the way; None at any other."""
+        """Return None for other addresses."""
         match request.method, request.path:
             case "GET", "/.well-known/oauth-authorization-server":
                 issuer = f"http://{request.headers.get('Host', '')}/"

@@ -1,5 +1,3 @@
-"""The demo's newsletters, one of each arrangement, and who gets them."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, time
@@ -27,7 +25,7 @@ ADA, BEN, CLARA, DEV, EMIL, FARAH, GRACE, HUGO, IRIS = READERS
 
 @dataclass(frozen=True, slots=True)
 class Newsletter:
-    """What an admin would fill in; `rhythm` is how the demo tells it."""
+    """`rhythm` is for the demo's output."""
 
     name: str
     title: str
@@ -90,7 +88,6 @@ NEWSLETTERS = (
 
 
 def define_all(feed: Feed, *, now: datetime) -> list[Subscribable]:
-    """The newsletters over the feed, with their readers confirmed, as of `now`."""
     return [define(newsletter, feed, now=now) for newsletter in NEWSLETTERS]
 
 

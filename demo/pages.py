@@ -1,5 +1,3 @@
-"""The sample blog's pages and its feed."""
-
 from collections.abc import Sequence
 from html import escape
 from io import StringIO
@@ -41,7 +39,6 @@ FRAME = """<!doctype html>
 
 
 def home(pages: Sequence[Page]) -> str:
-    """All posts, newest first."""
     parts = [
         f'<article><h2><a href="/{page.slug}/">{escape(page.title)}</a></h2>{byline(page)}</article>'
         for page in pages
@@ -50,7 +47,6 @@ def home(pages: Sequence[Page]) -> str:
 
 
 def post(page: Page) -> str:
-    """One post."""
     back = '<p><a href="/">All notes</a></p>'
     return frame(
         f"{page.title} · {TITLE}", f"<h2>{escape(page.title)}</h2>{byline(page)}{content(page)}{back}"
@@ -62,15 +58,11 @@ def not_found() -> str:
 
 
 def feed_path(tag: str = "") -> str:
-    """Where the feed of a tag's posts is; without one, of all."""
     return f"/tags/{tag}/feed.xml" if tag else "/feed.xml"
 
 
 def feed(pages: Sequence[Page], base: str, tag: str = "") -> bytes:
-    """The newest posts as RSS, in full, with absolute addresses. The same pages give the same bytes.
-
-    With a tag, those that have it.
-    """
+    """Return the newest posts (of a tag) as RSS, in full. The bytes are reproducible."""
     rss = Rss201rev2Feed(
         title=f"{TITLE}: {tag.capitalize()}" if tag else TITLE,
         link=f"{base}/",
@@ -94,14 +86,12 @@ def feed(pages: Sequence[Page], base: str, tag: str = "") -> bytes:
 
 
 def content(page: Page, base: str = "") -> str:
-    """The post's html: its picture, then its paragraphs."""
     blocks = (" ".join(block.split("\n")) for block in preserved(page.body))
     body = "\n".join(block if block.startswith("<") else f"<p>{block}</p>" for block in blocks)
     return picture(page, base) + body
 
 
 def preserved(body: str) -> list[str]:
-    """The blocks between empty lines; one that holds code keeps its lines."""
     blocks: list[str] = []
     for block in body.strip().split("\n\n"):
         if blocks and blocks[-1].count("<pre>") > blocks[-1].count("</pre>"):

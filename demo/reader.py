@@ -1,4 +1,4 @@
-"""The demo's admin reads, too: two tags of the blog, and what is left of it, in three channels."""
+"""Feeds and channels of the demo's admin as a reader."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -17,14 +17,14 @@ from reader.people.readers import add_reader
 from reader.timelines.stars import star
 
 READER_NAME = "ada"
-# Channels by the blog's tag that is followed there. Home has the rest of the blog.
+# Channels by tag; Home has the rest of the blog.
 CHANNELS = {"boatyard": "Boatyard", "bakery": "Bakery"}
-# A line of its own is a category.
+# Categories are lines.
 ELSEWHERE = f"/(?m)^({'|'.join(CHANNELS)})$/"
 
 
 def begin_to_read(user: User, feed: Feed, blog_url: str, *, clock: Callable[[], datetime]) -> Reader:
-    """A reader with unread posts, and a star. Asks the blog (network)."""
+    """Make a reader with unread posts and a star (network)."""
     reader = add_reader(name=READER_NAME, username=user.get_username(), now=clock())
     for tag, name in CHANNELS.items():
         follow_address(

@@ -1,4 +1,4 @@
-"""Five weeks in seconds: the services are handed a past `now`, step by step."""
+"""Replay of five weeks by passing past times to the services."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,20 +12,18 @@ from subscriptions.collections.assign import assign_final
 
 HOUR, DAY, WEEK = timedelta(hours=1), timedelta(days=1), timedelta(weeks=1)
 WEEKS = 5
-# Hours, UTC: every three, and each one about 7:00 and 18:00 in Paris, when newsletters go out.
+# Hours in UTC: every three, and around 7:00 and 18:00 in Paris, when newsletters are sent.
 LOOKED_AT = frozenset({0, 3, 5, 6, 7, 9, 12, 15, 16, 17, 18, 21})
-# A post is followed from its appearance until it has settled, as beat would do all the time.
+# Every post is polled until it settles.
 AFTER_POST = [timedelta(minutes=minutes) for minutes in range(1, 62, 10)]
 MOST_ROUNDS = 3
 
 
 class ReplayFailed(Refused):
-    """The sample blog could not be read. The message is a sentence."""
+    pass
 
 
 class VirtualClock:
-    """Shows the time that it is set to."""
-
     def __init__(self, now: datetime) -> None:
         self.now = now
 
@@ -35,7 +33,7 @@ class VirtualClock:
 
 @dataclass(slots=True)
 class Tally:
-    """What steps brought about; `there_before` were in the feed when it was added."""
+    """Results of steps; `there_before` counts the posts that were in the feed when it was added."""
 
     posts: int = 0
     there_before: int = 0
@@ -54,12 +52,11 @@ class Tally:
 
 
 def beginning(end: datetime) -> datetime:
-    """36 days before, on the hour: the feed's adding."""
+    """Return when the feed was added: 36 days ago, on the hour."""
     return end.replace(minute=0, second=0, microsecond=0) - WEEKS * WEEK - DAY
 
 
 def steps(end: datetime, posts: Iterable[datetime]) -> list[datetime]:
-    """The hours at which there is a look, every ten minutes after a post, and both ends."""
     start = beginning(end)
     every = (start + number * HOUR for number in range((end - start) // HOUR + 1))
     hours = {start, *(hour for hour in every if hour.hour in LOOKED_AT)}
@@ -68,7 +65,6 @@ def steps(end: datetime, posts: Iterable[datetime]) -> list[datetime]:
 
 
 def weeks(moments: Iterable[datetime], end: datetime) -> Iterator[list[datetime]]:
-    """The steps of each of the five weeks; the first one begins with the adding."""
     moments = list(moments)
     first = end - WEEKS * WEEK
     for number in range(WEEKS):
@@ -81,7 +77,7 @@ def weeks(moments: Iterable[datetime], end: datetime) -> Iterator[list[datetime]
 
 
 def replay(moments: Iterable[datetime], clock: VirtualClock, *, advance: Callable[[], None]) -> Tally:
-    """Polls, assigns, completes and sends at each of the moments. Raises ReplayFailed."""
+    """Run the stages at each time. Raises ReplayFailed."""
     tally = Tally()
     for moment in moments:
         clock.now = moment
@@ -91,7 +87,7 @@ def replay(moments: Iterable[datetime], clock: VirtualClock, *, advance: Callabl
 
 
 def step(clock: VirtualClock, tally: Tally) -> None:
-    """The four stages; once more when completing asked for a fresh look at the feed."""
+    """Run the stages, twice if completing requests a poll."""
     for number in range(MOST_ROUNDS):
         if not polled(clock, tally) and number:
             return
@@ -101,7 +97,6 @@ def step(clock: VirtualClock, tally: Tally) -> None:
 
 
 def polled(clock: VirtualClock, tally: Tally) -> bool:
-    """Whether the feed was due."""
     results = poll_due(clock=clock)
     for result in results:
         if not result.ok:

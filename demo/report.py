@@ -1,5 +1,3 @@
-"""What the replay brought about, in words and as facts."""
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -14,7 +12,6 @@ MAILBOX = Delivery.State.STORED
 
 
 def newsletter_rows() -> list[dict[str, Any]]:
-    """A row for each newsletter: how often, for how many, what came of it."""
     return [
         {
             "newsletter": newsletter.title,
@@ -29,7 +26,6 @@ def newsletter_rows() -> list[dict[str, Any]]:
 
 
 def letters_of(name: str) -> int:
-    """How many letters of that newsletter lie in the mailbox."""
     letters = Delivery.objects.filter(issue__subscribable__name=name, state=MAILBOX)
     return letters.filter(kept_message__isnull=False).count()
 
@@ -39,7 +35,6 @@ def without_letters(rows: Iterable[TableRow]) -> list[str]:
 
 
 def story(tally: Tally, rows: Iterable[TableRow], bridged: int, seconds: float) -> Iterator[str]:
-    """Lines: what happened to the posts, then the table."""
     yield f"Five weeks of Harbour Notes, replayed in {seconds:.0f} seconds:"
     yield f"  {tally.posts} posts were seen, {tally.there_before} older than the newsletters: not sent."
     yield (
@@ -55,7 +50,6 @@ def story(tally: Tally, rows: Iterable[TableRow], bridged: int, seconds: float) 
 
 
 def signpost(urls: Mapping[str, str], user: str, password: str) -> Iterator[str]:
-    """Lines: where to look."""
     yield f"Newsletters  {urls['site']}"
     yield f"Mailbox      {urls['mailbox']}"
     yield f"Admin        {urls['admin']}   user {user}, password {password} (for this demo only)"
@@ -66,12 +60,10 @@ def signpost(urls: Mapping[str, str], user: str, password: str) -> Iterator[str]
 
 
 def farewell() -> Iterator[str]:
-    """Lines: what goes on while the demo runs."""
     minutes = LIVE_EVERY.total_seconds() / 60
     yield f"The blog goes on: a note every {minutes:.0f} minutes, soon in the mailbox and on both timelines."
     yield "Stop the demo with Ctrl-C."
 
 
 def ended() -> Iterator[str]:
-    """A line for DEMO_EXIT=1."""
     yield "DEMO_EXIT=1: the demo ends here, so these pages are not served. Without it they are, until Ctrl-C."

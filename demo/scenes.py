@@ -1,5 +1,3 @@
-"""The colours of the sample blog's pictures."""
-
 from dataclasses import dataclass
 
 Colour = tuple[int, int, int]
@@ -7,7 +5,7 @@ Colour = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """`sky` and `sea` run from the first colour down to the second; `sun`: x, y and radius in pixels."""
+    """`sky` and `sea` are gradients downwards; `sun` is x, y and radius in pixels."""
 
     sky: tuple[Colour, Colour]
     sea: tuple[Colour, Colour]

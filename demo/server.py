@@ -1,6 +1,6 @@
-"""Serves the sample blog on loopback: in a thread while it is replayed, then as a program of its own.
+"""Server of the sample blog on loopback: a thread during the replay, then a program.
 
-`python -m demo.server PORT TODAY LIVE_FROM` runs until it is ended.
+`python -m demo.server PORT TODAY LIVE_FROM`
 """
 
 import sys
@@ -20,8 +20,6 @@ Answer = tuple[HTTPStatus, str, bytes]
 
 
 class BlogServer(ThreadingHTTPServer):
-    """Answers for the moment that its clock shows."""
-
     daemon_threads = True
 
     def __init__(self, blog: Blog, clock: Callable[[], datetime], port: int = 0) -> None:
@@ -33,7 +31,6 @@ class BlogServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def answer(self, path: str) -> Answer:
-        """What stands at the path now."""
         shown = self.blog.pages(self.clock())
         if path == "/":
             return HTTPStatus.OK, HTML, pages.home(shown).encode()
@@ -51,7 +48,6 @@ class BlogServer(ThreadingHTTPServer):
 
     @contextmanager
     def in_thread(self) -> Iterator[str]:
-        """Serves during the block, which gets the address."""
         thread = threading.Thread(target=self.serve_forever, args=(0.05,), name="blog", daemon=True)
         thread.start()
         try:
@@ -63,12 +59,10 @@ class BlogServer(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """GET and HEAD."""
-
     server: BlogServer
     protocol_version = "HTTP/1.1"
     wbufsize = -1
-    # Otherwise a body larger than the buffer waits for the acknowledgement of the headers: 25 ms a request.
+    # Otherwise bodies larger than the buffer wait for an ACK of the headers: 25 ms per request.
     disable_nagle_algorithm = True
     timeout = 60
 
@@ -84,7 +78,7 @@ class Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing: the demo's own lines are to be read."""
+        pass
 
 
 def main(port: str, today: str, live_from: str) -> None:

@@ -1,7 +1,6 @@
-"""The demo's own Mastodon and Discord, on loopback: bridges and the bot post to them as to the real ones.
+"""The demo's Mastodon and Discord on loopback.
 
-`python -m demo.services PORT FOLDER ELSEWHERE` runs until it is ended. ELSEWHERE is JSON of
-the addresses that the pages lead to.
+`python -m demo.services PORT FOLDER ELSEWHERE`; ELSEWHERE is JSON.
 """
 
 import json
@@ -30,14 +29,12 @@ from demo.mastodon_oauth import MastodonOAuth
 from demo.timeline import Timeline
 
 LONGEST_REQUEST = 20 * 2**20
-# The private half of DISCORD_PUBLIC_KEY: only the demo's Discord signs with it.
+# Private key for DISCORD_PUBLIC_KEY.
 KEY_NAME = "FEEDLETTER_DEMO_DISCORD_KEY"
 
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """Addresses that the pages lead to: of bridges and of the bot in the admin, and of the blog."""
-
     mastodon: str = ""
     discord: str = ""
     bot: str = ""
@@ -45,13 +42,12 @@ class Elsewhere:
 
 
 def application_here() -> Application:
-    """The demo's, of this environment."""
     key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(os.environ[KEY_NAME]))
     return Application(os.environ["DISCORD_APPLICATION_ID"], key, os.environ["DISCORD_BOT_TOKEN"])
 
 
 def deliver(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-    """Posts to the application, which has three seconds. Raises OSError."""
+    """Post to the application within three seconds. Raises OSError."""
     answer = requests.post(
         url, data=body, headers=dict(headers), timeout=ANSWER_SECONDS, allow_redirects=False
     )
@@ -59,8 +55,6 @@ def deliver(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, byt
 
 
 class ServicesServer(ThreadingHTTPServer):
-    """Both services, and their pages."""
-
     daemon_threads = True
 
     def __init__(
@@ -92,7 +86,6 @@ class ServicesServer(ThreadingHTTPServer):
         return mastodon.mastodon_answer(self.timeline, request)
 
     def page(self, request: ApiRequest) -> PageAnswer:
-        """What people look at."""
         if (of_discord := self.pages.answer(request)) is not None:
             return replace(of_discord, policy=pages.DISCORD_POLICY)
         path = request.path.strip("/")
@@ -107,7 +100,6 @@ class ServicesServer(ThreadingHTTPServer):
 
     @contextmanager
     def in_thread(self) -> Iterator[None]:
-        """Serves during the block."""
         thread = threading.Thread(target=self.serve_forever, args=(0.05,), name="services", daemon=True)
         thread.start()
         try:
@@ -151,7 +143,7 @@ class ServicesHandler(BaseHTTPRequestHandler):
     def _send(self, answer: PageAnswer) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
-        # Pages show what strangers wrote: they may load pictures, and nothing else from elsewhere.
+        # Pages show foreign content, which may load pictures only.
         self.send_header("Content-Security-Policy", answer.policy or timeline_pages.POLICY)
         if answer.location:
             self.send_header("Location", answer.location)
@@ -162,11 +154,10 @@ class ServicesHandler(BaseHTTPRequestHandler):
             self.wfile.write(answer.body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Says nothing: the demo's own lines are to be read."""
+        pass
 
 
 def arguments(port: int, folder: Path, elsewhere: Elsewhere) -> list[str]:
-    """What `main` is called with."""
     return [str(port), str(folder), json.dumps(asdict(elsewhere))]
 
 

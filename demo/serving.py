@@ -1,5 +1,3 @@
-"""After the replay: what `manage.py up` runs, and the sample blog and the services beside it."""
-
 import sys
 from dataclasses import replace
 from datetime import date, datetime
@@ -18,7 +16,6 @@ from feeds.polling.poll import request_poll
 def serving_plan(
     bind: str, *, blog_port: int, services_port: int, elsewhere: Elsewhere, today: date, live_from: datetime
 ) -> ProcessPlan:
-    """What the supervisor keeps running. The services' pages lead `elsewhere`."""
     module = [sys.executable, "-m"]
     blog = [*module, "demo.server", str(blog_port), today.isoformat(), live_from.isoformat()]
     told = arguments(services_port, settings.DATA_DIR, elsewhere)
@@ -28,7 +25,7 @@ def serving_plan(
 
 
 def go_live(feed: Feed) -> None:
-    """From now on posts settle at once: whoever watches need not wait half an hour for a letter."""
+    """Let posts settle at once, so that letters need no half hour."""
     alter_feed(
         feed=feed,
         min_delay_minutes=0,

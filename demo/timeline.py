@@ -1,4 +1,4 @@
-"""What bridges posted in the demo, in a file: the replay writes it, then the process that goes on."""
+"""Posts of bridges, in a file that the processes share."""
 
 import json
 import threading
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 POSTS, PICTURES = "timeline.jsonl", "pictures"
-# A demo that is left running for weeks does not grow.
+# Limits a demo that runs for weeks.
 MOST_POSTS = 200
 # https://discord.com/developers/docs/reference#snowflakes
 EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
@@ -17,7 +17,7 @@ EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class TimelinePost:
-    """A post as its service has it. `at` is ISO 8601; `body` None: it was deleted."""
+    """`at` is ISO 8601; `body` is as the service stores it, None for a deleted post."""
 
     service: str
     number: str
@@ -26,7 +26,7 @@ class TimelinePost:
 
 
 class Timeline:
-    """Thread-safe; one process has the file at a time."""
+    """Thread-safe; only one process may use the file at a time."""
 
     def __init__(self, folder: Path, clock: Callable[[], datetime]) -> None:
         self.clock = clock
@@ -39,7 +39,6 @@ class Timeline:
                 self._take(TimelinePost(**json.loads(line)))
 
     def posts(self, service: str) -> list[TimelinePost]:
-        """Those that stand there, the newest first."""
         with self._lock:
             return [post for post in reversed(self._posts.values()) if post.service == service]
 
@@ -49,18 +48,17 @@ class Timeline:
 
     def add(self, service: str, body: dict[str, Any]) -> TimelinePost:
         with self._lock:
-            # Ids grow, as services' do, and hold the time, as Discord's do.
+            # Ids grow, and contain the time as Discord's do.
             now = self.clock()
             number = str(((now - EPOCH) // timedelta(milliseconds=1) << 22) + self._count)
             return self._write(TimelinePost(service, number, now.isoformat(), body))
 
     def change(self, post: TimelinePost, body: dict[str, Any] | None) -> TimelinePost:
-        """`body` None takes it away."""
+        """None deletes the post."""
         with self._lock:
             return self._write(replace(post, body=body))
 
     def keep_picture(self, data: bytes, alt: str) -> str:
-        """Its id."""
         with self._lock:
             number = self.add(PICTURES, {"alt": alt}).number
             self._pictures.mkdir(exist_ok=True)

@@ -1,5 +1,3 @@
-"""The page of the demo's Mastodon: what a bridge posted, as people would see it there."""
-
 import re
 from datetime import datetime
 from html import escape
@@ -45,7 +43,7 @@ article { background: var(--card); border: 1px solid var(--line); border-radius:
 img { display: block; width: 100%; height: auto; border-radius: 8px }
 .nothing { color: var(--soft); text-align: center; padding: 3rem 0 }
 """
-# A page that is looked at takes what has come meanwhile, without moving.
+# Adds new posts to an open page without scrolling.
 FRESH = """
 setInterval(async () => {
   if (document.hidden) return
@@ -67,7 +65,7 @@ TIMELINE_FRAME = """<!doctype html>
 
 
 def page(timeline: Timeline, bridge_url: str) -> str:
-    """What stands there, the newest first; it goes on by itself."""
+    """Self-refreshing, newest first."""
     posts = "\n".join(_status(post, timeline) for post in timeline.posts(MASTODON))
     links = [(f"/{DISCORD}/", "The demo's Discord")]
     if bridge_url:
@@ -82,7 +80,6 @@ def page(timeline: Timeline, bridge_url: str) -> str:
 
 
 def contents() -> str:
-    """Both."""
     return _frame(
         "Where the demo's bridges post",
         "Two services that the demo serves itself.",
@@ -134,7 +131,6 @@ def _article(post: TimelinePost, name: str, about: str, content: str) -> str:
 
 
 def _linked(text: str) -> str:
-    """The text with its links and hashtags, as services draw them."""
     parts, end = [], 0
     for match in LINKS.finditer(text):
         parts.append(escape(text[end : match.start()]))

@@ -1,4 +1,4 @@
-"""The admin pages of other packages' models, people and schedules, in the same look as ours."""
+"""Admin pages of users, groups and schedules."""
 
 from typing import Any
 
@@ -30,17 +30,17 @@ __all__ = ["ApiTokenAdmin", "ArrivalAdmin"]
 
 for model in (User, Group, PeriodicTask, IntervalSchedule, CrontabSchedule):
     admin.site.unregister(model)
-# Nothing of ours ticks by the sun or once at an hour.
+# No stage uses these.
 for model in (SolarSchedule, ClockedSchedule):
     admin.site.unregister(model)
 
-# The package speaks of periodic tasks; here, as in the menu, they are the stages of the schedule.
+# Like the menu: stages of the schedule.
 words_of(PeriodicTask, "stage", "schedule")
 apps.get_app_config("django_celery_beat").verbose_name = "Schedule"
 
 
 class Chosen(PageWords):
-    """Groups and permissions are found by typing: two lists side by side are wider than the page."""
+    """Search fields for groups and permissions: filter_horizontal is wider than the page."""
 
     filter_horizontal = ()
 
@@ -71,7 +71,7 @@ class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
     )
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Who reads here is erased first, by their page: here Django would list what they read."""
+        """Require erasing a reader first, instead of listing everything they read."""
         users = [user.pk for user in objs]
         if readers := Reader.objects.filter(user__in=users):
             words = "{} reads here: under Readers erase the reader first, then delete the user."
@@ -103,7 +103,7 @@ HELP = {
 
 @admin.register(PeriodicTask)
 class PeriodicTaskAdmin(PageWords):
-    """When each stage ticks. The program defines the stages: none can be added or deleted here."""
+    """The program defines the stages, so none can be added or deleted."""
 
     list_display = ("name", "description", "enabled", "interval", "crontab", "last_run")
     list_filter = (("enabled", asks("Which are at work?", BooleanFieldListFilter)),)

@@ -1,11 +1,10 @@
-"""How the admin looks: its colours, its menu, its first page. The setting UNFOLD."""
+"""Look of the admin: the setting UNFOLD."""
 
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 
 def _page(title: str, icon: str, name: str) -> dict[str, object]:
-    """A line of the admin's menu, for those who may see that page."""
     app, _, model = name.removesuffix("_changelist").rpartition("_")
     seen = f"{app}.view_{model}"
     return {

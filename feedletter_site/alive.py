@@ -1,7 +1,7 @@
-"""`python -I feedletter_site/alive.py poll`: whether the worker (or beat) of this name on this machine lives.
+"""Health check: `python -I feedletter_site/alive.py poll` exits with 0 while that process is alive.
 
-Exits 0 when it finished a pass, and reached the database, in the last three minutes; else 1 with a sentence.
-It needs the standard library only: a container runs it as its health check, all day long.
+Alive means that it finished a pass and reached the database within three minutes. Uses only the standard
+library, because a container runs it all day.
 """
 
 import os
@@ -13,7 +13,7 @@ LONGEST_SILENCE = 180.0
 
 
 def silence(role: str, folder: Path) -> str:
-    """What is wrong with the worker; "" when nothing is."""
+    """Return an error, or ""."""
     try:
         age = time.time() - (folder / "alive" / role).stat().st_mtime
     except OSError:

@@ -1,5 +1,3 @@
-"""/api/v1/: for staff and tokens, the public sign-up and the public schema."""
-
 from typing import Any
 
 from django.urls import include, path, re_path
@@ -30,7 +28,7 @@ class Router(DefaultRouter):
         self.trailing_slash = "/?"
 
     def get_routes(self, viewset: Any) -> list[Any]:
-        """What there is one of only stands at the address where others have their list."""
+        """Put a single object at the address of the list."""
         if not getattr(viewset, "is_single", False):
             return super().get_routes(viewset)
         mapping = {"get": "retrieve", "patch": "partial_update"}

@@ -1,4 +1,4 @@
-"""CELERY_BROKER_URL. TLS verifies the server's certificate and its name, unless the URL says otherwise."""
+"""CELERY_BROKER_URL. TLS verifies certificate and host name unless the URL disables that."""
 
 import ssl
 from collections.abc import Mapping
@@ -11,15 +11,14 @@ CERTIFICATES = {
     "optional": ssl.CERT_OPTIONAL,
     "none": ssl.CERT_NONE,
 }
-# Their names in the URL, and those of the AMQP client.
 FILES = {"ssl_ca_certs": "ca_certs", "ssl_certfile": "certfile", "ssl_keyfile": "keyfile"}
 
 
 def parse_broker_url(value: str) -> tuple[str, dict[str, Any] | None]:
-    """Return the URL for Celery and the options of TLS beside it. Raises ValueError.
+    """Return Celery's URL and TLS options. Raises ValueError.
 
-    After a question mark: ssl_cert_reqs (required, optional or none), ssl_check_hostname, ssl_ca_certs,
-    ssl_certfile and ssl_keyfile.
+    Parameters: ssl_cert_reqs (required, optional or none), ssl_check_hostname, ssl_ca_certs, ssl_certfile
+    and ssl_keyfile.
     """
     parts = urlsplit(value)
     if parts.scheme not in SCHEMES or (value and not parts.scheme) or parts.port == 0:
@@ -27,7 +26,7 @@ def parse_broker_url(value: str) -> tuple[str, dict[str, Any] | None]:
     if parts.scheme not in {"rediss", "amqps"}:
         return value, None
     query = dict(parse_qsl(parts.query))
-    # kombu takes CERT_REQUIRED for required, redis-py does not. Without any, kombu would verify nothing.
+    # redis-py does not accept CERT_REQUIRED. Without a value, kombu would verify nothing.
     wanted = query.get("ssl_cert_reqs", "required").lower().removeprefix("cert_")
     certificates = CERTIFICATES[wanted]
     if parts.scheme == "rediss":
@@ -38,10 +37,10 @@ def parse_broker_url(value: str) -> tuple[str, dict[str, Any] | None]:
 
 
 def _amqps(parts: Any, query: Mapping[str, str], options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The AMQP client compares the name only when it is given one; None stands for that of the URL."""
+    """The AMQP client compares the host name only if the option is present; None means the URL's."""
     checks_name = query.get("ssl_check_hostname", "true").lower() != "false"
     if checks_name and options["cert_reqs"] != ssl.CERT_NONE:
-        # kombu calls localhost 127.0.0.1 before it fills this in.
+        # kombu replaces localhost by 127.0.0.1 first.
         options["server_hostname"] = "localhost" if parts.hostname == "localhost" else None
     rest = {name: text for name, text in query.items() if not name.startswith("ssl_")}
     return parts._replace(query=urlencode(rest)).geturl(), options

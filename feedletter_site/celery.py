@@ -1,5 +1,3 @@
-"""The engine. Beat ticks the stages; the database is the queue."""
-
 import logging
 import os
 import threading
@@ -15,20 +13,20 @@ from django.core.checks import run_checks
 from common.checks import OWN_CHECKS
 from feedletter_site.logs import log_as_we_do
 
-# Seconds that a worker has to end in good order, and then between two looks at whether the database is away.
+# Seconds for a graceful shutdown, then between checks for an outage.
 GOODBYE_SECONDS, OUTAGE_LOOK_SECONDS = 8.0, 0.5
 ENDED_WITHOUT_DATABASE = 1
 
 
 def end_in_time(**_: object) -> None:
-    """Receives Celery's worker_shutting_down."""
+    """Receive Celery's worker_shutting_down."""
     threading.Thread(target=_watch, name="ending", daemon=True).start()
 
 
 def _watch() -> None:
-    """Ends the process while the database is away: threads that wait for it would keep it alive."""
+    """Threads that wait for the database would keep the process alive."""
     time.sleep(GOODBYE_SECONDS)
-    # Imported here because a worker on SQLite needs nothing of PostgreSQL.
+    # Workers on SQLite do not need it.
     from common.postgresql.patience import Away
 
     while not Away.database_unreachable:
@@ -41,10 +39,10 @@ log = logging.getLogger(__name__)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "feedletter_site.settings")
 
-# A worker needs no pages, which Django's own checks would load.
+# Django's checks would load all pages.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 
-# Celery warns of root because pickle can do anything. Here messages are JSON alone, Celery's own default.
+# Celery warns of root because of pickle, but messages are JSON.
 warnings.filterwarnings("ignore", "You're running the worker with superuser", SecurityWarning)
 
 app = Celery("feedletter")
@@ -57,7 +55,7 @@ setup_logging.connect(log_as_we_do)
 
 @worker_init.connect
 def check_settings(**_: Any) -> None:
-    """Says in the log what a command would say of the settings."""
+    """Log the warnings that commands print."""
     for message in run_checks(tags=[OWN_CHECKS]):
         if not message.is_silenced():
             log.log(message.level, "%s", " ".join(filter(None, [message.msg, message.hint])))
@@ -65,7 +63,7 @@ def check_settings(**_: Any) -> None:
 
 @app.on_after_configure.connect
 def put_steps_into_the_worker(sender: Celery, **_: Any) -> None:
-    """With the broker in memory, the plain worker command is all one needs."""
+    """With the broker in memory, the worker runs beat, too."""
     sender.steps["worker"].add("feedletter_site.ticks.bootsteps:OwnTicksThread")
     if str(sender.conf.broker_url).startswith("memory:"):
         sender.steps["worker"].add("feedletter_site.ticks.bootsteps:BeatThread")

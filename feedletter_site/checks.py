@@ -1,4 +1,4 @@
-"""Checks the settings together (env.py looks at each alone). Every command shows the warnings."""
+"""Checks of combinations of settings; env.py checks each alone."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +17,11 @@ def register_checks() -> None:
 
 
 def settings_fit_together(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
-    """Warnings with ids, so that an operator may silence one with SILENCED_SYSTEM_CHECKS."""
+    """Operators can silence the ids with SILENCED_SYSTEM_CHECKS."""
     return [*shared_database(), *reachable_links(), *long_secret()]
 
 
 def mail_is_kept_here() -> bool:
-    """Whether letters end in the mailbox page instead of leaving this machine."""
     return settings.EMAIL_URL.startswith("mailbox:")
 
 
@@ -37,7 +36,6 @@ def shared_database() -> list[CheckMessage]:
 
 
 def reachable_links() -> list[CheckMessage]:
-    """Readers open the links of a letter on machines of their own."""
     if mail_is_kept_here() or settings.SITE_HOST not in THIS_MACHINE:
         return []
     return warning(

@@ -1,7 +1,4 @@
-"""Reads settings from the environment, with errors that name the variable and what was expected.
-
-Every value may also come from a file: `NAME_FILE=/run/secrets/name` (Docker and systemd secrets).
-"""
+"""Settings from environment variables, or from files named by `NAME_FILE`."""
 
 import ipaddress
 import os
@@ -15,10 +12,10 @@ from django.core.exceptions import ImproperlyConfigured
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-# ASCII (an IDN as xn--…), and short enough to leave room for the local part of an address.
+# ASCII (an IDN as xn--…); leaves room for the local part of an address.
 _DOMAIN = re.compile(r"(?=.{1,180}$)([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9-]{1,63}")
 
-# The text of each variable that was read, and where it came from. For `show_settings`.
+# Text and origin of each variable, for `show_settings`.
 read: dict[str, tuple[str, str]] = {}
 
 TRUE = {"1", "true", "yes", "on"}
@@ -26,15 +23,15 @@ FALSE = {"", "0", "false", "no", "off"}
 
 
 def wrong(name: str, expected: str) -> ImproperlyConfigured:
-    """The error for a value that we cannot use. It does not show the value, which may be a secret."""
+    """Omits the value, which may be secret."""
     return ImproperlyConfigured(f"{name} is wrong: expected {expected}.")
 
 
 def text(name: str, default: str = "") -> str:
-    """The variable, or the content of the file that NAME_FILE names, or the default.
+    """Return the variable, or the content of the file named by NAME_FILE, or the default.
 
-    An empty variable beside NAME_FILE does not count, because docker compose cannot unset a variable. A byte
-    order mark, which editors on Windows write, is no part of the value.
+    NAME_FILE wins over an empty variable, because docker compose cannot unset variables. Byte order marks
+    from Windows editors are removed.
     """
     path = os.environ.get(f"{name}_FILE")
     value, origin = default, "default"
@@ -70,36 +67,32 @@ def one_of(name: str, default: str, choices: set[str]) -> str:
 
 
 def checked(name: str, default: str, expected: str, check: Callable[[str], Any]) -> str:
-    """The value, after `check` took it without a ValueError, KeyError or OSError."""
+    """Reject a value for which `check` raises ValueError, KeyError or OSError."""
     value = text(name, default)
     try:
         check(value)
     except (ValueError, KeyError, OSError):
-        # `from None`, here and below: such an error shows a part of the value.
+        # `from None`, here and below: such errors contain parts of the value.
         raise wrong(name, expected) from None
     return value
 
 
 def snowflake(value: str) -> None:
-    """Raises ValueError unless it is empty or an id of Discord's."""
     if value and not re.fullmatch("[0-9]{5,19}", value):
         raise ValueError
 
 
 def hex_key(value: str) -> None:
-    """Raises ValueError unless it is empty or 32 bytes in hexadecimal."""
     if value and not re.fullmatch("[0-9a-fA-F]{64}", value):
         raise ValueError
 
 
 def domain(value: str) -> None:
-    """Raises ValueError unless it is empty or the name of a domain."""
     if value and not _DOMAIN.fullmatch(value):
         raise ValueError
 
 
 def pair(value: str) -> None:
-    """Raises ValueError unless it is empty or name:password."""
     if value and not re.fullmatch(r"[^\s:]+:[^\s:]\S*", value):
         raise ValueError
 
@@ -112,7 +105,7 @@ def name_servers(name: str) -> list[tuple[str, int]]:
 
 
 def name_server(value: str) -> tuple[str, int]:
-    """Address and port of 9.9.9.9, 127.0.0.1:5353, ::1 or [::1]:5353. Raises ValueError."""
+    """Parse 9.9.9.9, 127.0.0.1:5353, ::1 or [::1]:5353. Raises ValueError."""
     host, port = value, "53"
     if value.startswith("["):
         host, _, rest = value[1:].partition("]")
@@ -132,10 +125,9 @@ def networks(name: str) -> list[Network]:
 
 
 def site_url(name: str, default: str) -> str:
-    """Return the address of a host on which every path is ours, as browsers write it.
+    """Return a normalized address without a path.
 
-    Its scheme and host are in lower case, an international name is in its ASCII form (xn--…), and a port that
-    the scheme implies is left out.
+    Scheme and host are in lower case, international names in ASCII (xn--…), default ports removed.
     """
     value = text(name, default).rstrip("/")
     try:
@@ -151,19 +143,16 @@ def site_url(name: str, default: str) -> str:
     return f"{parts.scheme}://{host}" + ("" if implied else f":{parts.port}")
 
 
-# As Django takes it from a request, which answers 400 to any other.
+# Django answers 400 to other hosts.
 _NAME = re.compile(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def host_name(value: str) -> str:
-    """Return the host as a browser sends it: xn--… for an international name, brackets for IPv6.
-
-    Raises ValueError when it is no host.
-    """
+    """Return a host as browsers send it: xn--… or IPv6 in brackets. Raises ValueError."""
     if ":" in value:
         return f"[{ipaddress.IPv6Address(value.strip('[]'))}]"
     if not value.isascii():
-        import idna  # large tables, for international names only
+        import idna  # large tables
 
         value = idna.encode(value, uts46=True).decode("ascii")
     host = value.lower().removesuffix(".")
@@ -173,7 +162,6 @@ def host_name(value: str) -> str:
 
 
 def service_url(name: str, default: str) -> str:
-    """The address of a service's API, perhaps with a path."""
     value = (text(name, default) or default).rstrip("/")
     if not _is_web_address(value):
         raise wrong(name, f"an address such as {default}")
@@ -181,7 +169,6 @@ def service_url(name: str, default: str) -> str:
 
 
 def _is_web_address(value: str) -> bool:
-    """Whether it has a host, and no user, query or fragment."""
     try:
         parts = urlsplit(value)
         has_host = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -190,12 +177,12 @@ def _is_web_address(value: str) -> bool:
     return has_host and value.isprintable() and not set(value) & set(" \\?#@")
 
 
-# Any host (*), a name, a name and all below it (.example.org), or an IPv6 address in brackets.
+# Any host (*), a name, a name with subdomains (.example.org), or an IPv6 address in brackets.
 _HOST = re.compile(r"\*|\.?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
 
 
 def hosts(name: str) -> list[str]:
-    """Return names of hosts, without scheme, port and path; international ones in their ASCII form."""
+    """Return host names, international ones in ASCII."""
     try:
         values = [value if value.isascii() else _ascii_host(value) for value in listing(name)]
     except ValueError:
@@ -206,12 +193,11 @@ def hosts(name: str) -> list[str]:
 
 
 def _ascii_host(value: str) -> str:
-    """Return an international name in its ASCII form, with the dot that stands for all below it."""
     return "." * value.startswith(".") + host_name(value.removeprefix("."))
 
 
 def said(name: str, default: str, check: Callable[[str], Any]) -> str:
-    """The value, after `check` took it. `check` raises a complete sentence itself."""
+    """Pass the value to `check`, which raises complete sentences."""
     value = text(name, default)
     check(value)
     return value
@@ -225,14 +211,14 @@ def bind(name: str, default: str) -> tuple[str, int]:
 
 
 SQLITE_OPTIONS = {
-    # DEFERRED fails at once on lock upgrade whatever the timeout; IMMEDIATE waits its turn.
+    # DEFERRED fails at once on lock upgrades; IMMEDIATE waits up to the timeout.
     "transaction_mode": "IMMEDIATE",
     "timeout": 30,
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA mmap_size=134217728;",
 }
 
 
-# A server that vanishes is noticed within half a minute. In seconds, except the last, in milliseconds.
+# Detect a vanished server within 30 seconds. In seconds, except the last (milliseconds).
 POSTGRES_NETWORK = {
     "connect_timeout": 5,
     "keepalives": 1,
@@ -241,8 +227,8 @@ POSTGRES_NETWORK = {
     "keepalives_count": 3,
     "tcp_user_timeout": 15_000,
 }
-# The server's own bounds, in milliseconds, 0 for none: for a statement, and for a process that does nothing
-# in a transaction. The second takes its locks from a frozen process well before its leases end.
+# Server-side limits in milliseconds, 0 for none. The second frees the locks of a frozen process well before
+# its leases end.
 POSTGRES_BOUNDS = {
     "statement_timeout": 300_000,
     "idle_in_transaction_session_timeout": 20_000,
@@ -254,12 +240,9 @@ MOST_MILLISECONDS = 2_147_483_647
 
 
 def database(name: str, default: str, base: Path) -> dict[str, Any]:
-    """Django's DATABASES entry from sqlite:///path or postgres://user:password@host:port/name.
-
-    After a question mark: what libpq knows, TIMEOUTS, and prepare=off.
-    """
+    """Return Django's DATABASES entry. Parameters: libpq's, TIMEOUTS, and prepare=off."""
     try:
-        # libpq tries several hosts in their order; urlsplit reads one.
+        # libpq accepts several hosts, urlsplit one.
         before, hosts, after = _PLACES.fullmatch(text(name, default)).groups()  # type: ignore[union-attr]
         first, *_ = hosts.split(",")
         parts = urlsplit(f"{before}{first}{after}")
@@ -280,14 +263,13 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
     if parts.scheme not in {"postgres", "postgresql"} or not parts.path.strip("/"):
         raise wrong(name, DATABASE)
     refuse_unknown(name, options)
-    # A pooler that hands a connection on after each transaction knows no prepared statements, and refuses
-    # bounds that are given when connecting.
+    # Transaction poolers do not support prepared statements, and refuse limits at connection time.
     has_pooler = options.pop("prepare", "") == "off"
     given = timeouts(name, options)
     network = POSTGRES_NETWORK | {key: given[key] for key in given.keys() & POSTGRES_NETWORK.keys()}
     bounds = {} if has_pooler else POSTGRES_BOUNDS
     bounds = bounds | {key: given[key] for key in given.keys() & POSTGRES_BOUNDS.keys()}
-    # The operator's own options come last, and win.
+    # The operator's options come last and win.
     sent = [*(f"-c {key}={value}" for key, value in bounds.items()), options.pop("options", "")]
     if any(sent):
         options["options"] = " ".join(filter(None, sent))
@@ -301,33 +283,30 @@ def database(name: str, default: str, base: Path) -> dict[str, Any]:
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
         "OPTIONS": {**options, **network, "prepare_threshold": None if has_pooler else 0},
-        # A server-side cursor outlives its transaction, and the next piece is asked of another connection.
+        # Server-side cursors do not survive a change of connection.
         "DISABLE_SERVER_SIDE_CURSORS": has_pooler,
     }
 
 
-# Up to the hosts of a URL, the hosts, and the rest.
 _PLACES = re.compile(r"((?:[^/?#:]*://(?:[^/?#]*@)?)?)([^/?#@]*)(.*)", re.DOTALL)
 SSL_MODES = ("disable", "allow", "prefer", "require", "verify-ca", "verify-full")
 
 
 def refuse_unknown(name: str, options: Mapping[str, str]) -> None:
-    """Raise an error that names the first parameter that neither libpq nor this module knows."""
     from psycopg.pq import Conninfo  # for PostgreSQL only
 
     known = {option.keyword.decode() for option in Conninfo.get_defaults()} | TIMEOUTS.keys() | {"prepare"}
-    # The rows are text in UTF-8, and the URL's path names the database.
+    # The encoding is always UTF-8, and the path names the database.
     for key in options.keys() - (known - {"client_encoding", "dbname", "replication"}):
-        # Otherwise it may be the rest of a password that has a question mark.
+        # Otherwise it may be part of a password with a question mark.
         shown = f"“{key}”" if re.fullmatch("[a-zA-Z_]{1,40}", key) and options[key] else "what is there"
         raise wrong(name, f"parameters of libpq after the ?, such as sslmode=require, and not {shown}")
-    # libpq says so only when it connects.
+    # libpq checks it only when connecting.
     if (mode := options.get("sslmode", SSL_MODES[0])) not in SSL_MODES:
         raise wrong(name, f"sslmode as one of {', '.join(SSL_MODES)}, and not “{mode[:40]}”")
 
 
 def make_folder(name: str, folder: Path) -> None:
-    """Makes the folder that a setting names, when it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -335,16 +314,14 @@ def make_folder(name: str, folder: Path) -> None:
 
 
 def timeouts(name: str, options: dict[str, str]) -> dict[str, int]:
-    """Takes the TIMEOUTS out of the options."""
-    found = {key: options.pop(key) for key in list(options) if key in TIMEOUTS}
-    for key, value in found.items():
+    values = {key: options.pop(key) for key in list(options) if key in TIMEOUTS}
+    for key, value in values.items():
         if not value.isdecimal() or not value.isascii() or int(value) > MOST_MILLISECONDS:
             raise wrong(name, f"{key} as a whole number, 0 for none")
-    return {key: int(value) for key, value in found.items()}
+    return {key: int(value) for key, value in values.items()}
 
 
 def positive(value: str) -> int:
-    """A whole number from 1 to 1,000. Raises ValueError."""
     number = int(value)
     if not 1 <= number <= 1000:
         raise ValueError(value)
@@ -352,12 +329,10 @@ def positive(value: str) -> int:
 
 
 def number(value: str) -> int:
-    """A whole number from 0 to 1,000. Raises ValueError."""
     return 0 if int(value) == 0 else positive(value)
 
 
 def hours(value: str) -> int:
-    """A whole number from 1 to 8,760. Raises ValueError."""
     number = int(value)
     if not 1 <= number <= 8760:
         raise ValueError(value)
@@ -365,7 +340,6 @@ def hours(value: str) -> int:
 
 
 def days(value: str) -> int:
-    """A whole number from 1 to 36,500. Raises ValueError."""
     number = int(value)
     if not 1 <= number <= 36500:
         raise ValueError(value)
@@ -373,7 +347,6 @@ def days(value: str) -> int:
 
 
 def seconds(value: str) -> float:
-    """From 0 to 3,600. Raises ValueError."""
     number = float(value)
     if not 0 <= number <= 3600:
         raise ValueError(value)

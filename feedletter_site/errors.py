@@ -1,4 +1,4 @@
-"""The page for errors of our own: 503 while the database is away, which passes; else 500."""
+"""Error page: 503 if the database is unreachable, else 500."""
 
 import logging
 import sys
@@ -15,7 +15,7 @@ RETRY_AFTER = 5
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500: called while the exception is handled."""
+    """Django's handler500, called while the exception is handled."""
     error = sys.exc_info()[1]
     answer = usual(request)
     if not is_away(error):
@@ -24,11 +24,11 @@ def server_error(request: HttpRequest) -> HttpResponse:
     count("trouble", "database_away")
     answer.status_code = 503
     answer["Retry-After"] = str(RETRY_AFTER)
-    # Django would log it again, with the whole traceback.
+    # Django would log the traceback.
     answer._has_been_logged = True  # type: ignore[attr-defined]
     return answer
 
 
 def is_away(error: BaseException | None) -> bool:
-    """Whether the database is away. SQLite raises OperationalError for a missing table, too."""
+    """SQLite raises OperationalError for a missing table, too."""
     return isinstance(error, (OperationalError, InterfaceError)) and "no such " not in str(error)

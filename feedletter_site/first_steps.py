@@ -1,5 +1,3 @@
-"""The page of the first steps: what is left to set up, how mail and back-ups are set up."""
-
 from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
@@ -13,7 +11,7 @@ MAY_SET_UP = "subscriptions.add_subscribable"
 
 
 def first_steps(request: HttpRequest) -> HttpResponse:
-    """A POST puts a step aside, or all; or takes that back."""
+    """A POST dismisses one step or all, or undoes that."""
     if not request.user.has_perm(MAY_SET_UP):
         raise PermissionDenied
     if request.method == "POST":

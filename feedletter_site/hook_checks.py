@@ -1,4 +1,4 @@
-"""Checks that the operator's own code can be loaded: the allowed modules, and those that newsletters name."""
+"""Checks that the hooks in HOOK_MODULES and of newsletters can be loaded."""
 
 import importlib.util
 import re
@@ -23,8 +23,7 @@ def register_hook_checks() -> None:
 
 
 def hook_modules(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessage]:
-    """HOOK_MODULES names modules that are there."""
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     for name in settings.HOOK_MODULES:
         if not _DOTTED.fullmatch(name):
             error = Error(
@@ -32,7 +31,7 @@ def hook_modules(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessa
                 hint="Separate names with commas, such as my_hooks,our_letters.hooks",
                 id="feedletter.E001",
             )
-            found.append(error)
+            messages.append(error)
             continue
         try:
             is_there = importlib.util.find_spec(name) is not None
@@ -44,18 +43,18 @@ def hook_modules(app_configs: Sequence[Any] | None, **_: Any) -> list[CheckMessa
                 hint="It has to be on Python's path: beside manage.py, installed, or in PYTHONPATH.",
                 id="feedletter.W005",
             )
-            found.append(warning)
-    return found
+            messages.append(warning)
+    return messages
 
 
 def hooks_of_newsletters(
     app_configs: Sequence[Any] | None, databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:
-    """Newsletters name hooks that may and can be loaded. Run by `migrate` and `check --database default`."""
+    """Run by `migrate` and `check --database default`."""
     table = Subscribable._meta.db_table
     if "default" not in (databases or ()) or not _has_hooks(table):
         return []
-    found: list[CheckMessage] = []
+    messages: list[CheckMessage] = []
     for newsletter in Subscribable.objects.exclude(hooks=""):
         try:
             hooks_of(newsletter)
@@ -65,12 +64,12 @@ def hooks_of_newsletters(
                 hint="Allow the module with HOOK_MODULES, mend it, or take it out of the newsletter.",
                 id="feedletter.W006",
             )
-            found.append(warning)
-    return found
+            messages.append(warning)
+    return messages
 
 
 def _has_hooks(table: str) -> bool:
-    """Whether the table has all of its columns yet: before the migrations it has not."""
+    """The columns are missing before the migrations."""
     database = connections["default"]
     with database.cursor() as cursor:
         if table not in database.introspection.table_names(cursor):

@@ -1,6 +1,6 @@
-"""A page of the admin that answers a form gets an address of its own: Back and reload find it again.
+"""Pages that answer forms in the admin, kept under a URL of their own for Back and reload.
 
-Without that a browser asks whether it shall send the form once more, and shows nothing until it is told.
+Otherwise browsers ask whether to send the form again.
 """
 
 import base64
@@ -17,12 +17,12 @@ from common.secrets import decrypt, encrypt
 KEY = "answers"
 PARAMETER = "answer"
 MOST = 4
-# Compressed. A longer page is answered as it is.
+# Compressed; larger pages are not kept.
 LARGEST = 128 * 1024
 
 
 class KeptAnswerMiddleware:
-    """Keeps the latest such pages in the admin's session, encrypted: they hold what was typed."""
+    """Keep the latest pages in the session, encrypted because they contain input."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -32,9 +32,9 @@ class KeptAnswerMiddleware:
             return self.get_response(request)
         token = _without_parameter(request)
         if token and request.method == "GET" and request.user.is_authenticated:
-            found = _kept(request, token)
-            if found is not None:
-                return found
+            page = _kept(request, token)
+            if page is not None:
+                return page
         response = self.get_response(request)
         if not (isinstance(response, HttpResponse) and _is_page_for_a_form(request, response)):
             return response
@@ -52,7 +52,6 @@ class KeptAnswerMiddleware:
 
 
 def _without_parameter(request: HttpRequest) -> str:
-    """Takes the page's token out of the address: no view knows it."""
     token = request.GET.get(PARAMETER, "")
     if token:
         query = request.GET.copy()
@@ -78,7 +77,7 @@ def _kept(request: HttpRequest, token: str) -> HttpResponse | None:
 
 
 def _is_page_for_a_form(request: HttpRequest, response: HttpResponse) -> bool:
-    """Only a browser that goes from page to page asks for html by name; scripts and programs do not."""
+    """Only browsers accept text/html by name; scripts do not."""
     return (
         request.method == "POST"
         and request.user.is_authenticated

@@ -1,5 +1,3 @@
-"""Logs as one JSON object a line, or for a console, without the keys of links."""
-
 import json
 import logging
 import os
@@ -16,8 +14,8 @@ from gunicorn.glogging import Logger
 STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
-# Secrets in addresses: of a subscriber, a hub, the first admin, an invited person, a password reset, a bridge
-# or an app; and the signed addresses of pictures, which tell what somebody reads.
+# Secrets of subscribers, hubs, the first admin, invitations, password resets, bridges and apps, and signed
+# addresses of pictures, which reveal reading habits.
 _KEY = re.compile(
     r"(/(?:confirm|unsubscribe|manage|sign-in|setup|websub|invitation|new-address|old-address)/+)"
     r"[^/\s?#&\"'<>\\]+"
@@ -28,31 +26,31 @@ _KEY = re.compile(
 
 
 def without_keys(text: str) -> str:
-    """The text with "..." for each key of a link in it."""
+    """Replace the secrets of links by "..."."""
     return _KEY.sub(lambda match: f"{match[1] or match[2] or match[3]}...", text)
 
 
 class MaskedRecord(logging.LogRecord):
-    """The record of any logger of any library, without keys: Django, for one, logs the path of each 4xx."""
+    """Record without secrets for all libraries: Django logs the path of each 4xx."""
 
     def getMessage(self) -> str:
         return without_keys(super().getMessage())
 
 
 def mask_keys() -> None:
-    """Called once, at the start of each process."""
+    """Call once per process."""
     logging.setLogRecordFactory(MaskedRecord)
 
 
 class MaskingFormatter(logging.Formatter):
-    """Takes the keys out of tracebacks, too."""
+    """For tracebacks, too."""
 
     def format(self, record: logging.LogRecord) -> str:
         return without_keys(super().format(record))
 
 
 class OneLine(logging.Filter):
-    """Lets a record that is repeated at every look pass once in a while, without its traceback."""
+    """Limit repeated records to one per EVERY_SECONDS, without traceback."""
 
     EVERY_SECONDS = 30.0
 
@@ -70,7 +68,7 @@ class OneLine(logging.Filter):
 
 
 class OutageInOneLine(OneLine):
-    """Does so only with errors of a database that is away; any other record stays as it is."""
+    """The same, but only for errors of an unreachable database."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -78,27 +76,27 @@ class OutageInOneLine(OneLine):
 
 
 def log_as_we_do(**_: Any) -> None:
-    """Receives Celery's celeryd_init and setup_logging: Celery leaves logging to the settings.
+    """Receive Celery's celeryd_init and setup_logging, so that the settings configure logging.
 
-    A worker warns of some things, such as being root, before Django is set up.
+    Workers warn of some things, such as being root, before Django is set up.
     """
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
     logging.captureWarnings(True)
     if settings.LOG_FORMAT == "json":
-        # When a worker is told to end, the signal's handler prints that past all loggers.
+        # During shutdown the signal handler bypasses all loggers.
         from celery.apps import worker
 
         setattr(worker, "safe_say", say)  # noqa: B010 - Celery has no types
 
 
 def say(message: str, file: Any = None) -> None:
-    """Replaces Celery's safe_say, and writes one JSON object on one line."""
+    """Replace Celery's safe_say."""
     record = logging.LogRecord("celery.worker", logging.INFO, "", 0, message.strip(), None, None)
     os.write(2, f"{JsonFormatter().format(record)}\n".encode())
 
 
 class JsonFormatter(logging.Formatter):
-    """Time (ISO 8601, UTC), level, logger, message, whatever `extra=` gave, and the traceback if any."""
+    """One JSON object per line: time (ISO 8601, UTC), level, logger, message, `extra` and traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         entry = {

@@ -1,4 +1,4 @@
-"""Who the client is, if a trusted proxy says so; which hosts are ours; how much a request may send."""
+"""Middleware for proxies, hosts and limits."""
 
 import ipaddress
 import logging
@@ -45,7 +45,7 @@ ADMIN_POLICY = "; ".join(
 )
 # In request.META: whether the request had X-Forwarded-For, which is removed before any view.
 CAME_FORWARDED = "feedletter.came_forwarded"
-# Staff may send this much to any page: a template or a theme is longer than a reader's form.
+# Staff may send this much to any page: templates and themes are long.
 STAFF = 2 * 1024 * 1024
 REFUSED = {
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is larger than what this address takes.",
@@ -54,9 +54,9 @@ REFUSED = {
 
 
 def client_address(remote: str, forwarded_for: str, trusted: list[Network]) -> str:
-    """The nearest address that is not a trusted proxy, reading X-Forwarded-For from the right.
+    """Return the nearest address that is not a trusted proxy, from the right of X-Forwarded-For.
 
-    Some proxies add the port. At a part that is no address ("unknown") it stops, with the address before.
+    Some proxies add the port. It stops before a part that is no address ("unknown").
     """
     address = remote
     for hop in reversed([part for part in forwarded_for.split(",") if part.strip()]):
@@ -75,14 +75,12 @@ def is_trusted(address: str, trusted: list[Network]) -> bool:
 
 
 class Middleware:
-    """One of Django's: it is called with each request, and `get_response` asks the next."""
-
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
 
 class HeadMiddleware:
-    """Answers HEAD without a body (RFC 9110 §9.3.2). Otherwise gunicorn drops each body with a warning."""
+    """Remove bodies from answers to HEAD (RFC 9110 §9.3.2); gunicorn would warn of each."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -93,13 +91,13 @@ class HeadMiddleware:
             if isinstance(response, StreamingHttpResponse):
                 response.streaming_content = ()
             elif isinstance(response, HttpResponse):
-                # Content-Length stays that of the body that GET gets.
+                # Content-Length stays that of GET.
                 response.content = b""
         return response
 
 
 class ProxyMiddleware(Middleware):
-    """Applies X-Forwarded-For and -Proto from TRUSTED_PROXIES; drops them from anyone else."""
+    """Apply X-Forwarded-For and -Proto from TRUSTED_PROXIES, and drop them for other clients."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         request.META[CAME_FORWARDED] = "HTTP_X_FORWARDED_FOR" in request.META
@@ -114,9 +112,9 @@ class ProxyMiddleware(Middleware):
 
 
 class AdminPolicyMiddleware(Middleware):
-    """Lets the admin's pages load and run our own files only, and no script within a page (CSP 3).
+    """Restrict the admin's pages to our own files (CSP 3), because they show content of strangers.
 
-    They show letters and posts of strangers. Alpine, which Unfold is made with, needs eval.
+    Alpine, which Unfold uses, needs eval.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -127,10 +125,7 @@ class AdminPolicyMiddleware(Middleware):
 
 
 class HostMiddleware(Middleware):
-    """Answers a request for another host with a sentence, and logs a line a minute at most.
-
-    Django would log a traceback for each, and strangers send many.
-    """
+    """Refuse other hosts, with one log line per minute; Django would log a traceback for each."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         super().__init__(get_response)
@@ -156,13 +151,13 @@ class HostMiddleware(Middleware):
 
 
 class WebSlotMiddleware(Middleware):
-    """Limits how many requests wait for other people's servers at a time; the others are answered 503."""
+    """Answer 503 to requests beyond the limit for waiting for other servers."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         with web_request():
             response = self.get_response(request)
         if response.status_code == HTTPStatus.SERVICE_UNAVAILABLE and "Retry-After" in response:
-            # An answer by design, such as to a client that asks for one stream too many: no error to log.
+            # Intended, so not logged as an error.
             response._has_been_logged = True  # type: ignore[attr-defined]
         return response
 
@@ -175,10 +170,10 @@ class WebSlotMiddleware(Middleware):
 
 
 class BodyLimitMiddleware(Middleware):
-    """Refuses a body that is larger than its view takes, before any of it is read (RFC 9110, 15.5.14).
+    """Refuse a body that is too large before reading it (RFC 9110 §15.5.14).
 
-    Files are written to the disk only by views that ask for one: for staff, or for whoever is signed in. Any
-    other view drops them, because FILE_UPLOAD_HANDLERS is empty.
+    Only views that declare it write files to disk, for staff or signed-in users. Other views drop files,
+    because FILE_UPLOAD_HANDLERS is empty.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
@@ -192,7 +187,6 @@ class BodyLimitMiddleware(Middleware):
             return refusal(request, HTTPStatus.LENGTH_REQUIRED)
         length = content_length(request)
         if length <= MAX_FORM_BYTES and not limit.files:
-            # Here it does not matter who asks, so no user is looked up.
             return None
         largest = MAX_FORM_BYTES if limit.files else limit.largest
         if request.user.is_staff:
@@ -208,7 +202,7 @@ class BodyLimitMiddleware(Middleware):
 
 
 def content_length(request: HttpRequest) -> int:
-    """As Django reads it: what is no number counts as 0, and then nothing is read."""
+    """As Django does: invalid text counts as 0, and nothing is read."""
     try:
         return int(request.META.get("CONTENT_LENGTH") or 0)
     except ValueError:
@@ -216,7 +210,7 @@ def content_length(request: HttpRequest) -> int:
 
 
 def refusal(request: HttpRequest, status: HTTPStatus) -> HttpResponse:
-    """A page for people, a problem (RFC 9457) for programs."""
+    """Return a page, or a problem (RFC 9457) for the API."""
     if not request.path.startswith("/api/"):
         return render(request, "413.html", status=status)
     body = {"type": "about:blank", "title": status.phrase, "status": status, "detail": REFUSED[status]}
@@ -227,9 +221,10 @@ ENGLISH = ("/admin/", "/api/", "/mailbox/", "/setup/", "/metrics", "/healthz", "
 
 
 class LanguageMiddleware(Middleware):
-    """Speaks what the browser asks for, unless a page knows its reader better (subscriptions.views.pages).
+    """Activate the browser's language; views may know a better one (subscriptions.views.pages).
 
-    No cookie and no address chooses: a link in a letter is the same for everybody.
+    Neither cookie nor URL matters: a link in a letter is the same for all. Pages for operators stay
+    English.
     """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:

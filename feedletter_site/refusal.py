@@ -1,4 +1,4 @@
-"""Ends a process that has a wrong setting with one sentence and status 1, however it was started."""
+"""Exit with one sentence and status 1 on a wrong setting."""
 
 import sys
 from types import TracebackType
@@ -7,7 +7,6 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 def sound_settings() -> None:
-    """Ends the process when the settings cannot be used."""
     from django.conf import settings
 
     try:
@@ -17,7 +16,7 @@ def sound_settings() -> None:
 
 
 def tell_in_a_sentence() -> None:
-    """Shows an uncaught ImproperlyConfigured without a traceback: a setting is at fault, not the code."""
+    """Show an uncaught ImproperlyConfigured without a traceback, unless --traceback is given."""
     usual = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -1,7 +1,6 @@
-"""Whether the tables have everything that the applied migrations make.
+"""Check that tables have everything that the applied migrations create.
 
-Before the first release migrations were rewritten in place. A database from that time has all of them marked
-as applied, and lacks columns.
+Before the first release migrations were rewritten in place, so older databases lack columns.
 """
 
 from typing import Any
@@ -18,7 +17,6 @@ WAY_OUT = (
 
 
 def missing(connection: BaseDatabaseWrapper) -> list[str]:
-    """The tables and columns that the migrations applied here should have made, and that are not there."""
     loader = MigrationLoader(connection)
     applied = [node for node in loader.applied_migrations if node in loader.graph.nodes]
     if not any(app in OURS for app, _ in applied):
@@ -40,7 +38,7 @@ def missing(connection: BaseDatabaseWrapper) -> list[str]:
 
 
 def too_old(connection: BaseDatabaseWrapper) -> str:
-    """A sentence about a database that no migration can mend; "" when all is well."""
+    """Return why migrations cannot upgrade this database, or ""."""
     lacking = missing(connection)
     if not lacking:
         return ""
@@ -49,6 +47,5 @@ def too_old(connection: BaseDatabaseWrapper) -> str:
 
 
 def refuse_too_old(connection: BaseDatabaseWrapper) -> None:
-    """Raises CommandError with that sentence."""
     if reason := too_old(connection):
         raise CommandError(reason)

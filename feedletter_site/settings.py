@@ -1,4 +1,4 @@
-"""Settings, all from the environment (names: docs/operating.md). Nothing here needs a running service."""
+"""Settings, from the environment only (docs/operating.md). No service needs to run."""
 
 import os
 import zoneinfo
@@ -28,7 +28,7 @@ CELERY_BROKER_URL = env.checked(
     parse_broker_url,
 )
 CELERY_BROKER_URL, CELERY_BROKER_USE_SSL = parse_broker_url(CELERY_BROKER_URL)
-# Embedded: one small box, no server to install. The broker lives in the memory of the one worker.
+# The broker is in the memory of the only worker.
 EMBEDDED = not CELERY_BROKER_URL or CELERY_BROKER_URL.startswith("memory:")
 
 
@@ -47,7 +47,7 @@ def _secret_key() -> str:
             with NamedTemporaryFile(dir=path.parent, prefix="secret_key.") as fresh:
                 fresh.write(get_random_secret_key().encode("ascii"))
                 fresh.flush()
-                # Of processes that start together one is first, and all read its key.
+                # Processes that start together race; all read the key of the first.
                 with suppress(FileExistsError):
                     os.link(fresh.name, path)
         return path.read_text(encoding="utf-8-sig").strip()
@@ -63,7 +63,7 @@ DEBUG = env.flag("DEBUG")
 BIND = env.bind("BIND", "127.0.0.1:8000")
 SITE_URL = env.site_url("SITE_URL", "http://127.0.0.1:8000")
 SITE_HOST = urlsplit(SITE_URL).hostname or "localhost"
-# Hosts of an earlier SITE_URL: letters that were sent then link there, and are answered like the site's own.
+# Earlier hosts of SITE_URL, to which old letters link.
 FORMER_HOSTS = env.hosts("FORMER_HOSTS")
 ALLOWED_HOSTS = [
     *(env.hosts("ALLOWED_HOSTS") or [env.host_name(SITE_HOST), "127.0.0.1", "localhost", "[::1]"]),
@@ -73,12 +73,11 @@ TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 ALLOW_PRIVATE_NETWORKS = env.networks("ALLOW_PRIVATE_NETWORKS")
 METRICS_TOKEN = env.text("METRICS_TOKEN")
 LOG_FORMAT = env.one_of("LOG_FORMAT", "console" if EMBEDDED else "json", {"console", "json"})
-# Reading feeds: requests at a time in each worker, and of one host; seconds between two to one host.
+# Requests per worker and per host; seconds between two requests to a host.
 POLL_THREADS = int(env.checked("POLL_THREADS", "8", "a whole number, 1 or more", env.positive))
 POLL_HOST_REQUESTS = int(env.checked("POLL_HOST_REQUESTS", "2", "a whole number, 1 or more", env.positive))
 POLL_HOST_GAP = float(env.checked("POLL_HOST_GAP", "1", "a number of seconds, 0 or more", env.seconds))
 KEEP_DAYS = int(env.checked("KEEP_DAYS", "90", "a whole number of days, 1 or more", env.days))
-# People who read here (docs/reader.md).
 READER = env.one_of("READER", "invited", {"off", "staff", "invited", "open"})
 READER_MAX_FEEDS = int(env.checked("READER_MAX_FEEDS", "1000", "a whole number, 1 or more", env.positive))
 READER_KEEP_READ_DAYS = int(
@@ -87,24 +86,23 @@ READER_KEEP_READ_DAYS = int(
 READER_KEEP_UNREAD_DAYS = int(
     env.checked("READER_KEEP_UNREAD_DAYS", "180", "a whole number of days, 1 or more", env.days)
 )
-# Each holds one of a web process's threads, which are eight.
+# Each occupies one of a web process's eight threads.
 READER_STREAMS = int(env.checked("READER_STREAMS", "2", "a whole number, 0 or more", env.number))
 MEDIA_CACHE_MB = int(env.checked("MEDIA_CACHE_MB", "500", "a whole number, 1 or more", env.positive))
 CONFIRM_HOURS = int(env.checked("CONFIRM_HOURS", "48", "a whole number of hours, 1 or more", env.hours))
-# The secret (`feedletter.secret.salt`) that proves the links of the Scala feedletter, which still work here.
+# `feedletter.secret.salt` of the Scala feedletter, whose links still work.
 UPSTREAM_SALT = env.text("UPSTREAM_SALT")
-# How many mails sign-ups may cause (docs/operating.md). Limits that are not named are the usual ones.
 SIGN_UP_LIMITS = env.checked(
     "SIGN_UP_LIMITS", "", "limits such as ip=10/hour, ip=30/day, address=10/day", parse_limits
 )
-# Python modules with an operator's own code for newsletters (docs/hooks.md); no other is ever loaded.
+# No other modules are loaded (docs/hooks.md).
 HOOK_MODULES = env.listing("HOOK_MODULES")
 
-# Where these services are: a proxy before them, or a server of one's own that speaks like them, may be it.
+# A proxy or a compatible server may replace these.
 DISCORD_API_URL = env.service_url("DISCORD_API_URL", "https://discord.com/api/v10")
-# Where people see Discord; the demo has one of its own.
+# For links; the demo has a Discord of its own.
 DISCORD_URL = env.service_url("DISCORD_URL", "https://discord.com")
-# The Discord bot that people of servers talk to (docs/discord-bot.md); it is off unless all three are set.
+# Bot (docs/discord-bot.md), off unless all three are set.
 DISCORD_APPLICATION_ID = env.checked(
     "DISCORD_APPLICATION_ID", "", "a number of about 18 digits, from Discord's portal", env.snowflake
 )
@@ -114,14 +112,14 @@ DISCORD_PUBLIC_KEY = env.checked(
 DISCORD_BOT_TOKEN = env.text("DISCORD_BOT_TOKEN")
 TELEGRAM_API_URL = env.service_url("TELEGRAM_API_URL", "https://api.telegram.org")
 
-# Mail. `mailbox:` keeps letters for /mailbox/ instead of sending them.
+# `mailbox:` keeps letters in /mailbox/ instead of sending them.
 EMAIL_URL = env.said("EMAIL_URL", "mailbox:" if EMBEDDED else "", lambda url: url and parse_email_url(url))
 BOUNCE_DOMAIN = env.checked("BOUNCE_DOMAIN", "", "a domain such as bounces.example.org", env.domain)
 BOUNCE_URL = env.said("BOUNCE_URL", "", parse_bounce_url)
-# The mail check asks these instead of the system's name servers.
+# For the mail check, instead of the system's.
 DNS_SERVERS = env.name_servers("DNS_SERVERS")
 ANYMAIL_WEBHOOK_SECRET = env.checked("ANYMAIL_WEBHOOK_SECRET", "", "name:password", env.pair)
-# The domain of an address is no IPv6 address.
+# An IPv6 address is no domain.
 SENDER_HOST = "localhost" if ":" in SITE_HOST else SITE_HOST
 DEFAULT_FROM_EMAIL = env.checked(
     "DEFAULT_FROM_EMAIL", f"Feedletter <letters@{SENDER_HOST}>", "Name <letters@example.org>", parse_sender
@@ -194,8 +192,7 @@ AUTH_PASSWORD_VALIDATORS = [
     for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
 ]
 
-# The languages of readers' pages and mails, each by its own name (locale/; docs/customising.md). Admin and
-# API speak English.
+# Of readers' pages and mails (docs/customising.md). Admin and API are English.
 LANGUAGES = [
     ("en", "English"),
     ("en-gb", "English (UK)"),
@@ -216,7 +213,7 @@ SERIALIZATION_MODULES = {"json": "common.dumps.json", "jsonl": "common.dumps.jso
 
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "static-root"
-# An image is built with collectstatic; a clone is served straight from the packages.
+# Images run collectstatic, clones do not.
 _COLLECTED = (STATIC_ROOT / "staticfiles.json").exists()
 WHITENOISE_USE_FINDERS = not _COLLECTED
 STORAGES = {
@@ -230,7 +227,7 @@ STORAGES = {
 
 # Rate limits must hold across processes; without Redis there is one web process.
 CACHES = {
-    # VERSION grows whenever cached values change their form: the release before runs beside this one.
+    # Increase VERSION when cached values change: the previous release runs in parallel.
     "default": {"BACKEND": "common.caching.SteadyRedisCache", "LOCATION": CELERY_BROKER_URL, "VERSION": 2}
     if CELERY_BROKER_URL.startswith("redis")
     else {
@@ -239,13 +236,12 @@ CACHES = {
     }
 }
 
-# Of those who read here; the admin knows its own.
+# For readers; the admin has its own.
 LOGIN_URL = "reader_sign_in"
 LOGIN_REDIRECT_URL = "/admin/"
-# A link for a forgotten password is good for an hour.
 PASSWORD_RESET_TIMEOUT = 3600
 
-# No uploaded file is written to the disk, except by views that ask for one (feedletter_site.middleware).
+# Only views that declare it accept files (feedletter_site.middleware).
 FILE_UPLOAD_HANDLERS: list[str] = []
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
@@ -253,7 +249,7 @@ X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SITE_URL.startswith("https:")
 CSRF_TRUSTED_ORIGINS = [SITE_URL]
-# RFC 6797: a browser that came by https once always comes by https. Sent only in answers by https.
+# HSTS (RFC 6797).
 SECURE_HSTS_SECONDS = 365 * 86_400 if SITE_URL.startswith("https:") else 0
 
 REST_FRAMEWORK = {
@@ -268,7 +264,7 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
     "EXCEPTION_HANDLER": "common.api.problems.handler",
     "URL_FORMAT_OVERRIDE": None,
-    # `api` is for each token and each person, `api_anonymous` for each address that has shown neither.
+    # `api` is per token and person, `api_anonymous` per address.
     "DEFAULT_THROTTLE_RATES": {"api": "600/minute", "api_anonymous": "60/minute", "subscribe": "30/hour"},
 }
 SPECTACULAR_SETTINGS = {
@@ -292,7 +288,7 @@ SPECTACULAR_SETTINGS = {
 }
 
 CELERY_TASK_IGNORE_RESULT = True
-# A tick that is lost with its worker does no harm: the next one comes, and the database is the queue.
+# Lost ticks are harmless: the next one follows, and the database is the queue.
 CELERY_TASK_ACKS_LATE = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
@@ -316,14 +312,14 @@ CELERY_TASK_ROUTES = {
         ("delivery", "webhooks"),
     )
 } | {
-    # Putting posts into channels, which letters never wait for.
+    # So that letters never wait for placing posts in channels.
     "reader.place": {"queue": "reader"},
     "reader.lists": {"queue": "reader"},
     "reader.filters": {"queue": "reader"},
     "reader.mentions": {"queue": "reader"},
     "reader.compose": {"queue": "reader"},
     "reader.prune": {"queue": "reader"},
-    # These are seldom and short, and share the queue of the stage that they serve.
+    # Rare and short, so they share a queue.
     "feeds.pushes": {"queue": "poll"},
     "feeds.hubs": {"queue": "poll"},
     "feeds.prune": {"queue": "poll"},
@@ -335,13 +331,13 @@ CELERY_TASK_ROUTES = {
     "delivery.prune": {"queue": "reap"},
     "feedletter_site.figures": {"queue": "reap"},
     "feedletter_site.migrate_from": {"queue": "assign"},
-    # People wait for it, so it waits for no other stage.
+    # Users wait for it.
     "chat.answer": {"queue": "chat"},
     "chat.notify": {"queue": "chat"},
     "chat.tidy": {"queue": "chat"},
 }
 if CELERY_BROKER_URL.startswith("redis"):
-    # Without them a Redis whose host vanishes would stop beat for ever.
+    # Otherwise beat would hang for ever when the host of Redis vanishes.
     CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, float] = {
         "socket_connect_timeout": 5,
         "socket_timeout": 5,
@@ -370,22 +366,22 @@ LOGGING = {
     "loggers": {
         "django.server": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
         "celery": {"level": "WARNING"},
-        # Libraries that are given secrets: at DEBUG some of them log addresses and headers in clear.
+        # At DEBUG some of these log secrets.
         **{
             library: {"level": "WARNING"}
             for library in ("apprise", "botocore", "mastodon", "oauthlib", "requests_oauthlib", "urllib3")
         },
         "django_celery_beat": {"level": "WARNING"},
-        # While the database is away, every pass fails.
+        # While the database is unreachable, every pass fails.
         "celery.app.trace": {"filters": ["outage in one line"]},
-        # Beat looks at its schedule every second, and while the database is away logs that as often.
+        # Beat logs every second while the database is unreachable.
         "django_celery_beat.schedulers": {"filters": ["one line"]},
-        # It logs every detector that it tries, with a traceback for mail that it cannot read.
+        # Logs each detector, with tracebacks for unreadable mail.
         "flufl.bounce": {"level": "CRITICAL"},
     },
 }
 
-# The variables that somebody set. Those of mail win over what is set up in the admin.
+# Variables that are set; mail settings among them override the admin's.
 GIVEN = frozenset(name for name, (value, origin) in env.read.items() if value and origin != "default")
 
 UNFOLD = admin_look.ADMIN_LOOK

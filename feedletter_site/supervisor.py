@@ -1,7 +1,7 @@
-"""Keeps a few processes running: restarts dead ones with back-off, stops them all when told to.
+"""Supervisor that restarts dead processes with back-off and stops them all.
 
-A script of its own that needs the standard library only. `manage.py up` becomes it (exec), so that the memory
-of everything that was loaded to migrate is free again. Its one argument is a ProcessPlan as JSON.
+A script that uses only the standard library: `manage.py up` execs it, to free the memory that migrating
+needed. Its argument is a ProcessPlan as JSON.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 LONGEST_PAUSE = 30.0
-# Running this long counts as recovered: the next death starts again with the shortest pause.
+# After this, the next restart has the shortest pause again.
 HEALTHY_SECONDS = 60.0
 CHILD_LOOK_SECONDS = 0.2
 TOUCH_SECONDS = 5.0
@@ -26,7 +26,7 @@ DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
 @dataclass(frozen=True)
 class ProcessPlan:
-    """`commands` by name, run in `folder`. `alive` is touched while all run. TERM, `grace`, KILL."""
+    """`alive` is touched while all run. `grace` is the seconds between TERM and KILL."""
 
     commands: dict[str, list[str]]
     folder: str
@@ -37,8 +37,6 @@ class ProcessPlan:
 
 @dataclass
 class Child:
-    """A process that should run: how often it died in a row, and when it may start again."""
-
     name: str
     command: list[str]
     process: subprocess.Popen[bytes] | None = None
@@ -47,14 +45,14 @@ class Child:
     start_at: float = 0.0
 
     def start(self, folder: str, now: float) -> None:
-        # A session of its own: Ctrl-C reaches only us, and we pass it on once, as TERM.
+        # Own session: Ctrl-C reaches only us, and we send TERM once.
         self.process = subprocess.Popen(  # noqa: S603 - the commands are ours
             self.command, cwd=folder, start_new_session=True, preexec_fn=die_with_parent
         )
         self.started = now
 
     def died(self, now: float) -> float:
-        """Notes the death and returns the pause before the next start, in seconds."""
+        """Return the seconds before the next start."""
         self.process = None
         self.deaths = 1 if now - self.started >= HEALTHY_SECONDS else self.deaths + 1
         pause = min(2.0 ** (self.deaths - 1), LONGEST_PAUSE)
@@ -63,7 +61,6 @@ class Child:
 
 
 def ending(status: int) -> str:
-    """Return what the status of a process says about its end."""
     if status == -signal.SIGKILL:
         return "was killed (SIGKILL), most likely because the machine or its container ran out of memory"
     if status < 0:
@@ -74,7 +71,7 @@ def ending(status: int) -> str:
 
 
 def die_with_parent() -> None:
-    """On Linux: when the supervisor is killed, no child is left behind to hold the port."""
+    """Otherwise, if the supervisor is killed (Linux), children would keep the port."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGTERM)
 
@@ -113,7 +110,6 @@ class Supervisor:
             self.touched = now
 
     def stop(self) -> None:
-        """Sends TERM to all, and KILL to those that are left after the grace."""
         self.say("Stopping: what is being sent is finished first.")
         for child in self.running():
             child.send_signal(signal.SIGTERM)
@@ -137,12 +133,11 @@ class Supervisor:
 
 
 def command(plan: ProcessPlan) -> list[str]:
-    """The supervisor as a program. Isolated (-I): only the standard library is there, and needed."""
+    """Isolated (-I): only the standard library is needed."""
     return [sys.executable, "-I", __file__, json.dumps(asdict(plan))]
 
 
 def become(plan: ProcessPlan) -> None:
-    """Replaces this process by the supervisor. Does not return."""
     sys.stdout.flush()
     os.execv(sys.executable, command(plan))  # noqa: S606 - our own interpreter and our own file
 

@@ -1,5 +1,3 @@
-"""Every address the program answers."""
-
 from django.conf import settings
 from django.contrib import admin
 from django.templatetags.static import static
@@ -50,7 +48,7 @@ urlpatterns = [
     path(
         "admin/bridge/<str:bridge>/connect/", admin.site.admin_view(bridge_reconnect), name="bridge_reconnect"
     ),
-    # The sign-in page offers the first by this name.
+    # Django's sign-in page links to this name.
     path("admin/password-reset/", password_reset.Asked.as_view(), name="admin_password_reset"),
     path("admin/password-reset/sent/", password_reset.Told.as_view(), name="admin_password_reset_done"),
     path("admin/password-reset/done/", password_reset.Done.as_view(), name="admin_password_reset_complete"),

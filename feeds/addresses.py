@@ -1,5 +1,3 @@
-"""Addresses of feeds: what may be one, its host, and how two of them are compared."""
-
 import re
 from urllib.parse import urlsplit
 
@@ -8,9 +6,9 @@ from django.core.exceptions import ValidationError
 from common.text import one_line
 
 MAX_FEED_URL = 4000
-MAX_HOST = 253  # RFC 1035, 2.3.4, without the root's dot
+MAX_HOST = 253  # RFC 1035 §2.3.4, without the root's dot
 _PORTS = {"http": 80, "https": 443}
-# Schemes by which programs hand feeds on to each other, before another scheme or in the place of one.
+# Before or instead of another scheme.
 _FEED_SCHEME = re.compile(
     r"(?:feeds?|pcast|podcast|itpc|itms-pcast|rss):(?:(?://)?(?=https?://)|(?=//))", re.IGNORECASE
 )
@@ -18,22 +16,22 @@ NO_ADDRESS = "Give an address that begins with http:// or https://."
 
 
 def without_feed_scheme(url: str) -> str:
-    """Return the address without feed: and the like; with // where it names no other scheme."""
+    """Remove feed: and the like, keeping // if there is no other scheme."""
     url = url.strip()
     return url[match.end() :] if (match := _FEED_SCHEME.match(url)) else url
 
 
 def listed_address(url: str) -> str:
-    """Return an address of a list of feeds, over http where it names only feed: or the like.
+    """Return an address from a list, with http if it has only feed: or the like.
 
-    Nothing is asked of the network here. Servers lead from http to https where they have it.
+    Servers redirect to https if they have it.
     """
     bare = without_feed_scheme(url)
     return f"http:{bare}" if bare.startswith("//") else bare
 
 
 def checked_url(url: str) -> str:
-    """The address, trimmed. Raises ValidationError for what cannot be a feed's address."""
+    """Raise ValidationError if it cannot be a feed's address."""
     url = url.strip()
     if not is_address(url):
         raise ValidationError({"url": NO_ADDRESS})
@@ -52,10 +50,7 @@ def is_address(url: str) -> bool:
 
 
 def host_of_url(url: str) -> str:
-    """Where an address is asked for: the host's name in small letters, with the port if it is not the usual.
-
-    "" for what is no address.
-    """
+    """Return the lower-case host, with an unusual port, or ""."""
     try:
         parts = urlsplit(url)
         name, port = (parts.hostname or "").rstrip("."), parts.port
@@ -66,9 +61,9 @@ def host_of_url(url: str) -> str:
 
 
 def same_address(url: str) -> str:
-    """What two addresses have in common that lead to the same feed: host, path and query.
+    """Return host, path and query, equal for addresses of one feed.
 
-    Not the scheme: feeds move to https, and lists of feeds are old.
+    Without the scheme: feeds move to https, and lists of feeds are old.
     """
     parts = urlsplit(url)
     return f"{host_of_url(url)}{parts.path.rstrip('/') or '/'}?{parts.query}"

@@ -1,4 +1,4 @@
-"""Credentials of feeds that are not open to everyone: kept encrypted, sent to the feed's own host only."""
+"""Credentials of feeds: encrypted, and sent only to the feed's host."""
 
 import base64
 import re
@@ -13,11 +13,10 @@ from feeds.models import Feed
 
 MAX_HEADER_NAME = 100
 MAX_VALUE = 2000
-# RFC 9110, 5.6.2.
+# RFC 9110 §5.6.2.
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-# RFC 9110, 5.5: visible characters with blanks between; no line ends, and we send no other control.
+# RFC 9110 §5.5, without all controls.
 _FORBIDDEN = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
-# Headers of which the request itself consists are not for an admin to set.
 _OURS = words(
     """
     host content-length content-type transfer-encoding connection keep-alive te trailer upgrade expect
@@ -27,18 +26,18 @@ _OURS = words(
 )
 
 
-# Added by later apps. Each names what shows the posts of a feed to others than its admins chose.
+# Set by other apps. Each names what shows a feed's posts to others.
 shown_by: list[Callable[[Feed], list[str]]] = []
 
 
 def checked_credentials(given: Mapping[str, str] | None) -> dict[str, str]:
-    """{"user", "password"}, {"header", "value"} or nothing. Raises ValidationError, naming the part."""
+    """Return {"user", "password"}, {"header", "value"} or {}. Raises ValidationError, by part."""
     parts = {name: text for name, text in (given or {}).items() if text}
     if not parts:
         return {}
     if set(parts) <= {"user", "password"}:
         user, password = parts.get("user", ""), parts.get("password", "")
-        # RFC 7617, 2: the first colon ends the user name, and neither has control characters.
+        # RFC 7617 §2.
         if not user or ":" in user or not _is_clean(user):
             raise ValidationError({"user": "Give a user name of at most 2,000 characters, without a colon."})
         if not _is_clean(password):
@@ -61,9 +60,9 @@ def _is_clean(text: str) -> bool:
 
 
 def headers_for(feed: Feed) -> dict[str, str]:
-    """The headers that only this feed's own host may get.
+    """Return headers for this feed's host.
 
-    Raises ValueError, with a sentence for the admin, when they can no longer be decrypted.
+    Raises ValueError, with a sentence for the admin, if they cannot be decrypted.
     """
     try:
         secrets = opened(feed.credentials)
@@ -73,16 +72,16 @@ def headers_for(feed: Feed) -> dict[str, str]:
             " changed. Enter them again, or add the old key to SECRET_KEY_FALLBACKS."
         ) from error
     if "header" in secrets:
-        # Header values go out as Latin-1: UTF-8 is given to the client byte by byte.
+        # The client encodes them as Latin-1.
         return {secrets["header"]: secrets["value"].encode().decode("latin-1")}
     if "user" not in secrets:
         return {}
-    pair = f"{secrets['user']}:{secrets['password']}".encode()  # RFC 7617, 2.1
+    pair = f"{secrets['user']}:{secrets['password']}".encode()  # RFC 7617 §2.1
     return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
 
 
 def kind_of(feed: Feed) -> str:
-    """What is stored, in words without the secret; "" when there is nothing."""
+    """Describe what is stored, without secrets."""
     if not feed.credentials:
         return ""
     try:
@@ -93,7 +92,7 @@ def kind_of(feed: Feed) -> str:
 
 
 def exposure(feed: Feed) -> str:
-    """A warning when the feed is not open to everyone and something that shows its posts is; "" otherwise."""
+    """Return a warning if posts of a feed with credentials are public, or ""."""
     names = [name for ask in shown_by for name in ask(feed)] if feed.credentials else []
     if not names:
         return ""
@@ -105,9 +104,9 @@ def exposure(feed: Feed) -> str:
 
 
 def split_address(url: str) -> tuple[str, dict[str, str]]:
-    """An address without the user name and password that were pasted with it (RFC 3986, 3.2.1), and those.
+    """Split an address from its user name and password (RFC 3986 §3.2.1).
 
-    What is no address at all comes back as it was.
+    Returns anything else unchanged.
     """
     try:
         parts = urlsplit(url)
@@ -122,5 +121,5 @@ def split_address(url: str) -> tuple[str, dict[str, str]]:
 
 
 def without_secrets(text: str) -> str:
-    """A text that may hold addresses, to be shown: what stands before an @ in them is left out."""
+    """Remove user names and passwords from addresses in a text."""
     return re.sub(r"(?<=://)[^/\s?#]*@", "", text)

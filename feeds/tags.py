@@ -1,4 +1,4 @@
-"""Tags of feeds. A tag lives as long as a feed has it."""
+"""Tags, which exist as long as a feed has them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,9 +14,9 @@ MAX_TAGS_OF_A_FEED = 50
 
 
 def checked_tag(name: str) -> str:
-    """A tag's name on one line. Raises ValidationError.
+    """Return the name on one line. Raises ValidationError.
 
-    Commas separate tags wherever they are written, and a leading slash begins a path of them in OPML.
+    Commas separate tags, and in OPML a leading slash begins a path.
     """
     tidy = one_line(name).strip("/ ")
     if not tidy or len(tidy) > MAX_TAG_NAME or "," in tidy:
@@ -25,28 +25,28 @@ def checked_tag(name: str) -> str:
 
 
 def checked_tags(names: Iterable[str]) -> list[str]:
-    """The names in order, each once whatever its capitals. Raises ValidationError."""
-    found = _once(names)
-    if len(found) > MAX_TAGS_OF_A_FEED:
+    """Return the names without duplicates in any case. Raises ValidationError."""
+    unique = _once(names)
+    if len(unique) > MAX_TAGS_OF_A_FEED:
         raise ValidationError({"tags": f"Give at most {MAX_TAGS_OF_A_FEED} tags."})
-    return found
+    return unique
 
 
 def _once(names: Iterable[str]) -> list[str]:
-    found: dict[str, str] = {}
+    unique: dict[str, str] = {}
     for name in map(checked_tag, names):
-        found.setdefault(name.casefold(), name)
-    return list(found.values())
+        unique.setdefault(name.casefold(), name)
+    return list(unique.values())
 
 
 def tags_in(text: str) -> list[str]:
-    """The names that a line of them means: "news, Machine learning"."""
+    """Parse "news, Machine learning"."""
     return checked_tags(part for part in text.split(",") if part.strip())
 
 
 @transaction.atomic
 def tags_named(names: Iterable[str]) -> list[Tag]:
-    """The tags of these names, made where there are none; “News” finds “news”."""
+    """Get or create tags, ignoring case."""
     wanted = _once(names)
     if not wanted:
         return []
@@ -54,26 +54,25 @@ def tags_named(names: Iterable[str]) -> list[Tag]:
     for name in wanted:
         if name.casefold() not in there:
             there[name.casefold()] = Tag.objects.get_or_create(name=name)[0]
-    # They are locked, so that none is swept away before it is in use.
+    # Locked, so that `sweep` cannot delete them before they are in use.
     pks = [there[name.casefold()].pk for name in wanted]
     locked = {tag.pk: tag for tag in Tag.objects.select_for_update().filter(pk__in=pks).order_by("pk")}
     return [locked[pk] for pk in pks if pk in locked]
 
 
 def feeds_tagged(feeds: FeedQuerySet, name: str) -> FeedQuerySet:
-    """The feeds that have the tag of this name, whatever its capitals."""
+    """Ignore the name's case."""
     tag = known_tags().get(name.strip().casefold())
     return feeds.filter(tags=tag) if tag is not None else feeds.none()
 
 
 def known_tags() -> dict[str, Tag]:
-    """All tags by their names without capitals."""
+    """Return tags by casefolded name."""
     return {tag.name.casefold(): tag for tag in Tag.objects.order_by("-pk")}
 
 
 @transaction.atomic
 def set_tags(feed: Feed, names: Sequence[str]) -> None:
-    """Gives a feed these tags and no others."""
     before = list(feed.tags.all()) if feed.pk else []
     feed.tags.set(tags_named(names))
     sweep(before)
@@ -81,7 +80,7 @@ def set_tags(feed: Feed, names: Sequence[str]) -> None:
 
 @transaction.atomic
 def tag_feeds(*, feeds: Iterable[int], names: Iterable[str]) -> int:
-    """Adds tags to feeds (their keys). Returns how many feeds got one they had not."""
+    """Return how many feeds got a new tag."""
     pks = set(Feed.objects.filter(pk__in=list(feeds)).values_list("pk", flat=True))
     tags = tags_named(names)
     through = Feed.tags.through
@@ -95,7 +94,7 @@ def tag_feeds(*, feeds: Iterable[int], names: Iterable[str]) -> int:
 
 @transaction.atomic
 def untag_feeds(*, feeds: Iterable[int], names: Iterable[str]) -> int:
-    """Takes tags from feeds (their keys). Returns how many feeds had one of them."""
+    """Return how many feeds had one of them."""
     there = known_tags()
     tags = [there[name.casefold()] for name in checked_tags(names) if name.casefold() in there]
     rows = Feed.tags.through._default_manager.filter(feed_id__in=list(feeds), tag__in=tags)
@@ -106,7 +105,7 @@ def untag_feeds(*, feeds: Iterable[int], names: Iterable[str]) -> int:
 
 
 def rename_tag(*, tag: Tag, name: str) -> Tag:
-    """Gives a tag another name. Raises ValidationError when there is a tag of that name."""
+    """Raise ValidationError if the name is in use."""
     tidy = checked_tag(name)
     other = known_tags().get(tidy.casefold())
     if other is not None and other.pk != tag.pk:
@@ -118,14 +117,13 @@ def rename_tag(*, tag: Tag, name: str) -> Tag:
 
 @transaction.atomic
 def delete_tags(*, tags: Iterable[int]) -> int:
-    """Deletes tags (their keys); their feeds stay. Returns how many."""
     pks = list(tags)
     Feed.tags.through._default_manager.filter(tag_id__in=pks).delete()
     return Tag.objects.filter(pk__in=pks).delete()[1].get("feeds.Tag", 0)
 
 
 def sweep(tags: Iterable[Tag]) -> None:
-    """Deletes the tags that no feed has any more, within the caller's transaction."""
+    """Delete tags without feeds, in the caller's transaction."""
     pks = [tag.pk for tag in tags]
     if not pks:
         return

@@ -1,5 +1,3 @@
-"""Where hubs reach us."""
-
 from django.urls import path
 
 from feeds.views.websub import websub

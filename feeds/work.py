@@ -1,4 +1,4 @@
-"""What each stage would find: the first question of its pass, so that no pass begins in vain."""
+"""Cheap queries for the work of each stage, so that no pass begins in vain."""
 
 from datetime import datetime
 

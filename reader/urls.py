@@ -1,5 +1,3 @@
-"""The addresses of those who read here."""
-
 from collections.abc import Callable
 
 from django.http.response import HttpResponseBase
@@ -32,7 +30,7 @@ app_name = "reader"
 
 
 def both(route: str, view: Callable[..., HttpResponseBase], name: str) -> tuple[URLPattern, URLPattern]:
-    """An address with and without a slash at its end."""
+    """Accept an optional trailing slash."""
     return path(route, view, name=name), path(f"{route}/", view, name=f"{name}_slash")
 
 

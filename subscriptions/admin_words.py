@@ -1,4 +1,4 @@
-"""Sentences that more than one admin page shows."""
+"""Sentences of several admin pages."""
 
 from common.clock import utcnow
 from subscriptions.collections.readiness import collection_facts, feed_facts
@@ -8,21 +8,18 @@ from subscriptions.rules.words import describe, moment_words, zone_words
 
 
 def waits_for(assignable: Assignable) -> str:
-    """When a collection goes out, or what it waits for."""
     if assignable.last_error:
         return f"It failed and is tried again: {assignable.last_error}"
     zone = assignable.subscribable.zone
-    said = why_open(collection_facts(assignable), feed_facts(assignable), utcnow(), zone)
-    return f"{said} Then it waits for you." if assignable.waits else said
+    sentence = why_open(collection_facts(assignable), feed_facts(assignable), utcnow(), zone)
+    return f"{sentence} Then it waits for you." if assignable.waits else sentence
 
 
 def rhythm_for_admins(subscribable: Subscribable) -> str:
-    """ "every Monday at 7:00, New York time"."""
     return describe(subscribable.schedule, subscribable.n, subscribable.zone)
 
 
 def collection_name(assignable: Assignable) -> str:
-    """The collection's name for people: its period, or else when it was opened."""
     zone = assignable.subscribable.zone
     if assignable.period_start is None or assignable.period_end is None:
         return f"opened {moment_words(assignable.opened_at, zone)}"

@@ -18,5 +18,5 @@ class SubscriptionsConfig(AppConfig):
         install_later("subscriptions.panels")
         install_later("subscriptions.panels_sign_up")
         install_held_data()
-        # Commands warn, too, and they load no admin pages.
+        # Commands warn as well, and load no admin pages.
         shown_by.append(open_newsletters)

@@ -1,4 +1,4 @@
-"""What hooks, the operator's own code, are given: the newsletter, its posts, a reader (docs/hooks.md)."""
+"""Arguments of hooks, the operator's own code (docs/hooks.md)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -17,8 +17,6 @@ LONGEST_HOOK_TITLE = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """The newsletter or bridge. `feed_urls` are those it reads; `params` its extra parameters."""
-
     newsletter: str
     title: str
     channel: str
@@ -31,8 +29,6 @@ class Context:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipient:
-    """Whom a letter goes to. The links are theirs alone."""
-
     address: str
     name: str = ""
     unsubscribe_url: str = ""
@@ -41,9 +37,9 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True)
 class Post(Entry):
-    """A post: an `Entry` with methods that change it. `feed_url` is where it came from.
+    """`Entry` with methods that change it. `key` identifies the post.
 
-    A text that a hook puts there is made safe again. The `key` tells which post it was.
+    Texts from hooks are sanitized.
     """
 
     key: int = 0
@@ -72,15 +68,11 @@ class Post(Entry):
 
 
 def post_of(entry: Entry, *, key: int = 0, feed_url: str = "") -> Post:
-    """The entry as hooks see it."""
     return Post(**_values(entry), key=key, feed_url=feed_url)
 
 
 def entry_of(post: Post, *, was: Entry) -> Entry:
-    """The entry of a post that a hook returned. Whatever the hook changed is made safe.
-
-    Raises ValueError or TypeError for one that holds what no entry can.
-    """
+    """Sanitize a hook's changes. Raises ValueError or TypeError for invalid values."""
     entry = Entry(**_values(post))
     if entry == was:
         return was
@@ -95,7 +87,7 @@ def entry_of(post: Post, *, was: Entry) -> Entry:
         entry,
         **changed,
         **lines,
-        # It stays the same post, whatever the hook did.
+        # A hook cannot change the post's identity.
         guid=was.guid,
         title=one_line(entry.title)[:LONGEST_HOOK_TITLE],
         authors=tuple(one_line(author) for author in entry.authors),

@@ -1,4 +1,4 @@
-"""The addresses that readers get, absolute and under SITE_URL, and the subscription that each belongs to."""
+"""Absolute URLs for readers, and the subscriptions they identify."""
 
 from datetime import datetime, timedelta
 
@@ -16,19 +16,18 @@ GONE = gettext_noop("This subscription no longer exists, so there is nothing lef
 
 
 def page_url(subscribable: Subscribable) -> str:
-    """The newsletter's page; empty for private ones, which have none."""
+    """Return "" for a private newsletter."""
     if subscribable.visibility == Subscribable.Visibility.PRIVATE:
         return ""
     return f"{settings.SITE_URL}/s/{subscribable.name}/"
 
 
 def unsubscribe_url_for(pk: int, token: str) -> str:
-    """From the values of a Subscription, for the sender, which builds very many."""
+    """For the sender, which builds very many."""
     return f"{settings.SITE_URL}/unsubscribe/{signing.link_token(pk, token, UNSUBSCRIBE)}/"
 
 
 def manage_url_for(pk: int, token: str) -> str:
-    """From the values of a Subscription, for the sender, which builds very many."""
     return f"{settings.SITE_URL}/manage/{signing.link_token(pk, token, MANAGE)}/"
 
 
@@ -41,22 +40,22 @@ def manage_url(subscription: Subscription) -> str:
 
 
 def confirm_url(*subscriptions: Subscription, now: datetime) -> str:
-    """One link for all of them: good for CONFIRM_HOURS from `now`, for each as long as it keeps its nonce."""
+    """Return a link for all, valid for CONFIRM_HOURS, and for each while its nonce is unchanged."""
     expires = now + timedelta(hours=settings.CONFIRM_HOURS)
     nonces: dict[str, str | int] = {str(each.pk): short_nonce(each) for each in subscriptions}
     return f"{settings.SITE_URL}/confirm/{signing.sign(CONFIRM, nonces, expires=expires)}/"
 
 
 def short_nonce(subscription: Subscription) -> str:
-    """Enough of the nonce to tell one sign-up from another. Against forged links there is the signature."""
+    """Enough to distinguish sign-ups. The signature prevents forgery."""
     return subscription.confirm_nonce[:10]
 
 
 def find(token: str, purpose: str) -> Subscription:
-    """The subscription whose link token this is, with its newsletter and address. Raises TokenError."""
+    """Return the token's subscription. Raises TokenError."""
     pk = signing.link_pk(token)
-    found = Subscription.objects.select_related("subscribable", "destination").filter(pk=pk).first()
-    if found is None:
+    subscription = Subscription.objects.select_related("subscribable", "destination").filter(pk=pk).first()
+    if subscription is None:
         raise signing.TokenError(gettext(GONE))
-    signing.check_link(token, secret=found.token, purpose=purpose)
-    return found
+    signing.check_link(token, secret=subscription.token, purpose=purpose)
+    return subscription

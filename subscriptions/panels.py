@@ -1,4 +1,4 @@
-"""What subscriptions adds to the admin pages of feeds."""
+"""Panels and actions on the admin pages of feeds."""
 
 from datetime import datetime
 
@@ -21,7 +21,6 @@ OUT_UNLESS = "It is not mailed, unless it is put back before the issue goes."
 
 
 def install() -> None:
-    """Called once, before the first admin page."""
     add_panel("feeds.Feed", Panel("Newsletters", newsletters_of_feed, order=20))
     add_panel("feeds.Item", Panel("Collections", collections_of_post, order=20))
     may_be_sent = (Item.State.UNASSIGNED, Item.State.ASSIGNED)
@@ -36,10 +35,9 @@ def install() -> None:
 
 
 def newsletters_of_feed(feed: Feed) -> SafeString:
-    """The newsletters that read the feed; if there are none, the next step."""
     if feed.dropping:
         return format_html("<p>{}</p>", "It is being deleted.")
-    # Bridges have a panel of their own.
+    # Bridges have their own panel.
     rows = list(feed.subscribables.exclude(channel__in=[kind.key for kind in channels.bridge_kinds()]))
     text = "Make another newsletter of this feed" if rows else "Make a newsletter of this feed"
     further = button(add_url(Subscribable, feeds=feed.pk), text)
@@ -49,15 +47,16 @@ def newsletters_of_feed(feed: Feed) -> SafeString:
         "No newsletter reads it so far, so nothing of it is sent.",
     )
     warning = exposure(feed)
-    said = format_html('<p class="fl-alert">{}</p>', warning) if warning else ""
-    return format_html("{}{}<p>{}</p>", said, shown, further)
+    alert = format_html('<p class="fl-alert">{}</p>', warning) if warning else ""
+    return format_html("{}{}<p>{}</p>", alert, shown, further)
 
 
 def collections_of_post(item: Item) -> SafeString:
-    """The collections that it is in; or why it could not be put into any."""
     if stuck := FailedAssignment.objects.filter(item=item).first():
-        said = f"It could not be taken in. It is tried again on {when(stuck.next_try_at)}. {stuck.last_error}"
-        return format_html('<p class="fl-alert">{}</p>', said)
+        message = (
+            f"It could not be taken in. It is tried again on {when(stuck.next_try_at)}. {stuck.last_error}"
+        )
+        return format_html('<p class="fl-alert">{}</p>', message)
     rows = item.assignments.select_related("assignable__subscribable")
     shown = []
     for row in rows.prefetch_related("assignable__subscribable__feeds"):
@@ -79,7 +78,6 @@ def collections_of_post(item: Item) -> SafeString:
 
 
 def withdrawn_words(item: Item, subscribable: Subscribable) -> str:
-    """The sentence for a post that its feed has withdrawn."""
     at = when(item.set_aside_at, zone=subscribable.zone)
     return f"Withdrawn by its feed on {at}; not sent unless it comes back."
 
@@ -91,12 +89,12 @@ def _left_out_by_hand(at: datetime, subscribable: Subscribable) -> str:
 def exclude_posts(request: HttpRequest, keys: list[int]) -> str:
     done = exclude_items(item_ids=keys, now=utcnow())
     late = len(keys) - done
-    said = f"{pluralize(done, 'post')} will not be sent."
-    return f"{said} For {late:,} it was too late, or needless." if late else said
+    message = f"{pluralize(done, 'post')} will not be sent."
+    return f"{message} For {late:,} it was too late, or needless." if late else message
 
 
 def what_dropping_feeds_does(keys: list[int]) -> list[str]:
-    said = []
+    sentences = []
     for feed in Feed.objects.filter(pk__in=keys):
         on_the_way = feed.items.filter(state=Item.State.ASSIGNED).count()
         readers = pluralize(feed.subscribables.count(), "newsletter")
@@ -105,8 +103,8 @@ def what_dropping_feeds_does(keys: list[int]) -> list[str]:
             words = f"“{feed}” is no longer sent. People read it here, so it stays, and is read on."
         if on_the_way:
             words += f" {pluralize(on_the_way, 'post')} being collected will go out first."
-        said.append(f"{words} {readers} will get nothing new from it.")
-    return said
+        sentences.append(f"{words} {readers} will get nothing new from it.")
+    return sentences
 
 
 def drop_feeds(request: HttpRequest, keys: list[int]) -> str:

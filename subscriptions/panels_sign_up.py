@@ -1,4 +1,4 @@
-"""The traces of sign-ups, on the admin pages of newsletters."""
+"""Panel of refused sign-ups, on newsletters' admin pages."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -20,20 +20,18 @@ WHY = {
 
 
 def install() -> None:
-    """Called once, before the first admin page."""
     add_panel(
         "subscriptions.Subscribable", Panel("Sign-ups turned away", turned_away, order=15, tab="subscribers")
     )
 
 
 def turned_away(newsletter: Subscribable) -> SafeString | str:
-    """The sign-ups of the last day or so that were turned away. No panel if there were none."""
-    found = count_refusals(newsletter, now=utcnow())
-    if not found:
+    refusals = count_refusals(newsletter, now=utcnow())
+    if not refusals:
         return ""
-    said = "; ".join(f"{WHY[scope]} ({count:,})" for scope, count in sorted(found.items()))
+    reasons = "; ".join(f"{WHY[scope]} ({count:,})" for scope, count in sorted(refusals.items()))
     return format_html(
         '<p class="fl-alert">{} got no mail within the last day: {}. The limits are SIGN_UP_LIMITS.</p>',
-        pluralize(sum(found.values()), "sign-up"),
-        said,
+        pluralize(sum(refusals.values()), "sign-up"),
+        reasons,
     )

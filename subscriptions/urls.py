@@ -1,5 +1,3 @@
-"""Readers' addresses that need nothing of the ledger."""
-
 from django.urls import path
 
 from common.token_paths import token_paths

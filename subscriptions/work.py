@@ -1,4 +1,4 @@
-"""The first queries of each stage's pass. When they find nothing, no pass needs to begin."""
+"""First queries of each stage's pass. Without results no pass starts."""
 
 from datetime import datetime
 from typing import Any

@@ -1,5 +1,3 @@
-"""Servers of the Discord bot, their feeds and notices in the admin."""
-
 from chat.admin.alert import ServerAlertAdmin
 from chat.admin.guild import GuildAdmin
 from chat.admin.guild_feed import GuildFeedAdmin

@@ -1,5 +1,3 @@
-"""What servers were told, and what Discord refused of it."""
-
 from django.contrib import admin
 from django.contrib.admin import ChoicesFieldListFilter
 from django.utils.safestring import SafeString

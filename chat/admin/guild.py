@@ -1,5 +1,3 @@
-"""The pages of servers: how many feeds each has, and what the operator lets it do."""
-
 from typing import Any
 
 from django.contrib import admin
@@ -21,7 +19,7 @@ STATE_COLOURS = {"banned": "danger", "left": "info", "waits for you": "warning",
 
 
 def standing_of(guild: Guild) -> str:
-    """banned, left, “waits for you” where only allowed servers have the bot, or here."""
+    """“waits for you”: only allowed servers may have the bot."""
     if guild.banned_at:
         return "banned"
     if guild.removed_at:
@@ -45,11 +43,11 @@ def allow(request: HttpRequest, keys: list[int]) -> str:
 
 
 def what_banning_does(keys: list[int]) -> list[str]:
-    found = []
+    sentences = []
     for guild in Guild.objects.filter(pk__in=keys):
         count = guild.guild_feeds.present().count()
-        found.append(f"{guild}: the bot answers no more, and {pluralize(count, 'feed')} of it end.")
-    return found
+        sentences.append(f"{guild}: the bot answers no more, and {pluralize(count, 'feed')} of it end.")
+    return sentences
 
 
 def ban(request: HttpRequest, keys: list[int]) -> str:

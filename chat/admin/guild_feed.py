@@ -1,4 +1,4 @@
-"""The pages of servers' feeds: read only, as their people manage them by chat."""
+"""Pages of servers' feeds, which their people manage by chat."""
 
 from django.contrib import admin
 from django.db.models import QuerySet

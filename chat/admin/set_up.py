@@ -1,5 +1,3 @@
-"""The page *Discord*: leads an operator through the set-up step by step, and shows how the bot is doing."""
-
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -33,7 +31,7 @@ MAY_SEE, MAY_CHANGE = "chat.view_guild", "chat.change_botsettings"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`is_done` shows a green dot; the first that is not is the one to do."""
+    """The first step not done is the next one."""
 
     title: str
     says: str
@@ -62,7 +60,6 @@ class SettingsForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 def discord_set_up(request: HttpRequest) -> HttpResponse:
-    """GET shows, POST acts and leads back."""
     if not request.user.has_perm(MAY_SEE):
         raise PermissionDenied
     may_change = request.user.has_perm(MAY_CHANGE)
@@ -100,7 +97,6 @@ def _register() -> str:
 
 
 def set_up_steps() -> list[Step]:
-    """What an operator has to do, in order."""
     missing = missing_settings()
     interactions, _events = endpoint_urls()
     has_account = ServiceAccount.objects.filter(kind=KIND, name=ACCOUNT_NAME).exists()
@@ -139,7 +135,6 @@ def set_up_steps() -> list[Step]:
 
 
 def figures() -> list[tuple[str, Any]]:
-    """How the bot is doing."""
     limits = bot_settings()
     present = GuildFeed.objects.present()
     shared = BotFeed.objects.filter(unused_since=None, is_operators=False).count()

@@ -1,7 +1,6 @@
-"""What a server's people decide of posts that are held.
+"""Decisions of servers' people about held posts.
 
-A feed that several servers have waits for all of them. After two days, whoever has not
-decided is taken to have said no.
+A feed of several servers waits for all of them. After two days, no decision means no.
 """
 
 from collections import defaultdict
@@ -21,7 +20,7 @@ HELD = "held"
 
 
 def decide(*, alert_id: int, guild_id: int, decision: ServerAlert.Decision, now: datetime) -> bool:
-    """Keeps what a server's people want. False if that was decided before, or is over."""
+    """Return False if it was decided before, or is over."""
     open_ones = ServerAlert.objects.filter(
         pk=alert_id, guild=guild_id, trouble=HELD, decision="", applied_at=None
     )
@@ -29,7 +28,7 @@ def decide(*, alert_id: int, guild_id: int, decision: ServerAlert.Decision, now:
 
 
 def apply_decisions(*, now: datetime) -> int:
-    """Lets go, or leaves out, what has been decided. Returns of how many feeds."""
+    """Return the number of feeds."""
     waiting: dict[int, list[ServerAlert]] = defaultdict(list)
     rows = ServerAlert.objects.filter(trouble=HELD, applied_at=None, guild_feed__isnull=False)
     for alert in rows.select_related("guild_feed").order_by("pk"):
@@ -53,22 +52,22 @@ def _apply(feed_id: int, alerts: Sequence[ServerAlert], now: datetime) -> None:
     items = list(Item.objects.held().filter(feed=feed_id))
     items.sort(key=lambda item: (item.published_at or item.first_seen, item.pk), reverse=True)
     keys = [item.pk for item in items]
-    said = {one.guild_feed_id: one.decision for one in alerts if _is_present(one)}
+    decisions = {one.guild_feed_id: one.decision for one in alerts if _is_present(one)}
     wanted: set[int] = set()
     with transaction.atomic():
         for one in GuildFeed.objects.present().filter(feed=feed_id).order_by("pk"):
-            match said.get(one.pk, ""):
+            match decisions.get(one.pk, ""):
                 case ServerAlert.Decision.ALL:
-                    theirs = keys
+                    chosen = keys
                 case ServerAlert.Decision.NEWEST:
-                    theirs = keys[:NEWEST]
+                    chosen = keys[:NEWEST]
                 case _skip:
-                    theirs = []
-            wanted.update(theirs)
+                    chosen = []
+            wanted.update(chosen)
             for key in keys:
-                if key not in theirs:
+                if key not in chosen:
                     note_by_hand(one.subscribable_id, key, now=now)
-    # An operator's own feed is decided upon in the admin.
+    # An operator decides about their own feed in the admin.
     if BotFeed.objects.filter(feed=feed_id, is_operators=False).exists():
         release(now=now, item_ids=wanted)
         exclude_held(now=now, item_ids=[key for key in keys if key not in wanted])

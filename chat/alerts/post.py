@@ -1,4 +1,4 @@
-"""Posts notices to the log channels of servers (network), and looks after servers that the bot has left."""
+"""Posts notices to servers' log channels (network)."""
 
 import logging
 import uuid
@@ -28,13 +28,12 @@ ALERTS_AT_A_TIME = 50
 
 
 def tell(*, now: datetime) -> int:
-    """Notes what is new, and posts what waits. Returns how many were posted."""
     note_troubles(now=now)
     return post_alerts()
 
 
 def post_alerts(*, clock: Callable[[], datetime] = utcnow) -> int:
-    """Posts what waits. Returns how many were posted."""
+    """Return the number of notices posted."""
     if is_resting():
         return 0
     posted = 0
@@ -53,8 +52,8 @@ def _claimed(now: datetime) -> list[ServerAlert]:
         ServerAlert.objects.filter(pk__in=[row.pk for row in rows]).update(
             lease_token=token, lease_until=now + ALERT_LEASE
         )
-    found = ServerAlert.objects.filter(lease_token=token).order_by("pk")
-    return list(found.select_related("guild", "guild_feed__subscribable", "guild_feed__feed"))
+    alerts = ServerAlert.objects.filter(lease_token=token).order_by("pk")
+    return list(alerts.select_related("guild", "guild_feed__subscribable", "guild_feed__feed"))
 
 
 def _posted(alert: ServerAlert, clock: Callable[[], datetime]) -> bool:
@@ -65,11 +64,11 @@ def _posted(alert: ServerAlert, clock: Callable[[], datetime]) -> bool:
         )
         return False
     own = alert.guild_feed.channel_id if alert.guild_feed else None
-    # Readers see the first, whoever manages the server the others.
+    # Quota notices are for readers, others for the server's managers.
     channel = own if alert.trouble == QUOTA else alert.guild.log_channel or own
     with translation.override(language_of(alert.guild)):
         body = message_of(alert).body
-    # A worker that died here left the message: Discord knows the nonce for some minutes.
+    # Discord recognizes the nonce for some minutes, if an earlier worker posted it and died.
     body |= {"nonce": nonce_of(alert.key), "enforce_nonce": True, "flags": 4}
     try:
         said = ask_bot("POST", f"/channels/{channel}/messages", json=body)
@@ -90,7 +89,6 @@ def _posted(alert: ServerAlert, clock: Callable[[], datetime]) -> bool:
 
 
 def message_of(alert: ServerAlert) -> Message:
-    """In the language that is active."""
     one = alert.guild_feed
     if one is None:
         return Message(shown_title(str(alert.context.get("said", ""))), public=True)
@@ -132,22 +130,22 @@ def message_of(alert: ServerAlert) -> Message:
 
 
 def _is_gone(guild: Guild, now: datetime) -> bool:
-    """Whether the bot is in the server no more, which nobody tells it (network)."""
+    """Ask whether the bot has left, as no event reports it (network)."""
     try:
-        said = ask_bot("GET", f"/guilds/{guild.pk}")
+        answer = ask_bot("GET", f"/guilds/{guild.pk}")
     except ApiRefused as error:
         if not error.is_gone and error.status != 404:
             return False
         leave_guild(guild, why=str(error), now=now)
         return True
     Guild.objects.filter(pk=guild.pk).update(asked_at=now)
-    if isinstance(said, dict):
-        name_guild(guild, str(said.get("name") or ""))
+    if isinstance(answer, dict):
+        name_guild(guild, str(answer.get("name") or ""))
     return False
 
 
 def ask_after_guilds(*, now: datetime) -> int:
-    """Asks, once a day, whether the bot is still in each server. Returns how many it has left."""
+    """Ask once a day. Return the number of servers left."""
     left = 0
     for guild in to_ask_after(now)[:200]:
         if is_resting():

@@ -1,4 +1,4 @@
-"""Which troubles of its feeds a server is to be told of: each once, and three a day at most."""
+"""Troubles reported to servers: each once, at most three a day."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -22,19 +22,19 @@ STAMP = "%Y%m%dT%H%M%S"
 
 
 def note_troubles(*, now: datetime) -> int:
-    """Makes a row for each trouble that is new. Returns how many."""
-    found = list(_troubles(now))
-    known = set(ServerAlert.objects.filter(key__in=[one.key for one in found]).values_list("key", flat=True))
+    """Return the number of new rows."""
+    alerts = list(_troubles(now))
+    known = set(ServerAlert.objects.filter(key__in=[one.key for one in alerts]).values_list("key", flat=True))
     lately = (
         ServerAlert.objects.filter(created_at__gt=now - LATELY).values_list("guild").annotate(n=Count("pk"))
     )
     counts: dict[int, int] = dict(lately)
     new = []
-    for one in found:
+    for one in alerts:
         if one.key in known:
             continue
         is_many = counts.get(one.guild_id, 0) >= MOST_A_DAY
-        # What needs a decision is asked all the same, or nobody could decide; the other is no trouble.
+        # Held posts need a decision, and quotas are no trouble.
         if is_many and one.trouble not in (HELD, QUOTA):
             continue
         counts[one.guild_id] = counts.get(one.guild_id, 0) + 1
@@ -69,7 +69,7 @@ def _troubles(now: datetime) -> Iterator[ServerAlert]:
     for row in subscribed.filter(destination__disabled_at__isnull=False).select_related(*related):
         to = row.destination
         yield _alert(row.subscribable.guild_feed, REFUSED, to.disabled_at, now, said=to.disabled_reason[:300])
-    # The lane of a channel has the name of its destination.
+    # A channel's lane is named after its destination.
     lanes = {lane.account: lane for lane in Lane.objects.filter(kind=KIND, refused_since__isnull=False)}
     waiting = subscribed.filter(destination__disabled_at=None, destination__core__in=lanes)
     for row in waiting.select_related(*related):
@@ -81,7 +81,6 @@ def _troubles(now: datetime) -> Iterator[ServerAlert]:
 def _alert(
     one: GuildFeed, trouble: str, since: datetime | None, now: datetime, **context: Any
 ) -> ServerAlert:
-    """The same trouble has the same key."""
     stamp = f"{since:{STAMP}}" if since else "-"
     return ServerAlert(
         guild_id=one.guild_id,

@@ -1,4 +1,4 @@
-"""Requests to Discord's API, by the bot or by an interaction's own token. Never inside a transaction."""
+"""Requests to Discord's API. Not inside transactions."""
 
 from contextlib import closing
 from typing import Any
@@ -16,12 +16,12 @@ from delivery.lanes.breakers import count_refusals, resting_kinds
 
 KIND = "discord_bot"
 UNKNOWN_WEBHOOK, UNKNOWN_INTERACTION, ACKNOWLEDGED = 10015, 10062, 40060
-# Whoever is answered with one of these has no bot of ours there, or it may not see it.
+# The bot is not there, or may not see it.
 GONE_CODES = (10003, 10004, 50001)
 
 
 class ApiRefused(Refused):
-    """Discord did not do it. The message is what it said; `status` is 0 where it said nothing."""
+    """The message is Discord's; `status` is 0 without an answer."""
 
     def __init__(self, message: str, *, status: int, code: Any, is_temporary: bool) -> None:
         super().__init__(message)
@@ -35,20 +35,19 @@ class ApiRefused(Refused):
 def ask_bot(
     method: str, path: str, *, json: Any = None, token: str = "", timeout: float = TIMEOUT_SECONDS
 ) -> Any:
-    """The JSON of the answer to a request with the bot's token (network). Raises ApiRefused."""
+    """Return the JSON of the response (network). Raises ApiRefused."""
     token = token or settings.DISCORD_BOT_TOKEN
     named = {"Authorization": f"Bot {token}"}
     return _asked(method, path, json=json, headers=named, secrets=(token,), timeout=timeout)
 
 
 def answer_later(token: str, body: Any) -> None:
-    """Puts the message in the place of “is thinking …” (network). Raises ApiRefused."""
+    """Replace “is thinking …” by the message (network). Raises ApiRefused."""
     path = f"/webhooks/{settings.DISCORD_APPLICATION_ID}/{token}/messages/@original"
     _asked("PATCH", path, json=body, headers={}, secrets=(token,), timeout=TIMEOUT_SECONDS)
 
 
 def is_resting() -> bool:
-    """Whether Discord refuses so much that nothing is sent there for a while."""
     return KIND in resting_kinds(utcnow())
 
 

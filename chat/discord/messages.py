@@ -1,4 +1,4 @@
-"""Messages, buttons and forms as Discord takes them.
+"""Messages, buttons and forms for Discord.
 
 https://discord.com/developers/docs/interactions/receiving-and-responding#interaction-response-object
 """
@@ -23,7 +23,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is said in the conversation; only to who asked, unless it is to be `public`."""
+    """Message for the asking person only, unless `public`."""
 
     content: str
     rows: Sequence[Sequence[Body]] = ()
@@ -31,7 +31,7 @@ class Message:
 
     @property
     def body(self) -> Body:
-        """Nobody is ever called by it."""
+        """Without mentions."""
         return {
             "content": self.content[:CONTENT_LIMIT],
             "components": [{"type": 1, "components": list(row)} for row in self.rows if row],
@@ -40,13 +40,13 @@ class Message:
         }
 
     def answer(self, *, in_place: bool = False) -> Body:
-        """As the answer to an interaction; `in_place` of the message whose button was pressed."""
+        """`in_place`: replace the message of the pressed button."""
         return {"type": UPDATE if in_place else MESSAGE, "data": self.body}
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A line of a form, which Discord lets have five of them."""
+    """Discord allows five in a form."""
 
     name: str
     label: str
@@ -58,7 +58,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What is typed comes back under its act."""
+    """The answers arrive with `act`."""
 
     act: Pressed
     title: str
@@ -75,8 +75,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Later:
-    """It takes longer than three seconds: a worker answers. `in_place`: it changes the message that has the
-    button."""
+    """A worker answers. `in_place`: replace the button's message."""
 
     in_place: bool = False
 
@@ -115,7 +114,7 @@ def menu(
     chosen: Collection[str] = (),
     several: bool = False,
 ) -> Body:
-    """Of at most 25 choices: (value, words, more words). Of `several` any number may be chosen."""
+    """`choices`: at most 25 of (value, label, description)."""
     options = [
         {
             "value": value,
@@ -125,26 +124,25 @@ def menu(
         }
         for value, words, more in choices[:MOST_CHOICES]
     ]
-    kept = [{name: said for name, said in one.items() if said} for one in options]
+    kept = [{name: texts for name, texts in one.items() if texts} for one in options]
     bounds = {"min_values": 0, "max_values": len(kept)} if several else {}
-    said = {"placeholder": fitted(hint, CHOICE_LIMIT), "options": kept}
-    return {"type": 3, "custom_id": str(act), **said, **bounds}
+    texts = {"placeholder": fitted(hint, CHOICE_LIMIT), "options": kept}
+    return {"type": 3, "custom_id": str(act), **texts, **bounds}
 
 
 def role_menu(act: Pressed, hint: str, chosen: str) -> Body:
-    """Of the server's roles, by id: one or none."""
     default = {"default_values": [{"id": chosen, "type": "role"}]} if chosen else {}
     body = {"type": 6, "custom_id": str(act), "placeholder": fitted(hint, CHOICE_LIMIT)}
     return {**body, "min_values": 0, "max_values": 1, **default}
 
 
 def fitted(text: str, limit: int) -> str:
-    """On one line, cut at a word; for where Discord knows no markup."""
+    """For places without markup."""
     return cut_to(plain_line(text), limit)
 
 
 def shown_title(text: str, limit: int = 200) -> str:
-    """Words of others, which stay words and call nobody."""
+    """Escape other people's words, without mentions."""
     return escaped(fitted(text, limit))
 
 
@@ -153,18 +151,17 @@ def channel_mention(channel_id: int) -> str:
 
 
 def shown_link(title: str, url: str) -> str:
-    """A linked title without a preview."""
     words = shown_title(title or url)
     safe = url if url.startswith(("https://", "http://")) and not set(url) & set(" <>\n") else ""
     return f"[{words}](<{safe}>)" if safe and len(url) <= 400 else words
 
 
 def choices(pairs: Sequence[tuple[str, str]]) -> Body:
-    """What may be chosen while somebody types: (words, value)."""
-    found = [{"name": fitted(words, CHOICE_LIMIT) or "–", "value": value} for words, value in pairs]
-    return {"type": CHOICES, "data": {"choices": found[:MOST_CHOICES]}}
+    """`pairs`: (label, value)."""
+    options = [{"name": fitted(words, CHOICE_LIMIT) or "–", "value": value} for words, value in pairs]
+    return {"type": CHOICES, "data": {"choices": options[:MOST_CHOICES]}}
 
 
 def body_of(result: Mapping[str, Any]) -> Body:
-    """What a follow-up sends: flags are fixed by the deferral."""
+    """A follow-up cannot change the flags."""
     return {name: value for name, value in result.items() if name != "flags"}

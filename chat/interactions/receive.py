@@ -1,4 +1,4 @@
-"""Answers an interaction within Discord's three seconds: at once from the database, or by a worker later."""
+"""Answers interactions within Discord's three seconds, or defers them to a worker."""
 
 import logging
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ from common.refused import Refused
 
 log = logging.getLogger(__name__)
 
-# What the work needs of what Discord says: of the person no more than their id and what they may do.
+# Of the person, only id and permissions are kept.
 KEPT = (
     "id",
     "type",
@@ -40,7 +40,7 @@ MEMBER_KEPT = ("roles", "permissions")
 
 
 def answer_interaction(payload: Mapping[str, Any], *, now: datetime) -> Body:
-    """What Discord is told. Raises Malformed."""
+    """Raises Malformed."""
     if payload.get("type") == PING:
         return {"type": PONG}
     asked = read(payload)
@@ -48,11 +48,11 @@ def answer_interaction(payload: Mapping[str, Any], *, now: datetime) -> Body:
         if not asked.guild_id:
             return choices([])
         typed = asked.fields.get(asked.focused, "")
-        found = suggestions(asked.guild_id, typed)
+        pairs = suggestions(asked.guild_id, typed)
         if asked.act in TAKE_ALL and ALL.startswith(typed.strip().casefold()):
             with translation.override(language_of(None, asked.locale, asked.guild_locale)):
-                found = [*found[: MOST_CHOICES - 1], (_("All feeds"), ALL)]
-        return choices(found)
+                pairs = [*pairs[: MOST_CHOICES - 1], (_("All feeds"), ALL)]
+        return choices(pairs)
     with translation.override(language_of(None, asked.locale, asked.guild_locale)):
         if not asked.guild_id:
             return Message(_("I work in servers only: invite me to one of yours.")).answer()
@@ -63,7 +63,7 @@ def answer_interaction(payload: Mapping[str, Any], *, now: datetime) -> Body:
 
 
 def _once(asked: ParsedInteraction, payload: Mapping[str, Any], now: datetime) -> Body:
-    """Each interaction does what it does once, however often it comes. Raises Refused, which is counted."""
+    """Handle an interaction once, even if repeated. Raises Refused, which is counted."""
     with transaction.atomic():
         row, is_new = Interaction.objects.get_or_create(
             pk=asked.id,
@@ -83,7 +83,7 @@ def _once(asked: ParsedInteraction, payload: Mapping[str, Any], now: datetime) -
     refuse_beyond_hourly(guild_id=asked.guild_id, act=asked.act, now=now)
     handler = handler_of(asked)
     if asked.kind != COMMAND and asked.act not in PUBLIC_BUTTONS and not manages(asked.permissions):
-        # A role may have been let use the commands, which only Discord knows.
+        # A role may have been granted the commands, which only Discord knows.
         return _later(row, asked, payload, Later())
     with transaction.atomic():
         result = handler(Context(asked, guild, now))
@@ -100,18 +100,18 @@ def member_of(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def handler_of(asked: ParsedInteraction) -> Handler:
-    """Raises Refused for what nobody knows any more."""
+    """Raises Refused."""
     if asked.kind == COMMAND:
-        found = COMMANDS.get(asked.command, {}).get(asked.act)
+        handler = COMMANDS.get(asked.command, {}).get(asked.act)
     else:
-        found = (BUTTONS if asked.kind == COMPONENT else FORMS).get(asked.act if asked.pressed else "")
-    if found is None:
+        handler = (BUTTONS if asked.kind == COMPONENT else FORMS).get(asked.act if asked.pressed else "")
+    if handler is None:
         raise Refused(_("I do not know that any more. `/feed list` begins anew."))
-    return found
+    return handler
 
 
 def _later(row: Interaction, asked: ParsedInteraction, payload: Mapping[str, Any], result: Later) -> Body:
-    """Puts it into the queue, which the rows are."""
+    """The rows are the queue."""
     kept = {name: payload[name] for name in KEPT if name in payload}
     kept["member"] = {**member_of(payload), "user": {"id": str(asked.user_id)}}
     row.state, row.request, row.secrets = Interaction.State.WAITING, kept, {"token": asked.token}

@@ -1,7 +1,4 @@
-"""Does what could not be done within three seconds, and puts the answer into the conversation.
-
-The rows are the queue: a worker that dies leaves its row under a lease, and another one takes it then.
-"""
+"""Worker that handles deferred interactions. The rows are the queue."""
 
 import logging
 import uuid
@@ -33,19 +30,18 @@ from common.secrets import opened
 
 log = logging.getLogger(__name__)
 
-# Longer than any work: discovery has ten seconds, requests to Discord fifteen.
+# Longer than any work: discovery has 10 s, requests to Discord 15 s.
 WORK_LEASE = timedelta(seconds=90)
 TOKEN_LIVES = timedelta(minutes=15)
-# "is thinking …" may not be there yet when we answer.
+# "is thinking …" may not be there yet.
 NOT_YET = timedelta(seconds=1)
 MOST_NOT_YET = 3
-# Sites may drip; so many are asked at a time.
+# Concurrent requests, as sites may be slow.
 SITES_AT_A_TIME = 3
 KEEP = timedelta(days=2)
 
 
 def answer_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Answers what waits, a few at a time. Returns how many were answered."""
     left, done = TimeBudget(budget), 0
     running: set[Future[bool]] = set()
     with ThreadPoolExecutor(SITES_AT_A_TIME, thread_name_prefix="chat") as pool:
@@ -74,7 +70,7 @@ def _claimed(count: int, now: datetime) -> list[Interaction]:
 
 
 def _worked(row: Interaction, clock: Callable[[], datetime]) -> bool:
-    """In a thread of its own. Whether it is answered."""
+    """Runs in a thread. Return whether it was answered."""
     try:
         return _answered(row, clock)
     except Exception:
@@ -91,7 +87,7 @@ def _answered(row: Interaction, clock: Callable[[], datetime]) -> bool:
     token = opened(row.secrets).get("token", "")
     if row.answer is None:
         row.answer = _work(row, asked, clock)
-        # Kept before it is said: a worker that dies now has done the work, and the next one says so.
+        # Stored before it is sent, so that no other worker repeats the work.
         Interaction.objects.filter(pk=row.pk, lease_token=row.lease_token).update(answer=row.answer)
     now = clock()
     try:
@@ -113,7 +109,6 @@ def _answered(row: Interaction, clock: Callable[[], datetime]) -> bool:
 
 
 def _work(row: Interaction, asked: ParsedInteraction, clock: Callable[[], datetime]) -> Body:
-    """Its answer; what went wrong is said there, too."""
     now = clock()
     guild = know_guild(asked.guild_id, locale=asked.guild_locale, now=now)
     with translation.override(language_of(guild, asked.locale, asked.guild_locale)):
@@ -141,11 +136,10 @@ def _said(context: Context, row: Interaction) -> Message:
 
 
 def _release(row: Interaction, **changes: Any) -> None:
-    """Only who holds the lease may."""
     Interaction.objects.filter(pk=row.pk, lease_token=row.lease_token).update(**changes, **RELEASED)
 
 
 def forget_interactions(*, now: datetime) -> int:
-    """Interactions are counted for an hour and known for two days, longer than Discord's tokens live."""
+    """Delete after two days, longer than Discord's tokens live. Limits count an hour."""
     rows = Interaction.objects.filter(created_at__lt=now - KEEP, state=Interaction.State.DONE)
     return rows.delete()[0]

@@ -1,4 +1,4 @@
-"""Servers that the Discord bot is in, their feeds, and what the operator says of the bot."""
+"""Servers of the Discord bot, and the operator's settings."""
 
 from typing import Self
 
@@ -12,7 +12,7 @@ from subscriptions.models import Subscribable
 
 
 class BotSettings(models.Model):
-    """One row, which is also the lock for whatever is counted over all servers."""
+    """Single row, also the lock for counts over all servers."""
 
     only_allowed = models.BooleanField(
         "only servers that you allow",
@@ -51,11 +51,11 @@ class BotSettings(models.Model):
 
 
 class Guild(models.Model):
-    """A server of Discord's, by its id there. Times are when we learnt of it."""
+    """Times are when we learnt of it."""
 
     id = models.BigIntegerField(primary_key=True)
     name = models.CharField(max_length=100, blank=True, default="")
-    # As Discord says it, and one of LANGUAGES that its people chose instead.
+    # From Discord, and the choice of its people (one of LANGUAGES).
     locale = models.CharField(max_length=10, blank=True, default="")
     language = models.CharField(max_length=10, blank=True, default="")
     zone = models.CharField(max_length=64, default="UTC")
@@ -80,11 +80,11 @@ class Guild(models.Model):
 
 
 class BotFeed(models.Model):
-    """A feed that servers share: one that the bot added, or an operator's own that it may use."""
+    """Feed shared by servers, of the bot or lent by an operator."""
 
     feed = models.OneToOneField(Feed, on_delete=models.CASCADE, related_name="bot_feed")
     is_operators = models.BooleanField(default=False)
-    # The last server has left it then: it is not read any more, and dropped a month later.
+    # Without servers it is not read, and dropped after a month.
     unused_since = models.DateTimeField(null=True)
 
     class Meta:
@@ -98,29 +98,28 @@ class BotFeed(models.Model):
 
 class GuildFeedQuerySet(models.QuerySet["GuildFeed"]):
     def present(self) -> Self:
-        """Those that were not removed."""
         return self.filter(removed_at=None)
 
 
 class GuildFeed(models.Model):
-    """A feed in a channel of a server, by the number that its people know: a bridge of ours posts it."""
+    """Feed in a channel, posted by a bridge. `number` is for the server's people."""
 
     guild = models.ForeignKey(Guild, on_delete=models.CASCADE, related_name="guild_feeds")
     number = models.PositiveIntegerField()
     subscribable = models.OneToOneField(Subscribable, on_delete=models.CASCADE, related_name="guild_feed")
     feed = models.ForeignKey(Feed, on_delete=models.CASCADE, related_name="guild_feeds")
     channel_id = models.BigIntegerField()
-    # The id of the person at Discord.
+    # A person's id at Discord.
     added_by = models.BigIntegerField()
     added_at = models.DateTimeField(default=timezone.now)
     removed_at = models.DateTimeField(null=True)
-    # The interaction that added it: asked again after a crash, it finds what it did.
+    # To recognize a repetition after a crash.
     interaction_id = models.BigIntegerField()
-    # It has had its day's posts, and waits for midnight.
+    # It reached the day's limit and waits for midnight.
     rests_until = models.DateTimeField(null=True)
-    # So many of the newest posts are still to be posted, since whoever added it wanted to begin with them.
+    # Newest posts still to be posted at the start.
     first_posts = models.PositiveSmallIntegerField(default=0)
-    # How often its people want it read. The feed is shared, so it is read as the most eager of them want.
+    # A shared feed is read at the shortest interval.
     every_minutes = models.PositiveIntegerField(null=True)
 
     objects = GuildFeedQuerySet.as_manager()
@@ -145,7 +144,7 @@ class GuildFeed(models.Model):
 
 
 class ServerAlert(models.Model):
-    """One message about one trouble, by its key. The nonce made of that keeps it from being posted twice."""
+    """Message about one trouble. A nonce derived from `key` prevents posting it twice."""
 
     class State(models.TextChoices):
         WAITING = "waiting", "waiting"
@@ -172,7 +171,7 @@ class ServerAlert(models.Model):
     remote_id = models.CharField(max_length=50, blank=True, default="")
     decision = models.CharField(max_length=6, choices=Decision, blank=True, default="")
     decided_at = models.DateTimeField(null=True)
-    # What was decided was done.
+    # When the decision was carried out.
     applied_at = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)

@@ -1,5 +1,3 @@
-"""What people asked the bot: each once, and what is still to be done of it."""
-
 from datetime import datetime
 from typing import Self
 
@@ -13,7 +11,6 @@ from common.secrets import SecretsField
 
 class InteractionQuerySet(models.QuerySet["Interaction"]):
     def due(self, now: datetime) -> Self:
-        """Those that wait for a worker."""
         return self.filter(unleased(now), state="waiting", next_try_at__lte=now)
 
     def since(self, moment: datetime) -> Self:
@@ -21,7 +18,7 @@ class InteractionQuerySet(models.QuerySet["Interaction"]):
 
 
 class Interaction(models.Model):
-    """By its id at Discord. Rows that wait are the queue; those that are done count for limits, a while."""
+    """`id` is Discord's. Waiting rows are the queue; done ones count for limits."""
 
     class State(models.TextChoices):
         DONE = "done", "done"
@@ -30,16 +27,16 @@ class Interaction(models.Model):
     id = models.BigIntegerField(primary_key=True)
     guild_id = models.BigIntegerField()
     user_id = models.BigIntegerField()
-    # The command or button, such as add.
+    # Command or button, such as add.
     act = models.CharField(max_length=20)
     state = models.CharField(max_length=7, choices=State, default=State.DONE)
     created_at = models.DateTimeField(default=timezone.now)
-    # What Discord sent, and what the work found out; forgotten when it is done.
+    # Deleted when done.
     request = models.JSONField(default=dict)
     found = models.JSONField(default=dict)
-    # The message that answers it, once the work is done.
+    # Message, once the work is done.
     answer = models.JSONField(null=True)
-    # {"token"}: whoever has it may speak for us in the conversation, for a quarter of an hour.
+    # {"token"}: allows answering for us for 15 minutes.
     secrets = SecretsField()
     next_try_at = models.DateTimeField(default=timezone.now)
     attempts = models.PositiveIntegerField(default=0)

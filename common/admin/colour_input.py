@@ -1,5 +1,3 @@
-"""A colour in an admin's form."""
-
 from typing import Any
 
 from django.utils.html import format_html
@@ -8,7 +6,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 
 class ColourInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]
-    """A colour as text, which may be empty, and beside it the browser's own way to choose one."""
+    """Text input, which may be empty, with the browser's colour chooser beside it."""
 
     def __init__(self, usual: str) -> None:
         super().__init__(attrs={"placeholder": usual, "pattern": "#[0-9a-fA-F]{6}", "maxlength": "7"})
@@ -16,7 +14,7 @@ class ColourInput(UnfoldAdminTextInputWidget):  # type: ignore[misc]
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         return format_html(
-            # (By Alpine, because the admin's policy runs no script that stands in the page.)
+            # Alpine, because the admin's policy forbids inline scripts.
             '<span class="fl-colour" x-data x-on:input="if ($event.target.type === \'text\')'
             ' $refs.choice.value = $event.target.value || $refs.choice.dataset.usual">{}'
             '<input type="color" x-ref="choice" value="{}" data-usual="{}" aria-label="Choose a colour"'

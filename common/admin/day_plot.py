@@ -1,4 +1,4 @@
-"""A plot of a number by day as inline SVG, with a scale beside it and the values behind it; no scripts."""
+"""Plot of a number by day as inline SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ SPARK_RECT = '<rect class="{}" x="{}" y="{}" width="{}" height="{}">{}</rect>'
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """`words` say it in full when it is pointed at. A `bad` one has the full height and another colour."""
+    """`words` is the tooltip. A `bad` bar has the full height."""
 
     value: float
     words: str = ""
@@ -30,9 +30,9 @@ class Bar:
 
 
 def sparkline(bars: Sequence[Bar], *, name: str, title: str, description: str) -> SafeString:
-    """The newest `MOST` bars side by side, the highest at full height; nothing for none.
+    """Draw the newest MOST bars.
 
-    `name` is unique on its page. `title` and `description` say what it shows to people who cannot see it.
+    `name` is unique on the page. `title` and `description` are for screen readers.
     """
     shown = bars[-MOST:]
     if not shown:
@@ -44,7 +44,7 @@ def sparkline(bars: Sequence[Bar], *, name: str, title: str, description: str) -
 
 def _rects(bars: Sequence[Bar]) -> list[tuple[str, int, int, int, int, SafeString]]:
     highest = max((bar.value for bar in bars if not bar.bad), default=0) or 1
-    # Beside bad ones the good stay lower: the bad stand out also for people who see no colours.
+    # Bad bars are higher, so that they differ without colours, too.
     top = BELOW_BAD if any(bar.bad for bar in bars) else SPARK_HEIGHT
     rows = []
     for place, bar in enumerate(bars):
@@ -80,9 +80,9 @@ class DayValue:
 def day_plot(
     values: Sequence[DayValue], *, name: str, title: str, said: str, word: str, is_line: bool = False
 ) -> SafeString:
-    """Bars, or a line on its own scale; nothing for none. `word` is what is counted: “letter”.
+    """Draw bars, or a line on a scale of its own; "" without values.
 
-    `name` is unique on its page. `said` says in a sentence what it shows, also to those who cannot see it.
+    `name` is unique on the page, `said` describes the plot, `word` is the unit, such as “letter”.
     """
     if not values:
         return SafeString("")
@@ -122,7 +122,7 @@ def day_plot(
 
 
 def scale_of(values: Sequence[int], *, from_zero: bool = True) -> tuple[int, int]:
-    """The lowest and the highest line of the scale: round numbers with a whole number between them."""
+    """Return round ends of the scale with an integer in the middle."""
     lowest = 0 if from_zero or min(values) * 2 < max(values) else min(values)
     step = _rounded_up(-(-(max(values) - lowest) // 2) or 1)
     begin = lowest // step * step
@@ -137,13 +137,13 @@ def short_day(day: date) -> str:
 
 
 def _rounded_up(number: int) -> int:
-    """1, 2, 4, 5, 10, 20, 40, 50, 100 …"""
+    """Round up to 1, 2, 4, 5, 10, 20 …"""
     size: int = 10 ** (len(str(number)) - 1)
     return next(size * digit for digit in ROUND if size * digit >= number)
 
 
 def _bar(place: int, height: int) -> SafeString:
-    # A day with any is seen, however high the others are.
+    # Keep small values visible.
     kind, shown = ("fl-bar", max(height, 2)) if height else ("fl-none", 1)
     left = place * WIDE + GAP_WITHIN // 2
     return format_html(BAR_RECT, kind, left, HIGH - shown, WIDE - GAP_WITHIN, shown)

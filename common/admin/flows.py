@@ -1,4 +1,4 @@
-"""Plots of gains and losses as inline SVG: gains stand above a line, losses hang below."""
+"""Plots of gains above and losses below a line, as inline SVG."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 def asks(
     question: str, usual: type[FieldListFilter], answers: Mapping[str, str] | None = None
 ) -> type[FieldListFilter]:
-    """The usual filter of a field under a question; `answers`: other words for some of its choices."""
+    """Return a filter with a question as its title; `answers` replaces labels."""
 
     class Question(usual):  # type: ignore[misc, valid-type]
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -24,7 +24,7 @@ def asks(
                 words = str(choice["display"])
                 yield choice | {"display": (answers or {}).get(words, words)}
 
-    # Templates go by the name of the class.
+    # Templates check the name of the class.
     Question.__name__ = usual.__name__
     return Question
 
@@ -42,7 +42,7 @@ GROUP = "<g><title>{}</title>{}</g>"
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """How many came, for sure and not yet; how many went, and were lost. `words` say it in full."""
+    """Gains, certain (`came`) or not yet, and losses, intended (`went`) or not (`lost`)."""
 
     came: int
     not_yet: int
@@ -60,13 +60,13 @@ class Flow:
 
 
 def flow_plot(flows: Sequence[Flow], *, name: str, title: str, description: str) -> SafeString:
-    """A column for each, on one scale; nothing for none. `name` is unique on its page."""
+    """`name` is unique on the page; the plot is "" without flows."""
     if not flows:
         return SafeString("")
     width = len(flows) * STEP - GAP
     highest, deepest = max(flow.up for flow in flows), max(flow.down for flow in flows)
     scale = FLOW_HEIGHT / (highest + deepest or 1)
-    # Where the line is, with room for the smallest column on each side that has any.
+    # Leave room for the smallest column on each side that has any.
     ground = round(FLOW_HEIGHT * highest / (highest + deepest)) if highest or deepest else FLOW_HEIGHT
     ground = min(max(ground, 2 * LOWEST if highest else 0), FLOW_HEIGHT - (2 * LOWEST if deepest else 0))
     line = format_html(FLOW_RECT, "fl-ground", 0, ground, width, 0)
@@ -85,7 +85,7 @@ def flow_plot(flows: Sequence[Flow], *, name: str, title: str, description: str)
 
 def _rects(flow: Flow, left: int, ground: int, scale: float) -> Iterator[tuple[str, int, int, int, int]]:
     wide = STEP - GAP
-    # The area for the pointer, also where there is nothing to see.
+    # Area for the pointer.
     yield "fl-hit", left, 0, STEP, FLOW_HEIGHT
     came, not_yet = _heights(flow.came, flow.not_yet, scale, ground)
     went, lost = _heights(flow.went, flow.lost, scale, FLOW_HEIGHT - ground)
@@ -100,7 +100,7 @@ def _rects(flow: Flow, left: int, ground: int, scale: float) -> Iterator[tuple[s
 
 
 def _heights(first: int, second: int, scale: float, room: int) -> tuple[int, int]:
-    """The heights of two bars that stand upon each other: each can be seen, and both fit into the plot."""
+    """Return the heights of two stacked bars, both visible."""
     least = LOWEST * ((first > 0) + (second > 0))
     whole = min(max(round((first + second) * scale), least), room)
     upper = min(max(round(second * scale), LOWEST), whole - (LOWEST if first else 0)) if second else 0

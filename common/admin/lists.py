@@ -1,4 +1,4 @@
-"""Lists of rows by the million: counted up to a bound, in the order of an index, with short filters."""
+"""Lists for tables with millions of rows."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ FLUSHED = 64 * 1024
 
 
 def as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
-    """A file that spreadsheets open as UTF-8."""
+    """Stream a file with a byte order mark, which spreadsheets need to read UTF-8."""
     answer = StreamingHttpResponse(_pieces(rows), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{name}"'
     answer["Cache-Control"] = "no-store"
@@ -24,8 +24,6 @@ def as_csv(rows: Iterator[list[str]], name: str) -> StreamingHttpResponse:
 
 
 class _Buffer:
-    """Collects what a csv writer writes, until there is enough for a piece."""
-
     def __init__(self) -> None:
         self.parts: list[str] = []
         self.size = 0
@@ -51,25 +49,23 @@ def _pieces(rows: Iterator[list[str]]) -> Iterator[str]:
     yield buffer.take()
 
 
-# A search that no index serves looks at so many of the newest rows.
+# Rows that a search without an index reads.
 SEARCHED = 20_000
 
 
 def newest(rows: "QuerySet[Any]") -> "QuerySet[Any]":
-    """Those of the rows that are among the newest of all, in whatever order they are."""
+    """Keep only rows among the newest SEARCHED of the table."""
     keys = rows.model._default_manager.order_by("-pk").values_list("pk", flat=True)
     older = list(keys[SEARCHED : SEARCHED + 1])
     return rows.filter(pk__gt=older[0]) if older else rows
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts no further than MOST: whoever looks for an older row filters, or searches."""
-
     MOST = 10_000
 
     @cached_property
     def count(self) -> int:
-        # In the list's order, so that the same index serves: any other way to the first rows may be long.
+        # The list's order has an index.
         rows: Any = self.object_list
         return min(int(rows[: self.MOST + 1].count()), self.MOST)
 
@@ -79,27 +75,25 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]
 
 
 class LargeList(ReadOnlyAdmin):
-    """Rows that the program writes for ever."""
-
     paginator = BoundedPaginator
     list_per_page = 30
     list_before_template = "admin/large_list.html"
-    # No index would serve any other order.
+    # No other order has an index.
     sortable_by = ()
 
 
 class FewChoices(RelatedFieldListFilter):
-    """The choices of a filter, as long as they are few; with more, the one that a link has chosen."""
+    """Filter with at most MOST choices, else only the chosen one."""
 
     MOST = 50
 
     def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> Any:
         rows = field.remote_field.model._default_manager
-        found: list[Model] = list(rows.order_by("pk")[: self.MOST + 1])
-        if len(found) > self.MOST:
+        choices: list[Model] = list(rows.order_by("pk")[: self.MOST + 1])
+        if len(choices) > self.MOST:
             chosen = request.GET.get(self.lookup_kwarg, "")
-            found = list(rows.filter(pk=chosen)) if chosen.isdecimal() else []
-        return [(row.pk, str(row)) for row in found]
+            choices = list(rows.filter(pk=chosen)) if chosen.isdecimal() else []
+        return [(row.pk, str(row)) for row in choices]
 
     def has_output(self) -> bool:
         return bool(self.lookup_choices or self.lookup_val)

@@ -1,7 +1,4 @@
-"""The base of all apps' admin pages: services own transactions, later apps add panels and actions.
-
-A dangerous action says first what it will do; some actions ask for more.
-"""
+"""Base classes of all admin pages. Services own the transactions."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,14 +18,13 @@ from common.admin.page_words import PageWords
 from common.admin.refusals import REFUSALS, RefusedForm, report
 from common.ports import panels
 
-# Stands before the names of an action's own fields.
+# Prefix of fields of an action's form.
 PREFIX = "with"
-# The button that shows what is typed, and saves nothing.
 TRY = "_preview"
 
 
 def runner(action: panels.Action) -> Callable[..., HttpResponse | None]:
-    """The function that the admin calls with the chosen rows."""
+    """Return an admin action that asks for confirmation or input first, if needed."""
 
     def run(modeladmin: Any, request: HttpRequest, queryset: "QuerySet[Any]") -> HttpResponse | None:
         keys = list(queryset.values_list("pk", flat=True))
@@ -76,7 +72,7 @@ def _ask(
 
 
 class TriedForm(BaseForm):
-    """A form that is looked at and not saved: never valid, though it complains only of what is wrong."""
+    """Form that shows its errors and is never saved."""
 
     def is_valid(self) -> bool:
         super().is_valid()
@@ -84,7 +80,7 @@ class TriedForm(BaseForm):
 
 
 class OwnTransactions(DjangoModelAdmin):  # type: ignore[type-arg]
-    """Django's form page without a transaction around it: services open their own, and ask servers before."""
+    """Form page without Django's transaction, because services call servers before theirs."""
 
     def changeform_view(
         self,
@@ -99,34 +95,29 @@ class OwnTransactions(DjangoModelAdmin):  # type: ignore[type-arg]
 
 
 class LookedUpList(ChangeList):  # type: ignore[misc]
-    """The page of a list whose rows its admin looks up together."""
-
     model_admin: "ServiceAdmin"
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        # (It keeps the rows that it has handed out.)
         self.model_admin.look_up(list(self.result_list))
 
 
 class ServiceAdmin(PageWords, OwnTransactions):
-    """A page whose changes go through services; what a service refuses is shown at the field it names."""
+    """Base page: services make the changes, and refusals appear at the fields they name."""
 
     compressed_fields = True
     list_filter_submit = True
     show_full_result_count = False
-    # A row takes five kilobytes of html.
+    # A row takes 5 KB of HTML.
     list_per_page = 40
     change_form_after_template = "admin/try.html"
     change_form_outer_before_template = "admin/panels_first.html"
     change_form_outer_after_template = "admin/panels_last.html"
     own_panels: Sequence[panels.Panel] = ()
-    # Parts of a long page; the first one is shown unless the address names another.
     tabs: Sequence[panels.Tab] = ()
     own_actions: Sequence[panels.Action] = ()
-    # The column that the columns of later apps are shown before; they are the last ones without it.
+    # Where columns of later apps are inserted, instead of appended.
     columns_before = ""
-    # After adding, the new object's page says how it goes on.
     shown_after_adding = False
 
     @property
@@ -153,10 +144,10 @@ class ServiceAdmin(PageWords, OwnTransactions):
         return [*own[:place], *later, *own[place:]]
 
     def look_up(self, rows: Sequence[Any]) -> None:
-        """Gives the rows on a page of the list what their columns show besides, asked for once for all."""
+        """Add the columns of later apps, with one query each."""
         later = {column.name: column.of_rows(rows) for column in panels.columns_of(self.label)}
         for row in rows:
-            row.columns = {name: found.get(row.pk, "") for name, found in later.items()}
+            row.columns = {name: values.get(row.pk, "") for name, values in later.items()}
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return LookedUpList
@@ -193,11 +184,11 @@ class ServiceAdmin(PageWords, OwnTransactions):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def form_beside(self, request: HttpRequest, obj: Any) -> str:
-        """The id of a panel's form that the page's actions send too, so that they can save what it has."""
+        """Return the id of a panel's form that actions submit too."""
         return ""
 
     def tab(self, request: HttpRequest, obj: Model | None) -> str:
-        """The tab that is shown; empty on a page without tabs, and where a form is sent to none of them."""
+        """Return "" on a page without tabs, and for a POST that names none."""
         names = [each.name for each in self.tabs] if obj is not None else []
         asked = request.GET.get("tab", "")
         if asked in names or not names:
@@ -205,7 +196,6 @@ class ServiceAdmin(PageWords, OwnTransactions):
         return "" if request.method == "POST" else names[0]
 
     def tab_form(self, request: HttpRequest, obj: Model | None) -> panels.TabForm | None:
-        """The form of the tab that is shown, if a later app has it."""
         tab = self.tab(request, obj)
         return next((each for each in panels.tab_forms(self.label) if tab and each.tab == tab), None)
 
@@ -220,7 +210,6 @@ class ServiceAdmin(PageWords, OwnTransactions):
         return [*self.own_actions, *panels.actions(self.label)]
 
     def allowed(self, request: HttpRequest) -> list[panels.Action]:
-        """The actions that this person may do."""
         return [action for action in self.every_action() if self.may(request, action)]
 
     def may(self, request: HttpRequest, action: panels.Action) -> bool:
@@ -245,7 +234,6 @@ class ServiceAdmin(PageWords, OwnTransactions):
     def response_action(
         self, request: HttpRequest, queryset: "QuerySet[Any]", *args: Any
     ) -> HttpResponse | None:
-        """An action of an object's own page leads back there, if the object is still there."""
         answer: HttpResponse | None = super().response_action(request, queryset, *args)
         key = request.POST.get("_on_page", "")
         if key and isinstance(answer, HttpResponseRedirect) and queryset.filter(pk=key).exists():
@@ -256,19 +244,18 @@ class ServiceAdmin(PageWords, OwnTransactions):
         return reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[key])
 
     def response_post_save_change(self, request: HttpRequest, obj: Any) -> HttpResponseRedirect:
-        """Whoever saves a tab stays there."""
         if tab := self.tab(request, obj):
             return HttpResponseRedirect(f"{self.page_url(obj.pk)}?tab={tab}")
         answer: HttpResponseRedirect = super().response_post_save_change(request, obj)
         return answer
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Hands on the rows beneath the form. All that is in the form itself was saved by its service."""
+        """Save formsets only: a service has saved the form."""
         for formset in formsets:
             self.save_formset(request, form, formset, change)
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """What may go is deleted by an action, which says first what goes with it."""
+        """Actions delete, because they first name what is deleted too."""
         return False
 
     def response_add(self, request: HttpRequest, obj: Model, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -278,8 +265,6 @@ class ServiceAdmin(PageWords, OwnTransactions):
 
 
 class ReadOnlyAdmin(ServiceAdmin):
-    """Rows that the program writes and people only read, in panels; actions may still be done to them."""
-
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         return ()
 
@@ -291,8 +276,6 @@ class ReadOnlyAdmin(ServiceAdmin):
 
 
 def shown_column(column: panels.Column) -> Callable[[Any], Any]:
-    """A column of a later app, as Django's list displays it."""
-
     def shown(row: Any) -> Any:
         return row.columns[column.name]
 
@@ -302,6 +285,6 @@ def shown_column(column: panels.Column) -> Callable[[Any], Any]:
 
 
 def count_of(related: "QuerySet[Any]", key: str) -> Coalesce:
-    """A column that counts rows which point here by `key`, without joining them to the list."""
+    """Count the rows that reference this one by `key`, without a join."""
     own = related.filter(**{key: OuterRef("pk")}).order_by().values(key)
     return Coalesce(Subquery(own.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)

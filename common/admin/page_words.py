@@ -1,5 +1,3 @@
-"""What the admin's pages are called, how many rows a list has, and what an empty list says."""
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,20 +11,17 @@ from common.text import pluralize
 
 @dataclass(frozen=True, slots=True)
 class EmptyList:
-    """What a list without rows says: that there is none, where they come from, and what to do now."""
+    """Shown instead of an empty list; `to` is a URL name that needs `permission`."""
 
     title: str
     words: str
     button: str = ""
-    # The name of the button's address, and who may go there.
     to: str = ""
     permission: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownEmpty:
-    """The same for one person's eyes."""
-
     title: str
     words: str
     button: str = ""
@@ -93,5 +88,5 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
 
 
 def words_of(model: Any, one: str, many: str) -> None:
-    """Our words for another package's rows. (Migrations look at what the package itself says.)"""
+    """Rename another package's model; its Meta would need migrations."""
     model._meta.verbose_name, model._meta.verbose_name_plural = one, many

@@ -1,5 +1,3 @@
-"""How far a worker is with what somebody uploaded: a panel that the page asks for again by itself."""
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,9 +12,9 @@ BEGINS = "It begins in a moment."
 
 
 def words_about_worker(row: Any, now: datetime) -> str:
-    """That none comes, or that one will; empty while one is at it.
+    """Return whether a worker is expected, as a sentence; "" while one works.
 
-    A row waits from the end of its last lease on (common.db.leases.handed_on), or since it was made.
+    A row waits from the end of its last lease (common.db.leases.handed_on).
     """
     if now - (row.lease_until or row.created_at) > LONG_WAIT:
         return NOT_ALIVE
@@ -34,7 +32,7 @@ def work_progress(
     facts: Sequence[tuple[str, str]],
     trouble: str,
 ) -> SafeString:
-    """The panel; `address` answers with it alone, and `lines` says how much there is to do in all."""
+    """`address` returns only this panel; `lines` is the total."""
     context = {
         "address": address,
         "every": EVERY_SECONDS,

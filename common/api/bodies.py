@@ -1,5 +1,3 @@
-"""Requests' bodies: JSON of a bounded size, without characters that no database keeps or unknown fields."""
-
 import json
 import re
 from collections.abc import Iterator
@@ -21,7 +19,7 @@ class BodyTooLarge(APIException):
 
 
 class JsonParser(BaseParser):
-    """RFC 8259: UTF-8, and nothing besides, whatever charset the request claims."""
+    """UTF-8 only (RFC 8259), whatever charset the request declares."""
 
     media_type = "application/json"
 
@@ -33,16 +31,16 @@ class JsonParser(BaseParser):
             value = json.loads(body.decode("utf-8"), parse_constant=_no_constant)
             texts = list(_texts(value))
         except (ValueError, RecursionError) as error:
-            said = str(error) if isinstance(error, json.JSONDecodeError) else "it cannot be read."
-            raise ParseError(NO_JSON.format(said)) from error
+            message = str(error) if isinstance(error, json.JSONDecodeError) else "it cannot be read."
+            raise ParseError(NO_JSON.format(message)) from error
         for path, text in texts:
-            # PostgreSQL keeps no NUL, UTF-8 no lone surrogate.
+            # PostgreSQL refuses NUL, UTF-8 lone surrogates.
             if re.search("[\0\ud800-\udfff]", text):
-                # As DRF nests errors: by the names on the way.
-                found: Any = ["It has characters that cannot be kept, such as NUL."]
+                # Nested by field names, as DRF's errors.
+                errors: Any = ["It has characters that cannot be kept, such as NUL."]
                 for name in reversed(path):
-                    found = {name: found}
-                raise ValidationError(found)
+                    errors = {name: errors}
+                raise ValidationError(errors)
         return value
 
 
@@ -71,14 +69,14 @@ class Parameters(Fields):
 
 
 def read_parameters(kind: type[Parameters], given: "MultiValueDict[str, str]") -> dict[str, Any]:
-    """The parameters, as values. Raises ValidationError."""
+    """Raises ValidationError."""
     twice = [name for name in given if len(given.getlist(name)) > 1]
     if twice:
         raise ValidationError({name[:100]: ["Give it once."] for name in twice[:20]})
     asked = kind(data=dict(given.items()))
     asked.is_valid(raise_exception=True)
-    found: dict[str, Any] = asked.validated_data
-    return found
+    values: dict[str, Any] = asked.validated_data
+    return values
 
 
 def _no_constant(name: str) -> None:
@@ -86,7 +84,7 @@ def _no_constant(name: str) -> None:
 
 
 def _texts(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Every text in a JSON value with where it stands; names of members stand where their object does."""
+    """Yield each text with its path; names of members have the path of their object."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, list):

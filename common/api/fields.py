@@ -1,4 +1,4 @@
-"""Fields of requests, as strict as the API's description: DRF's own take "yes" for true, and 7 for "7".
+"""Fields as strict as the API's description: DRF accepts "yes" as true, and 7 as "7".
 
 Texts keep their white space: services decide about it.
 """
@@ -11,10 +11,9 @@ from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-# The largest key that a row can have.
 LARGEST = 2**63 - 1
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
-# RFC 3339, 5.6.
+# RFC 3339 §5.6.
 _MOMENT = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -23,7 +22,7 @@ NO_NUL = r"^[^\u0000]*$"
 
 
 class Text(serializers.CharField):
-    """A JSON string; NUL is refused, for PostgreSQL cannot keep it."""
+    """JSON string without NUL, which PostgreSQL refuses."""
 
     default_error_messages = {"invalid": "Give a text."}  # noqa: RUF012 - DRF's name and type
 
@@ -37,7 +36,7 @@ class Text(serializers.CharField):
 
 
 class Pattern(Text):
-    """A text that fits a regular expression, which is part of the description."""
+    """Text that fits a regular expression, which the API's description includes."""
 
     def __init__(self, pattern: str, told: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -45,14 +44,14 @@ class Pattern(Text):
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
-        # JSON Schema's $ is the very end, Python's comes before a last line end, too.
+        # JSON Schema's $ is the very end, Python's also precedes a last newline.
         if not re.fullmatch(self.pattern.removeprefix("^").removesuffix("$"), text):
             raise ValidationError(self.told)
         return text
 
 
 class StrictInteger(serializers.IntegerField):
-    """A whole number: in JSON a number, in an address its digits."""
+    """Integer: a JSON number, or digits in a query."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**{"min_value": 0, "max_value": LARGEST, **kwargs})
@@ -68,7 +67,7 @@ class StrictInteger(serializers.IntegerField):
 
 
 class Flag(serializers.BooleanField):
-    """In JSON true or false, in an address the same two words."""
+    """`true` or `false`, also in a query."""
 
     default_error_messages = {"invalid": "Give true or false."}  # noqa: RUF012 - DRF's name and type
 
@@ -81,8 +80,6 @@ class Flag(serializers.BooleanField):
 
 
 class Choice(serializers.ChoiceField):
-    """One of a few words."""
-
     default_error_messages = {"invalid_choice": "Give one of {those}."}  # noqa: RUF012 - DRF's name and type
 
     def to_internal_value(self, data: Any) -> str:
@@ -92,7 +89,7 @@ class Choice(serializers.ChoiceField):
 
 
 class Moment(serializers.DateTimeField):
-    """A moment with its offset (RFC 3339)."""
+    """RFC 3339 date-time with an offset."""
 
     default_error_messages = {  # noqa: RUF012 - DRF's name and type
         "invalid": "Give a moment with its offset, such as 2026-03-01T07:00:00+01:00."
@@ -108,7 +105,7 @@ class Moment(serializers.DateTimeField):
 
 
 class Day(serializers.DateField):
-    """A day (RFC 3339, full-date)."""
+    """RFC 3339 full-date."""
 
     default_error_messages = {"invalid": "Give a day, such as 2026-03-01."}  # noqa: RUF012 - DRF's name and type
 
@@ -119,21 +116,19 @@ class Day(serializers.DateField):
 
 
 class Texts(serializers.DictField):
-    """An object of texts, whose names are texts of some length, too."""
-
     def __init__(self, *, longest: int, most: int, **kwargs: Any) -> None:
         super().__init__(child=Text(max_length=longest, allow_blank=True), **kwargs)
         self.most = most
 
     def to_internal_value(self, data: Any) -> dict[str, str]:
-        found: dict[str, str] = super().to_internal_value(data)
-        if len(found) > self.most or not all(re.fullmatch(_NAME, name) for name in found):
+        texts: dict[str, str] = super().to_internal_value(data)
+        if len(texts) > self.most or not all(re.fullmatch(_NAME, name) for name in texts):
             raise ValidationError(f"Give at most {self.most} texts, with names of 1 to 64 characters.")
-        return found
+        return texts
 
 
 def in_address(field: Any) -> bool:
-    """Whether the field is a parameter: there everything is text."""
+    """Return whether the field is a query parameter, where everything is text."""
     return bool(getattr(field.parent, "in_address", False))
 
 

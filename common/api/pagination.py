@@ -1,4 +1,4 @@
-"""Cursor pagination by key: as quick on the last page as on the first, and stable while rows come and go."""
+"""Cursor pagination by primary key, equally fast on all pages and stable while rows change."""
 
 import re
 from typing import Any
@@ -40,12 +40,11 @@ class ListParameters(Parameters):
 
 
 def search(told: str) -> Text:
-    """A parameter that finds a part of something."""
     return Text(min_length=1, max_length=LONGEST_SEARCH, required=False, help_text=told)
 
 
 class ByKey(CursorPagination):
-    """A cursor is "a" or "b" (after, before) and the key of the row it starts from."""
+    """A cursor is "a" or "b" (after, before) and the key of a row."""
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> Any:
         self.page_size = view.asked["page_size"]
@@ -88,5 +87,5 @@ class ByKey(CursorPagination):
         }
 
     def get_schema_operation_parameters(self, view: Any) -> Any:
-        """ListParameters has them."""
+        """ListParameters describes them."""
         return []

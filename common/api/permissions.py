@@ -1,4 +1,4 @@
-"""Who may do what: staff as in the admin; tokens by their scopes, and never more than their makers."""
+"""Permissions: staff as in the admin; tokens by scope, within the permissions of their makers."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,7 +11,6 @@ from rest_framework.request import Request
 READ, WRITE = "read", "write"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
-# Each as tokens and the admin name it.
 SCOPES: Mapping[str, str] = {
     "feeds:read": "See feeds and their posts.",
     "feeds:write": "Add, change and remove feeds; exclude posts and take them back.",
@@ -29,22 +28,21 @@ SCOPES: Mapping[str, str] = {
 
 
 def scope_for(area: str, method: str) -> str:
-    """The scope that a request needs."""
     return f"{area}:{READ if method in SAFE else WRITE}"
 
 
 def covers(scopes: Iterable[str], wanted: str) -> bool:
-    """Whether one of the scopes is enough; who may write may read."""
+    """Return whether a scope suffices; write includes read."""
     area = wanted.partition(":")[0]
     return not {wanted, f"{area}:{WRITE}"}.isdisjoint(scopes)
 
 
-# Actions in the words of Django's permissions; any other action changes one thing.
+# As in Django's permissions; any other action is "change".
 _WORDS = {"create": "add", "destroy": "delete"}
 
 
 class InsufficientScope(PermissionDenied):
-    """RFC 6750, 3.1: the answer names the scope that is missing."""
+    """The header names the missing scope (RFC 6750 §3.1)."""
 
     def __init__(self, scope: str) -> None:
         super().__init__(f"This token may not do that: it needs the scope {scope}.")
@@ -52,13 +50,13 @@ class InsufficientScope(PermissionDenied):
 
 
 class MakerMayNot(PermissionDenied):
-    """The scope is there, but whoever made the token has lost, or never had, the permission."""
+    """The maker of the token lacks the permission."""
 
     default_detail = "This token may not do that: the account that made it has not the permission."
 
 
 class MayUse(BasePermission):
-    """A view has an `area`, the first half of scopes. One without is for every token and for all staff."""
+    """Check `area`, the first half of scopes; a view without one is for all tokens and staff."""
 
     message = "Your account may not do that. Ask an admin for the permission."
 
@@ -72,7 +70,7 @@ class MayUse(BasePermission):
             wanted = scope_for(area, method)
             if not covers(token.scopes, wanted):
                 raise InsufficientScope(wanted)
-            # At each use: a token may do no more than its maker may now. A command's token has no maker.
+            # Checked at each use, because makers may lose permissions. A command's token has no maker.
             maker = token.made_by
             if maker is not None and not _may_person(maker, view, method in SAFE, view.action):
                 raise MakerMayNot
@@ -84,7 +82,6 @@ class MayUse(BasePermission):
 
 
 def may_hand_on(user: Any, view: Any, verb: str) -> bool:
-    """Whether a person may do all that tokens with an area's scope may do at this view set."""
     if not _may_person(user, view, True):
         return False
     changing = [name for name in ("create", "partial_update", "destroy") if hasattr(view, name)]

@@ -1,4 +1,4 @@
-"""Every error of the API as application/problem+json (RFC 9457), with the field it is about."""
+"""Errors of the API as application/problem+json (RFC 9457)."""
 
 import logging
 import math
@@ -23,7 +23,7 @@ from common.refused import Refused
 log = logging.getLogger("django.request")
 
 MEDIA_TYPE = "application/problem+json"
-# The names that Django and DRF give to errors about no field.
+# Names of Django and DRF for errors without a field.
 WHOLE = (NON_FIELD_ERRORS, "non_field_errors")
 MOST_TOLD = 50
 AWAY = "The database is busy or away. Try again in a moment."
@@ -31,24 +31,24 @@ UNEXPECTED = "Something went wrong on our side. It has been logged."
 
 
 class Conflict(exceptions.APIException):
-    """It cannot be done as things are. The message is a sentence that says why."""
+    """Not possible in the current state. The message says why."""
 
     status_code = status.HTTP_409_CONFLICT
     default_code = "conflict"
 
 
 class InvalidRequest(exceptions.ValidationError):
-    """Well-formed, and yet not possible: a service said so, naming the field."""
+    """Well-formed, but refused by a service."""
 
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
 
 
 class WrongParameters(exceptions.ValidationError):
-    """The parameters after the question mark are wrong."""
+    pass
 
 
 def handler(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's EXCEPTION_HANDLER. An exception that nobody expected is logged, and told without its trace."""
+    """DRF's EXCEPTION_HANDLER; unexpected exceptions are logged."""
     if isinstance(exc, ServerBusy):
         return busy(exc)
     known = translated(exc)
@@ -74,7 +74,6 @@ def problem(code: int, detail: str, *, errors: list[dict[str, str]] | None = Non
 
 
 def translated(exc: Exception) -> Exception:
-    """Django's and our own exceptions as the API's. A refusal is about a field, or about how things are."""
     if isinstance(exc, Http404):
         return exceptions.NotFound("There is nothing under this address.")
     if isinstance(exc, PermissionDenied):
@@ -98,7 +97,7 @@ def unexpected(exc: Exception, context: dict[str, Any]) -> Response:
     request = context["request"]
     is_away = isinstance(exc, OperationalError)
     log.error("%s: %s", "Unavailable" if is_away else "Internal Server Error", request.path, exc_info=exc)
-    # As Django does: tests and error trackers listen.
+    # As Django does, for tests and error trackers.
     got_request_exception.send(sender=type(context.get("view")), request=request._request)
     set_rollback()
     answer = problem(503, AWAY) if is_away else problem(500, UNEXPECTED)
@@ -117,22 +116,21 @@ def busy(exc: ServerBusy) -> Response:
 
 
 def headers(exc: exceptions.APIException) -> dict[str, str]:
-    found = {}
+    values = {}
     if (challenge := getattr(exc, "auth_header", None)) is not None:
-        found["WWW-Authenticate"] = challenge
+        values["WWW-Authenticate"] = challenge
     if isinstance(exc, exceptions.Throttled):
-        found["Retry-After"] = str(_seconds(exc))
-    return found
+        values["Retry-After"] = str(_seconds(exc))
+    return values
 
 
 def problem_sentence(exc: exceptions.APIException) -> str:
-    """What is wrong as one text: the errors, each with its field."""
     if isinstance(exc, exceptions.Throttled):
         return f"Too many requests. Try again in {_seconds(exc)} seconds."
     if not isinstance(exc, exceptions.ValidationError):
         return str(exc.detail)
-    said = [f"{'.'.join(path)}: {text}" if path else text for path, text in _flat(exc.detail)]
-    return " ".join(said[:MOST_TOLD])
+    sentences = [f"{'.'.join(path)}: {text}" if path else text for path, text in _flat(exc.detail)]
+    return " ".join(sentences[:MOST_TOLD])
 
 
 def _seconds(exc: Any) -> int:
@@ -141,24 +139,22 @@ def _seconds(exc: Any) -> int:
 
 
 def errors(exc: exceptions.APIException) -> list[dict[str, str]]:
-    """One for each thing that is wrong, with its place in the body or its parameter."""
     if not isinstance(exc, exceptions.ValidationError):
         return []
-    told = []
+    rows = []
     for path, text in list(_flat(exc.detail))[:MOST_TOLD]:
         place = {"field": ".".join(path)} if path else {}
         if path and isinstance(exc, WrongParameters):
             place["parameter"] = place["field"]
         elif path:
-            # RFC 6901, 3.
+            # RFC 6901 §3.
             escaped = (part.replace("~", "~0").replace("/", "~1") for part in path)
             place["pointer"] = "#/" + "/".join(escaped)
-        told.append({**place, "detail": text})
-    return told
+        rows.append({**place, "detail": text})
+    return rows
 
 
 def _flat(detail: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
-    """(where, text) for each of DRF's nested errors."""
     if isinstance(detail, dict):
         for name, inner in detail.items():
             yield from _flat(inner, path if name in WHOLE else (*path, str(name)))

@@ -1,4 +1,4 @@
-"""The description of the API (OpenAPI): what `ApiView` says of itself, and the errors that all share."""
+"""OpenAPI description of `ApiView`."""
 
 import inspect
 from collections.abc import Mapping
@@ -99,7 +99,7 @@ IF_MATCH = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="The ETag that you have: 412 if it is another by now.",
 )
-# Without this it would be described as a text of digits, as it stands in the address.
+# Otherwise it would be described as a string of digits.
 KEY = OpenApiParameter("id", {"type": "integer", "minimum": 1, "maximum": 10**18 - 1}, OpenApiParameter.PATH)
 LOCATION = OpenApiParameter(
     "Location",
@@ -111,18 +111,16 @@ LOCATION = OpenApiParameter(
 
 
 class Schema(AutoSchema):
-    """Settings' DEFAULT_SCHEMA_CLASS."""
-
     def get_override_parameters(self) -> list[Any]:
         if not isinstance(self.view, ApiView):
             return [HEADERS[0]]
-        found: list[Any] = [*HEADERS, *RATES, LOCATION, *([KEY] if "{id}" in self.path else [])]
+        parameters: list[Any] = [*HEADERS, *RATES, LOCATION, *([KEY] if "{id}" in self.path else [])]
         if self._action == "retrieve":
-            found += [ETAG, IF_NONE_MATCH]
+            parameters += [ETAG, IF_NONE_MATCH]
         if self._has_if_match():
-            found.append(IF_MATCH)
+            parameters.append(IF_MATCH)
         kind = self.view.parameters.get(self._action, Parameters)
-        return [kind, *found] if kind is not Parameters else found
+        return [kind, *parameters] if kind is not Parameters else parameters
 
     def _has_if_match(self) -> bool:
         return isinstance(self.view, ResourceViewSet) and self._action in ("partial_update", "destroy")
@@ -139,7 +137,7 @@ class Schema(AutoSchema):
         return f"List {things}" if self._action == "list" else f"One of {things}"
 
     def get_description(self) -> str:  # type: ignore[override] # as drf-spectacular's
-        # Not the class's docstring, which is about code.
+        # Class docstrings are about the code.
         return inspect.cleandoc(
             getattr(getattr(self.view, self._action or "post", None), "__doc__", "") or ""
         )
@@ -154,7 +152,7 @@ class Schema(AutoSchema):
         return str(getattr(self.view, "action", "") or "")
 
     def _get_response_bodies(self, direction: Any = "response") -> Any:
-        found = super()._get_response_bodies(direction)
+        bodies = super()._get_response_bodies(direction)
         if isinstance(self.view, ApiView):
             codes = ["400", "401", "403", "406", "429"]
             if "{" in self.path:
@@ -167,17 +165,17 @@ class Schema(AutoSchema):
                 codes.append("412")
             if self._action in self.view.bodies:
                 codes += ["413", "415", "422"]
-            found = {code: {} for code in codes} | found
-        if "304" in found:
-            found["304"] = {"description": PROBLEMS["304"]}
-        for code in [code for code in found if code >= "400" and "content" not in found[code]]:
-            description = found[code].get("description") or PROBLEMS.get(code, "")
+            bodies = {code: {} for code in codes} | bodies
+        if "304" in bodies:
+            bodies["304"] = {"description": PROBLEMS["304"]}
+        for code in [code for code in bodies if code >= "400" and "content" not in bodies[code]]:
+            description = bodies[code].get("description") or PROBLEMS.get(code, "")
             problem = OpenApiResponse(ProblemSerializer, description=description)
-            found[code] = self._get_response_for_code(problem, code, [MEDIA_TYPE])  # type: ignore[no-untyped-call]
-        return dict(sorted(found.items()))
+            bodies[code] = self._get_response_for_code(problem, code, [MEDIA_TYPE])  # type: ignore[no-untyped-call]
+        return dict(sorted(bodies.items()))
 
     def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
-        found: Any = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        schema: Any = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
         if isinstance(serializer, Fields):
-            found["additionalProperties"] = False
-        return found
+            schema["additionalProperties"] = False
+        return schema

@@ -1,5 +1,4 @@
-"""How many requests a token, a person or an address may make in a while: settings' rates `api` and
-`api_anonymous`."""
+"""Rate limits `api` and `api_anonymous` of the settings."""
 
 import math
 import time
@@ -16,13 +15,13 @@ PERIOD_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def read_rate(text: str) -> tuple[int, int]:
-    """ "600/minute" as (600, 60)."""
+    """Parse "600/minute" as (600, 60)."""
     count, _, period = text.partition("/")
     return int(count), PERIOD_SECONDS[period[0]]
 
 
 class Throttle(BaseThrottle):
-    """Counts in windows of a fixed length, by one atomic step in the cache, whichever process asks."""
+    """Counter in windows of fixed length, atomic in the cache."""
 
     def __init__(self) -> None:
         self.seconds_left: float = 0
@@ -50,7 +49,7 @@ class Throttle(BaseThrottle):
 
 
 def asker(request: Request) -> tuple[str, dict[str, int]]:
-    """Return which rate applies, and the clients it is counted by, each with the multiple of the rate."""
+    """Return the name of the rate, and the clients with their multiples of it."""
     if request.auth is not None:
         return "api", {f"token-{request.auth.pk}": 1}
     if request.user.is_authenticated:

@@ -1,5 +1,3 @@
-"""What every endpoint shares: tokens and staff only, throttled, known parameters and fields only."""
-
 import json
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -30,7 +28,7 @@ class PreconditionFailed(APIException):
 
 
 def etag_of(data: Any) -> str:
-    """Return a strong entity tag of an object as the API shows it (RFC 9110 §8.8.3)."""
+    """Return a strong entity tag (RFC 9110 §8.8.3)."""
     text = json.dumps(data, cls=JSONEncoder, sort_keys=True)
     return f'"{sha256(text.encode()).hexdigest()[:32]}"'
 
@@ -39,11 +37,10 @@ class ApiView(APIView):
     """`area` is the first half of its scopes; `refusals` are what services raise with a sentence (409)."""
 
     area: ClassVar[str] = ""
-    # Action → what it takes. Those without an entry take nothing.
+    # By action; without an entry, none is accepted.
     parameters: ClassVar[Mapping[str, type[Parameters]]] = {}
     bodies: ClassVar[Mapping[str, type[Fields]]] = {}
     refusals: ClassVar[tuple[type[Exception], ...]] = (CannotAct,)
-    # View sets have their own.
     action: str = ""
     asked: dict[str, Any]
     rate_headers: Mapping[str, str] = {}
@@ -61,7 +58,7 @@ class ApiView(APIView):
 
     def permission_denied(self, request: Request, message: Any = None, code: Any = None) -> NoReturn:
         if request.auth is None and not request.user.is_authenticated:
-            # DRF counts only requests that it lets in.
+            # DRF does not throttle requests that it rejects.
             self.check_throttles(request)
         super().permission_denied(request, message, code)
 
@@ -76,7 +73,7 @@ class ApiView(APIView):
 
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         answer = super().finalize_response(request, response, *args, **kwargs)
-        # Nearly everything here is about people.
+        # Nearly all data is personal.
         answer.headers.setdefault("Cache-Control", "no-store")
         for name, value in self.rate_headers.items():
             answer.headers[name] = value
@@ -86,12 +83,12 @@ class ApiView(APIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def body(self) -> dict[str, Any]:
-        """The request's body, as values. Raises ValidationError."""
+        """Raises ValidationError."""
         kind = self.bodies[self.action]
         given = kind(data=self.request.data, partial=self.request.method == "PATCH")
         given.is_valid(raise_exception=True)
-        found: dict[str, Any] = given.validated_data
-        return found
+        values: dict[str, Any] = given.validated_data
+        return values
 
 
 class ResourceViewSet(ApiView, GenericViewSet[Any]):
@@ -100,7 +97,7 @@ class ResourceViewSet(ApiView, GenericViewSet[Any]):
     pagination_class = ByKey
     parameters: ClassVar[Mapping[str, type[Parameters]]] = {"list": ListParameters}
     filters: ClassVar[Mapping[str, str]] = {}
-    # When a row was made: `created_after` and `created_before` are about it.
+    # Field for `created_after` and `created_before`.
     made_at: ClassVar[str] = "created_at"
     search_in: ClassVar[tuple[str, ...]] = ()
     lookup_value_regex = "[0-9]{1,18}"
@@ -127,12 +124,12 @@ class ResourceViewSet(ApiView, GenericViewSet[Any]):
             setattr(self, name, self._if_match(getattr(self, name), request.headers["If-Match"]))
 
     def _if_match(self, change: Callable[..., Response], header: str) -> Callable[..., Response]:
-        """The change, made only if the row is still the one that has this ETag (RFC 9110 §13.1.1)."""
+        """Wrap the change: it requires that the row has this ETag (RFC 9110 §13.1.1)."""
 
         def changed(request: Request, *args: Any, **kwargs: Any) -> Response:
             with transaction.atomic():
                 row = self.get_object()
-                # Rivals wait here, and then find another tag.
+                # Concurrent requests wait here, and then find another tag.
                 type(row)._base_manager.select_for_update().filter(pk=row.pk).first()
                 tag = etag_of(self.get_serializer(self.get_object()).data)
                 if "*" not in (known := parse_etags(header)) and tag not in known:
@@ -142,7 +139,6 @@ class ResourceViewSet(ApiView, GenericViewSet[Any]):
         return changed
 
     def narrowed(self, rows: "QuerySet[Any]") -> "QuerySet[Any]":
-        """The rows that the parameters ask for."""
         asked = self.asked
         chosen = {lookup: asked[name] for name, lookup in self.filters.items() if name in asked}
         rows = rows.filter(**chosen) if chosen else rows
@@ -150,14 +146,14 @@ class ResourceViewSet(ApiView, GenericViewSet[Any]):
             if name in asked:
                 rows = rows.filter(**{f"{self.made_at}__{lookup}": asked[name]})
         if text := asked.get("search"):
-            found = Q()
+            condition = Q()
             for field in self.search_in:
-                found |= Q((f"{field}__icontains", text))
-            rows = rows.filter(found)
+                condition |= Q((f"{field}__icontains", text))
+            rows = rows.filter(condition)
         return rows
 
     def shown(self, pk: Any = None, *, code: int = status.HTTP_200_OK) -> Response:
-        """One of them as it is now: that of the address, or that of a key."""
+        """Serialize one row, looked up by URL or by primary key."""
         row = self.get_queryset().get(pk=pk) if pk is not None else self.get_object()
         data = self.get_serializer(row).data
         answer = Response(data, status=code)
@@ -168,5 +164,5 @@ class ResourceViewSet(ApiView, GenericViewSet[Any]):
 
     def address_of(self, row: Model) -> str:
         key = {self.lookup_url_kwarg or self.lookup_field: getattr(row, self.lookup_field)}
-        # The slash at its end is optional, and `reverse` leaves it out.
+        # The URL pattern's final slash is optional, so `reverse` omits it.
         return reverse(f"{self.basename}-detail", kwargs=key, request=self.request).rstrip("/") + "/"

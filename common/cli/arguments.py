@@ -1,5 +1,3 @@
-"""Arguments that commands share, and the rows that arguments name."""
-
 from argparse import ArgumentTypeError
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -15,7 +13,6 @@ Model = TypeVar("Model", bound=models.Model)
 
 
 def add_paging(parser: CommandParser, *, key: str = "ID", kind: Any = None) -> None:
-    """--limit and --after, for lists."""
     parser.add_argument("--limit", type=positive, help="At most this many.")
     parser.add_argument("--after", type=kind or whole, metavar=key, help="Only what comes after this one.")
 
@@ -33,7 +30,6 @@ def whole(text: str) -> int:
 
 
 def picture(path: str) -> CleanPicture | None:
-    """The picture in a file; none for an empty path."""
     if not path:
         return None
     try:
@@ -46,7 +42,6 @@ def picture(path: str) -> CleanPicture | None:
 
 
 def page(rows: "models.QuerySet[Model]", options: Mapping[str, Any], *, key: str = "pk") -> Iterator[Model]:
-    """The rows that --limit and --after leave, in the order of the key, streamed."""
     rows = rows.order_by(key)
     if options["after"] is not None:
         rows = rows.filter(**{f"{key}__gt": options["after"]})
@@ -56,7 +51,7 @@ def page(rows: "models.QuerySet[Model]", options: Mapping[str, Any], *, key: str
 
 
 def find(rows: "models.QuerySet[Model]", what: str, hint: str, **lookup: Any) -> Model:
-    """The one row, or a CommandError that says what there is not, and where to look."""
+    """Raises CommandError."""
     try:
         return rows.get(**lookup)
     except ObjectDoesNotExist as error:
@@ -64,11 +59,11 @@ def find(rows: "models.QuerySet[Model]", what: str, hint: str, **lookup: Any) ->
 
 
 def pairs(texts: Iterable[str], option: str) -> dict[str, str]:
-    """key=value texts as a dict. Raises CommandError that names the wrong one."""
-    found = {}
+    """Parse key=value texts. Raises CommandError."""
+    values = {}
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise CommandError(f"{option}: “{text}” is not of the form key=value.")
-        found[key.strip()] = value
-    return found
+        values[key.strip()] = value
+    return values

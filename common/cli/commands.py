@@ -1,5 +1,3 @@
-"""What every command shares: tables for people, JSON for programs, one sentence for a mistake."""
-
 import json
 import logging
 import os
@@ -26,8 +24,6 @@ WARNING = {"deferred", "paused", "stopped", "suppressed", "unconfirmed"}
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A sentence for people, the facts for programs."""
-
     sentence: str
     facts: Mapping[str, Any]
 
@@ -36,11 +32,10 @@ Result = Printed | TableRow | Iterable[TableRow] | None
 
 
 class FeedletterCommand(BaseCommand):
-    """A command names its options, and returns from `run` one thing, several, or a sentence."""
+    """Base class: subclasses add options and return from `run` a row, rows or a sentence."""
 
-    # What fields of a ValidationError are called on the command line, where it is not --field-name.
+    # Options for fields of a ValidationError, if not --field-name.
     option_names: Mapping[str, str] = {}
-    # What adds arguments that other commands have, too.
     shared_options: tuple[Callable[[CommandParser], None], ...] = ()
     empty = "There is nothing to show."
     requires_system_checks: tuple[str, ...] | Literal["__all__"] = (OWN_CHECKS,)
@@ -53,10 +48,10 @@ class FeedletterCommand(BaseCommand):
         self.add_options(parser)
 
     def add_options(self, parser: CommandParser) -> None:
-        """The command's own arguments."""
+        pass
 
     def run(self, **options: Any) -> Result:
-        """What the command does. Raises CommandError, ValidationError or Refused for mistakes."""
+        """Raises CommandError, ValidationError or Refused."""
         raise NotImplementedError
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -74,7 +69,6 @@ class FeedletterCommand(BaseCommand):
             raise CommandError(str(error)) from error
 
     def show(self, result: Result, *, as_json: bool) -> None:
-        """Prints what `run` returned. Many rows are streamed, never held together."""
         if as_json:
             for line in json_lines(result.facts if isinstance(result, Printed) else result):
                 self.stdout.write(line)
@@ -95,8 +89,6 @@ class FeedletterCommand(BaseCommand):
             self.stdout.write(self.empty)
 
     def paint(self) -> Any:
-        """Colours for words that need a person; None unless a person watches."""
-
         def coloured(column: str, text: str) -> str:
             word = text.strip()
             if word in BAD:
@@ -106,32 +98,29 @@ class FeedletterCommand(BaseCommand):
         return coloured if self.stdout.isatty() else None
 
     def progress(self, label: str, total: int | None = None) -> Progress:
-        """A bar on stderr, seen only on a terminal and after two seconds."""
         return Progress(label, cast(TextIO, self.stderr), total=total)
 
     def note(self, text: str) -> None:
-        """A remark beside the result, on stderr."""
         self.stderr.write(text, self.style.WARNING if self.stderr.isatty() else str)
 
     def sentence(self, error: ValidationError) -> str:
-        """The messages of a ValidationError, each with the option it is about."""
         if not hasattr(error, "error_dict"):
             return " ".join(error.messages)
-        said = []
+        sentences = []
         for field, messages in error.message_dict.items():
             name = self.option_names.get(field, "--" + field.replace("_", "-"))
-            said += [text if field == NON_FIELD_ERRORS else f"{name}: {text}" for text in messages]
-        return " ".join(said)
+            sentences += [text if field == NON_FIELD_ERRORS else f"{name}: {text}" for text in messages]
+        return " ".join(sentences)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
-        # Makes wrong arguments a CommandError as well: one sentence and exit code 1, not a page of usage.
+        # Makes wrong arguments raise CommandError, without usage.
         parser.called_from_command_line = False
         return parser
 
     def run_from_argv(self, argv: list[str]) -> None:
         self._called_from_command_line = True
-        # When this returns, the error and with it every open cursor is gone: only then connections close.
+        # The error, and with it every open cursor, must be gone before connections close.
         code = self._exit_code(argv)
         with suppress(DatabaseError):
             connections.close_all()
@@ -152,7 +141,7 @@ class FeedletterCommand(BaseCommand):
             self.stderr.write(str(error).removeprefix("Error: "))
             return error.returncode
         except BrokenPipeError:
-            # `list_items | head`: the reader has enough.
+            # `list_items | head`: the reader has closed the pipe.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
         except KeyboardInterrupt:
@@ -162,7 +151,7 @@ class FeedletterCommand(BaseCommand):
 
 @contextmanager
 def without_news() -> Iterator[None]:
-    """Hides all of the log but warnings: what a command did stands in its table."""
+    """Hide log messages below warnings."""
     before = logging.root.manager.disable
     logging.disable(max(before, logging.INFO))
     try:
@@ -172,35 +161,35 @@ def without_news() -> Iterator[None]:
 
 
 def is_about_the_database(error: DatabaseError) -> bool:
-    """Whether the database is at fault (away, locked, damaged, not migrated), and not our statement."""
+    """Return whether the database is at fault (unreachable, locked, damaged, not migrated)."""
     return type(error) in {DatabaseError, OperationalError, ProgrammingError}
 
 
 def database_sentence(error: BaseException) -> str:
-    """What is wrong with the database, and what to do. Drivers' messages hold no passwords."""
-    said = "".join(str(error).strip().splitlines()[:1])
-    if "malformed" in said or "not a database" in said:
+    """Describe the failure and a remedy. Drivers' messages contain no passwords."""
+    text = "".join(str(error).strip().splitlines()[:1])
+    if "malformed" in text or "not a database" in text:
         return (
-            f"The database file is damaged ({said}). Restore a backup: docs/operating.md#backup-and-restore."
+            f"The database file is damaged ({text}). Restore a backup: docs/operating.md#backup-and-restore."
         )
-    if "is locked" in said:
-        return f"The database cannot be used ({said}): another program holds it. End that one, or wait."
-    if "readonly" in said or "unable to open" in said:
-        return f"The database cannot be used ({said}). Its folder must be writable: DATABASE_URL, DATA_DIR."
-    if "permission denied" in said:
-        return f"The database cannot be used ({said}). Its role must own it: docs/operating.md#the-database."
-    if "unsupported startup parameter" in said:
-        return f"The database cannot be used ({said}). Behind PgBouncer add ?prepare=off to DATABASE_URL."
-    if said.endswith("does not exist") and 'database "' in said:
-        return f"The database cannot be used ({said}). Create it first: docs/operating.md#the-database."
+    if "is locked" in text:
+        return f"The database cannot be used ({text}): another program holds it. End that one, or wait."
+    if "readonly" in text or "unable to open" in text:
+        return f"The database cannot be used ({text}). Its folder must be writable: DATABASE_URL, DATA_DIR."
+    if "permission denied" in text:
+        return f"The database cannot be used ({text}). Its role must own it: docs/operating.md#the-database."
+    if "unsupported startup parameter" in text:
+        return f"The database cannot be used ({text}). Behind PgBouncer add ?prepare=off to DATABASE_URL."
+    if text.endswith("does not exist") and 'database "' in text:
+        return f"The database cannot be used ({text}). Create it first: docs/operating.md#the-database."
     return (
-        f"The database cannot be used ({said}). "
+        f"The database cannot be used ({text}). "
         "Check DATABASE_URL, and run “manage.py migrate” once if that was not done."
     )
 
 
 def as_json(value: Any) -> Any:
-    """Types that JSON does not know: moments become ISO 8601 with offset, in UTC."""
+    """Convert types for JSON: moments become ISO 8601 in UTC."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, time):
@@ -209,7 +198,7 @@ def as_json(value: Any) -> Any:
 
 
 def json_lines(result: TableRow | Iterable[TableRow] | None) -> Iterator[str]:
-    """One JSON document: an object, or an array with a row a line."""
+    """Yield one JSON document: an object, or an array with a row per line."""
     if result is None or isinstance(result, Mapping):
         yield json.dumps(dict(result or {}), default=as_json, indent=2)
         return

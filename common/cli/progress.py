@@ -1,5 +1,3 @@
-"""A progress line on a terminal, for work of more than two seconds."""
-
 import threading
 import time
 from types import TracebackType
@@ -11,10 +9,7 @@ BAR = 24
 
 
 class Progress:
-    """`with Progress("importing", stderr, total=900) as progress: … progress.advance(500)`.
-
-    Without a total it counts and shows the seconds. Says nothing where nobody watches.
-    """
+    """Progress bar on a terminal. Without a total it shows the count and the seconds."""
 
     def __init__(self, label: str, stream: TextIO, *, total: int | None = None) -> None:
         self.label, self.stream, self.total = label, stream, total
@@ -40,7 +35,6 @@ class Progress:
             self._thread.join()
 
     def line(self) -> str:
-        """What is shown now."""
         seconds = f"{time.monotonic() - self._began:.0f} s"
         if not self.total:
             return f"{self.label} … {self.done or ''} {seconds}".replace("  ", " ")

@@ -1,4 +1,4 @@
-"""Aligned tables for people. What comes from feeds cannot steer the terminal."""
+"""Aligned tables. Texts from feeds cannot control the terminal."""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ COLUMN_GAP = "  "
 
 
 def cell(value: Any) -> str:
-    """A value as people read it: on one line, without control characters, times in the local zone."""
+    """Format a value on one line, without control characters, times in the local zone."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -32,7 +32,6 @@ def cell(value: Any) -> str:
 
 
 def cut_to_width(text: str, limit: int) -> str:
-    """The text, no wider than `limit` columns; what is cut ends in an ellipsis."""
     if text_width(text) <= limit:
         return text
     kept = text[:limit]
@@ -42,7 +41,6 @@ def cut_to_width(text: str, limit: int) -> str:
 
 
 def fit_columns(widths: list[int], room: int) -> list[int]:
-    """Takes from the widest columns until the line fits; none becomes narrower than eight."""
     widths = list(widths)
     while sum(widths) + len(COLUMN_GAP) * (len(widths) - 1) > room and max(widths) > NARROWEST:
         widths[widths.index(max(widths))] -= 1
@@ -52,9 +50,9 @@ def fit_columns(widths: list[int], room: int) -> list[int]:
 def table_lines(
     rows: Iterable[TableRow], *, room: int | None = None, paint: Paint | None = None
 ) -> Iterator[str]:
-    """Lines of a table, headings first; widths come from the first 200 rows, so that any number streams.
+    """Yield the lines; widths come from the first MEASURED rows, so that many rows can be streamed.
 
-    `room`: columns of the terminal, None when nothing need be cut. `paint(column, text)` may add colour.
+    `room` is the terminal's columns, None to cut nothing.
     """
     remaining = iter(rows)
     measured = list(islice(remaining, MEASURED))
@@ -74,7 +72,6 @@ def table_lines(
 
 
 def record(row: TableRow, *, paint: Paint | None = None) -> Iterator[str]:
-    """Lines of one thing: its names at the left, its values at the right."""
     widest = max(map(text_width, row), default=0)
     for name, value in row.items():
         text = cell(value)

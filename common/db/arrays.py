@@ -1,11 +1,11 @@
-"""Many values as one parameter for PostgreSQL: a tenth of the time that the driver takes for a list."""
+"""Array literals for PostgreSQL, ten times as fast as the driver's lists."""
 
 from collections.abc import Iterable
 from typing import Any
 
 
 def array_literal(values: Iterable[Any]) -> str:
-    """Texts, numbers, times and None as PostgreSQL writes an array; the statement casts it."""
+    """The statement must cast the literal."""
     parts = []
     for value in values:
         text = str(value)

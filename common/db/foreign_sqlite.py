@@ -1,7 +1,7 @@
-"""Reads tables of an SQLite database that somebody uploaded.
+"""Tables of an uploaded SQLite database.
 
-Such a file is a program: a view or a generated column can compute without end. A child process with limits
-reads ordinary tables only. Our side is `read_tables`, the child's is `serve`. Imports no Django.
+Views and generated columns can compute endlessly, so a child process with limits reads ordinary tables only
+(`serve`). Imports no Django.
 """
 
 import json
@@ -34,21 +34,19 @@ _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_TRANSACTION)
 
 
 class UnreadableDatabase(Exception):
-    """The file cannot be read as such a database. The message says why, without naming the file."""
+    """The message says why, without naming the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows in the order of their ids, each with a value per column."""
-
     columns: tuple[str, ...]
     rows: list[list[Any]]
 
 
 def read_tables(place: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, Table]:
-    """Read the wanted columns of the wanted tables, as far as they exist, in one transaction.
+    """Read the tables and columns that exist, in one transaction.
 
-    Raises UnreadableDatabase, and OSError when the file cannot be opened.
+    Raises UnreadableDatabase, and OSError if the file cannot be opened.
     """
     with place.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
@@ -72,7 +70,7 @@ def read_tables(place: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, T
 
 
 def _received(lines: Iterator[Any]) -> dict[str, Table]:
-    """Put the child's lines together: one with all columns, one per row, one that says how it ended."""
+    """Read the child's lines: all columns, the rows, the result."""
     head = next(lines)
     tables = {name: Table(tuple(columns), []) for name, columns in head.get("columns", {}).items()}
     for line in lines if "columns" in head else [head]:
@@ -85,7 +83,6 @@ def _received(lines: Iterator[Any]) -> dict[str, Table]:
 
 
 def serve() -> None:
-    """Read one job from standard input and write the answer's lines."""
     job = json.loads(sys.stdin.buffer.read())
     set_limits(
         {
@@ -110,12 +107,12 @@ def _send(connection: sqlite3.Connection, wanted: Mapping[str, Sequence[str]]) -
     connection.execute("PRAGMA trusted_schema = OFF")
     connection.execute("PRAGMA temp_store = MEMORY")
     connection.execute("BEGIN")
-    # A view has another type, a virtual table no root page.
+    # Views have another type, virtual tables no root page.
     ordinary = "SELECT lower(name) FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
     there = {name for (name,) in connection.execute(ordinary)}
     columns: dict[str, list[str]] = {}
     for table in wanted.keys() & there:
-        # table_info leaves out generated columns.
+        # table_info omits generated columns.
         known = {str(row[1]).lower() for row in connection.execute(f'PRAGMA table_info("{table}")')}
         columns[table] = [name for name in wanted[table] if name in known]
     connection.set_authorizer(lambda action, table, *_: _verdict(action, table, columns))

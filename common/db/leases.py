@@ -1,4 +1,4 @@
-"""Claims: a random token and an end, so that a late worker cannot overwrite its successor."""
+"""Leases with a random token, so that a late worker cannot overwrite its successor."""
 
 import uuid
 from collections.abc import Iterator
@@ -10,15 +10,11 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-# The fields of an UPDATE that ends a lease.
 RELEASED = {"lease_token": None, "lease_until": None}
 
 
 def handed_on(now: datetime) -> dict[str, Any]:
-    """The fields of an UPDATE that leaves a row to the next worker.
-
-    A lease that is over says since when the row waits.
-    """
+    """Return the fields that leave a row to the next worker; an expired lease records since when."""
     return {"lease_token": None, "lease_until": now}
 
 
@@ -29,23 +25,22 @@ class Lease:
 
 
 def lease(now: datetime, length: timedelta) -> Lease:
-    """A fresh lease from `now`."""
     return Lease(token=uuid.uuid4(), until=now + length)
 
 
 def unleased(now: datetime) -> Q:
-    """The condition on rows that no worker has. One without a token has none, whatever clocks say."""
+    """Match rows without a worker; without a token there is none, whatever clocks say."""
     return Q(lease_token=None) | Q(lease_until__lt=now)
 
 
 def held_by(row: Any) -> "QuerySet[Any]":
-    """The row, as long as it has the lease and the state that were read with it."""
+    """Match the row only while its lease and state are unchanged."""
     model = type(row)
     return model._default_manager.filter(pk=row.pk, lease_token=row.lease_token, state=row.state)  # type: ignore[no-any-return]
 
 
 @contextmanager
 def held(row: Any) -> Iterator[bool]:
-    """A transaction that locks the row. Gives False when another worker has it, or somebody stopped it."""
+    """Lock the row in a transaction; yield False if another worker has it or it was stopped."""
     with transaction.atomic():
         yield bool(held_by(row).select_for_update(no_key=True).values_list("pk"))

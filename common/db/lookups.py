@@ -1,6 +1,6 @@
-"""`any_of` looks for one of very many values, given as one parameter. Also: SQLite without its memory map.
+"""Lookup of many values, and SQLite without its memory map.
 
-`in` writes each value into the statement, which is then parsed anew every time.
+`in` writes each value into the statement, which must then be parsed every time.
 """
 
 import json
@@ -14,10 +14,7 @@ from common.db.arrays import array_literal
 
 
 class AnyOf(Lookup):
-    """For keys and texts, on PostgreSQL and SQLite.
-
-    Give it a frozenset: in a list Django looks at every value.
-    """
+    """Lookup `any_of`. Give it a frozenset: Django looks at every value of a list."""
 
     lookup_name = "any_of"
     prepare_rhs = False
@@ -32,12 +29,12 @@ class AnyOf(Lookup):
 
 
 def register() -> None:
-    """Called once, before the first query."""
+    """Call once, before the first query."""
     Field.register_lookup(AnyOf)
 
 
 def disable_sqlite_mmap() -> None:
-    """For a command that passes once over all rows: SQLite would map 128 MB of them into its memory."""
+    """For commands that read all rows: SQLite would map 128 MB of them into memory."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA mmap_size = 0")

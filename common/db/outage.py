@@ -1,5 +1,3 @@
-"""While the database is away, outcomes stay in memory; when it is back, nothing is reaped for a minute."""
-
 import logging
 import time
 from collections.abc import Callable, Iterator
@@ -14,25 +12,22 @@ from common.shutdown import stopping
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-# InternalError: a server that is not the primary any more answers so (read-only transaction).
+# InternalError: a server that is no longer the primary (read-only transaction).
 DB_ERRORS = (OperationalError, InterfaceError, InternalError)
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0
-# Seconds for which a process that was told to end tries to write what it knows.
 LONGEST_GOODBYE = 4.0
-# Other workers' leases may have run out only because they could not renew them either.
+# Other workers' leases may have expired only because they could not renew them either.
 NO_REAPING_SECONDS = 60.0
 
 _lost_at = -NO_REAPING_SECONDS
 
 
 def was_away_lately() -> bool:
-    """Whether this process lost the database within the last minute."""
     return time.monotonic() - _lost_at < NO_REAPING_SECONDS
 
 
 @contextmanager
 def note_outage() -> Iterator[None]:
-    """Remembers a loss of the database within the block, and lets the error pass."""
     global _lost_at
     try:
         yield
@@ -42,9 +37,9 @@ def note_outage() -> Iterator[None]:
 
 
 def retry_until_stored(write: Callable[[], T]) -> T:
-    """Runs the write, which must be safe to repeat, until the database takes it.
+    """Run `write`, which must be idempotent, until the database accepts it.
 
-    A process that was told to end gives up after a few seconds.
+    During shutdown it gives up after LONGEST_GOODBYE and raises.
     """
     pause, failed_at = FIRST_PAUSE, 0.0
     while True:

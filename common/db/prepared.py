@@ -1,8 +1,7 @@
-"""Statements that are asked all the time: PostgreSQL plans each once for a connection, Django makes it once.
+"""Frequent statements, planned once per connection and compiled once.
 
-Django sends its own with the values written into them, so they are planned anew every time, which takes
-longer than to carry them out. Making the SQL for a row of fifty columns takes ten times as long as running
-it.
+Django sends values within the statement, so PostgreSQL plans it every time, which takes longer than to
+execute it. Compiling SQL for fifty columns takes ten times as long as running it.
 """
 
 import threading
@@ -12,21 +11,19 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from django.db import connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-# Stands where the value will.
 PLACE = "the value that is looked up"
 
 
 def rows_of(connection: BaseDatabaseWrapper, statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """The rows that a statement gives. Raises Django's database errors.
+    """Run a prepared statement. Raises Django's database errors.
 
-    Not for a statement whose best plan depends on the table's size or on the values: the plan stays.
+    Not for a statement whose best plan depends on the table's size or the values: the plan stays.
     """
-    # Where Django logs statements, it logs these, too.
     if connection.vendor != "postgresql" or connection.queries_logged:
         with connection.cursor() as cursor:
             cursor.execute(statement, values)
             return list(cursor.fetchall())
-    # Five megabytes, which processes with another database can do without.
+    # Costs 5 MB, and SQLite does not need it.
     import psycopg
 
     connection.close_if_health_check_failed()
@@ -50,15 +47,14 @@ class _Question(NamedTuple):
 
 
 class Prepared(Generic[RowModel]):
-    """`rows` gives the query for a text value; it may filter by it, and by nothing that changes."""
+    """First row for a text value. `rows` may filter by it and by constants only."""
 
     def __init__(self, rows: Callable[[str], "models.QuerySet[RowModel]"]) -> None:
         self._rows = rows
-        # A statement keeps the connection that it was made for, which belongs to one thread.
+        # A compiled statement keeps its connection, which belongs to one thread.
         self._made = threading.local()
 
     def first(self, value: str) -> RowModel | None:
-        """The row of that value, if there is one; with several, any."""
         if not hasattr(self._made, "question"):
             rows = self._rows(PLACE)
             compiler = rows.query.get_compiler(rows.db)
@@ -71,10 +67,10 @@ class Prepared(Generic[RowModel]):
             )
         question: _Question = self._made.question
         values = [value if each == PLACE else each for each in question.params]
-        found = rows_of(connections[question.using], question.sql, values)
-        if not found:
+        rows_found = rows_of(connections[question.using], question.sql, values)
+        if not rows_found:
             return None
-        columns_found: Any = found[0]
+        columns_found: Any = rows_found[0]
         if question.converters:
             (columns_found,) = question.compiler.apply_converters([columns_found], question.converters)
         row: RowModel = question.model.from_db(question.using, question.fields, columns_found)

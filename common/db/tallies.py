@@ -1,12 +1,10 @@
-"""How many rows there are of each kind, without looking at millions of them."""
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import connection
 from django.db.models import Count, QuerySet
 
-# Up to so many rows are counted; beyond that the database says about how many there are.
+# Counts above this are estimates.
 EXACT = 50_000
 
 _ABOUT = """
@@ -20,10 +18,10 @@ WHERE pg_class.oid = %s::regclass
 def counted_by(
     rows: "QuerySet[Any]", column: str, *, found_by: Mapping[str, Sequence[str]]
 ) -> dict[str, int]:
-    """How many rows have each value of that column: exact in a small table.
+    """Count the rows for each value of the column, exactly in a small table.
 
-    In a large one only the values of `found_by` are exact, up to EXACT of each: they have an index, which
-    their order follows. For the others the numbers are those that the database remembers.
+    In a large one, values of `found_by` (with an index in that order) are exact up to EXACT; others are the
+    planner's estimates.
     """
     if connection.vendor != "postgresql":
         return exactly(rows, column)
@@ -43,5 +41,4 @@ def counted_by(
 
 
 def exactly(rows: "QuerySet[Any]", column: str) -> dict[str, int]:
-    """The same by looking at each row."""
     return dict(rows.order_by().values_list(column).annotate(Count("pk")))

@@ -1,7 +1,6 @@
-"""Serializers for `dumpdata` that keep every value as it is.
+"""Serializers for `dumpdata` that keep microseconds.
 
-Django's JSON formats cut times to milliseconds. Then rows change their order, and what is compared with a
-stored time no longer equals it.
+Django's cut times to milliseconds: rows would change their order, and compared times would differ.
 """
 
 from datetime import datetime, time
@@ -12,8 +11,6 @@ from django.db import models
 
 
 class ExactTimes(Serializer):
-    """Serializer that writes times with their microseconds."""
-
     def _value_from_field(self, obj: models.Model, field: "models.Field[Any, Any]") -> Any:
         if isinstance(field.value_from_object(obj), datetime | time):
             return field.value_to_string(obj)

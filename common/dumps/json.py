@@ -1,5 +1,3 @@
-"""The format `json` of `dumpdata` and `loaddata`."""
-
 from django.core.serializers import json
 from django.core.serializers.json import Deserializer
 
@@ -9,4 +7,4 @@ __all__ = ["Deserializer", "Serializer"]
 
 
 class Serializer(ExactTimes, json.Serializer):
-    """JSON with the microseconds of times."""
+    pass

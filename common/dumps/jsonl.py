@@ -1,4 +1,4 @@
-"""The format `jsonl` of `dumpdata` and `loaddata`: one row a line, so neither needs memory for all rows."""
+"""Format with one row per line, which needs little memory."""
 
 from django.core.serializers import jsonl
 from django.core.serializers.jsonl import Deserializer
@@ -9,4 +9,4 @@ __all__ = ["Deserializer", "Serializer"]
 
 
 class Serializer(ExactTimes, jsonl.Serializer):
-    """JSON lines with the microseconds of times."""
+    pass

@@ -1,1 +1,1 @@
-"""Forms of dates that we write in another way than Django does (FORMAT_MODULE_PATH): months in full."""
+"""Overrides of Django's date formats (FORMAT_MODULE_PATH)."""

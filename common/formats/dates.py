@@ -1,4 +1,4 @@
-"""Days as readers see them: in the form of the language that is spoken, and whole in their line."""
+"""Dates for readers, with no-break spaces."""
 
 from datetime import date, datetime, timedelta
 
@@ -37,12 +37,12 @@ register = template.Library()
 
 
 def day_words(day: date) -> str:
-    """ "5 March 2026" in British English. No line breaks within it."""
+    """Format as "5 March 2026" in British English."""
     return _whole(date_format(day, "DATE_FORMAT"))
 
 
 def days_words(first: date, last: date) -> str:
-    """ "5 March – 7 March 2026": the year once. A line may break after the dash only."""
+    """Format as "5 March – 7 March 2026", breakable after the dash only."""
     if first == last:
         return day_words(first)
     days = [day_words(first), day_words(last)]
@@ -55,19 +55,18 @@ def days_words(first: date, last: date) -> str:
 
 @register.filter(expects_localtime=True)
 def day(moment: date | datetime | None) -> str:
-    """For templates: the day of a moment in the current time zone; nothing for what is no moment."""
     return day_words(moment) if isinstance(moment, date) else ""
 
 
 @register.filter(expects_localtime=True)
 def iso(moment: datetime | None) -> str:
-    """For templates: a moment for `datetime`, which allows no microseconds (WHATWG HTML §2.3.5.7)."""
+    """Format for `datetime`, without microseconds (WHATWG HTML §2.3.5.7)."""
     return moment.isoformat(timespec="seconds") if isinstance(moment, datetime) else ""
 
 
 @register.filter(expects_localtime=True)
 def ago(moment: datetime | None) -> str:
-    """For templates: "2 hours ago", "3 days ago"; the day of what is older than a week or in the future."""
+    """Format as "2 hours ago"; the day, if it is older than a week or in the future."""
     if not isinstance(moment, datetime):
         return ""
     age = timezone.now() - moment
@@ -80,7 +79,6 @@ def ago(moment: datetime | None) -> str:
 
 @register.filter(expects_localtime=True)
 def full_time(moment: datetime | None) -> str:
-    """For templates: the day and the time of a moment in the current time zone."""
     return date_format(moment, "DATETIME_FORMAT") if isinstance(moment, datetime) else ""
 
 

@@ -1,7 +1,7 @@
-"""Bounds the nesting of html, so that a hostile post costs a parser no more than its size.
+"""Bounded nesting of HTML.
 
-HTML parsers reopen unclosed formatting in every later block (WHATWG HTML §13.2.4.3), so that 40 KB of
-`<b id=1>…<p>x` become 700 MB; 100,000 nested blocks take half a minute.
+HTML parsers reopen unclosed formatting in every later block (WHATWG HTML §13.2.4.3): 40 KB of
+`<b id=1>…<p>x` become 700 MB, and 100,000 nested blocks take half a minute.
 """
 
 import re
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from common.text import words
 
-# Characters; what comes after them is cut off before any of it is read.
+# Characters; the rest is not read.
 MAX_HTML = 1_000_000
 MAX_DEPTH = 60
 MAX_FORMATTING = 6
@@ -37,7 +37,7 @@ _ENDED_BY = {
     "tr": _CELLS - {"td", "th"},
 }
 _ENDING = frozenset().union(*_ENDED_BY.values())
-# No part of this pattern may match a "<", so that all matching together stays linear.
+# Must not match a "<", so that all matching together is linear.
 _TAG = re.compile(
     r"""<(/?)([a-zA-Z][^\s<>/"'=]*)(?=[\s/>])([^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)>"""
 )
@@ -52,7 +52,6 @@ class _Balancer:
 
     def start(self, name: str, attributes: str) -> None:
         self.tags += 1
-        # The innermost block ends where an element begins that cannot stand within it.
         while name in _ENDING:
             block = next((open_ for open_ in reversed(self.stack) if open_ not in INLINE), "")
             if name not in _ENDED_BY.get(block, ()):
@@ -68,7 +67,6 @@ class _Balancer:
             self.out.append(f"<{name}{attributes.rstrip('/')}>")
             self.stack.append(name)
             if attributes.endswith("/") and "math" in self.stack:
-                # In MathML, as in XML, such an element ends at once.
                 self._close_through(name)
 
     def frame(self, attributes: str) -> None:
@@ -94,7 +92,7 @@ class _Balancer:
 
 
 def balance(html: str) -> str:
-    """The same html with every tag closed where it was, at most 60 levels and 30,000 tags. Linear time."""
+    """Close every tag; keep at most 60 levels and 30,000 tags. Linear time."""
     balancer = _Balancer()
     for text, tag in _pieces(html):
         balancer.out.append(text.replace("<", "&lt;"))
@@ -104,7 +102,6 @@ def balance(html: str) -> str:
         if closing:
             balancer.end(name)
         elif name == "iframe":
-            # A frame becomes a link (common.html.embeds); its content is never seen.
             balancer.frame(attributes)
         elif name not in RAW:
             balancer.start(name, attributes if len(attributes.split()) <= MAX_ATTRIBUTES else "")
@@ -112,7 +109,7 @@ def balance(html: str) -> str:
 
 
 def _pieces(html: str) -> Iterator[tuple[str, re.Match[str] | None]]:
-    """Text and the tag after it; comments and the content of scripts and their like are left out."""
+    """Yield text and the tag after it, without comments and RAW elements."""
     parts, position = [], 0
     while (start := html.find("<!", position)) >= 0:
         parts.append(html[position:start])

@@ -1,5 +1,3 @@
-"""Html from outside made safe, and made text."""
-
 import html as entities
 import re
 from collections.abc import Mapping
@@ -19,7 +17,7 @@ from common.html.tags import mended, scheme
 from common.text import one_line, without_controls, words
 
 MAX_LINE = 10_000
-# Below these no parser can be made to work hard; above them the html is balanced first.
+# Above these, parsers may take long, so the HTML is balanced first.
 FEW_TAGS = 500
 SHORT = 50_000
 
@@ -39,11 +37,11 @@ ALLOWED_ATTRIBUTES = {
     "th": {"colspan", "rowspan", "align"},
 }
 DROPPED_WITH_CONTENT = words("script style svg template textarea title noembed noframes")
-# The ones by which `images` judges a picture.
+# `images` needs these to judge a picture.
 _STYLES = words("width height max-width display visibility opacity")
 SCHEMES = {"http", "https", "mailto", "tel", "sms"}
 
-# Elements that are replaced between two cleanings: in html as it came, and as the cleaner writes it.
+# Elements that are replaced, in the original HTML and in the cleaner's output.
 _RARE = re.compile(
     "<(?:math|MATH|svg|SVG|canvas|CANVAS|input|INPUT|select|SELECT|textarea|TEXTAREA|applet|APPLET|dialog"
     "|datalist|meter|progress|mjx-|amp-|lite-|model-viewer|m:math|mml:math|script [^<>]*math/)"
@@ -63,10 +61,9 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 def clean(html: str, *, base: str) -> str:
-    """The html with nothing in it that could run, track or lead astray; all addresses absolute.
+    """Return HTML without scripts, trackers and hidden elements; media and frames become links.
 
-    What plays or frames becomes a link to it, and what a browser hides is left out (`common.html.visible`).
-    `base` is the address of the page that the html stands on. Html beyond 1,000,000 characters is cut off.
+    `base` is the address of the page. HTML beyond 1,000,000 characters is cut off.
     """
     html = without_controls(html[:MAX_HTML])
     if "<" not in html and "&" not in html:
@@ -79,11 +76,10 @@ def clean(html: str, *, base: str) -> str:
         html = balance(html)
     root = base if scheme(base) in ("http", "https") else ""
     if "<noscript" in html or "<NOSCRIPT" in html:
-        # It holds what is seen here, where no script runs.
         html = _NOSCRIPT.sub("", html)
     cleaned, is_late = _cleaned(html, root, is_rich=is_rich)
     if is_late and not is_rich and "data-" in html:
-        # The address of a picture is in an attribute that only the other cleaner keeps.
+        # Only that cleaner keeps the attribute with the address.
         cleaned, _ = _cleaned(html, root, is_rich=True)
     if "#" in cleaned:
         cleaned = without_anchors(cleaned, root)
@@ -92,12 +88,12 @@ def clean(html: str, *, base: str) -> str:
             lambda tag: f'{tag[1]}"{entities.escape(mended(entities.unescape(tag[2])))}"', cleaned
         )
     cleaned = with_starts(cleaned)
-    # A reference such as &#7; stands for a control character.
+    # The cleaner decodes &#7; and the like.
     return without_controls(cleaned) if "&#" in html else cleaned
 
 
 def _cleaned(html: str, root: str, *, is_rich: bool) -> tuple[str, bool]:
-    """The clean html; and whether it has a picture whose address was not found."""
+    """Return the clean HTML, and whether the address of a picture is missing."""
     cleaned = _cleaner(root, _RICH if is_rich else _WITH_EMBEDS).clean(html)
     if is_rich:
         cleaned = visible.visible(cleaned, root)
@@ -111,14 +107,14 @@ def _cleaned(html: str, root: str, *, is_rich: bool) -> tuple[str, bool]:
 
 
 def bounded(html: str, limit: int) -> str:
-    """At most `limit` characters; images that are written out in it, which no letter shows, go first."""
+    """Shorten HTML, dropping base64 images first because no letter shows them."""
     if len(html) > limit and ";base64," in html:
         html = _WRITTEN_OUT.sub("", html)
     return html[:limit]
 
 
 def plain(text: str) -> str:
-    """A title or name that may hold tags and entities, as one line of text without control characters."""
+    """Convert a title or name to one line of text."""
     text = text[:MAX_LINE]
     if "<" in text:
         text = _TAG.sub("", _BREAK.sub(" ", without_hidden(text)))
@@ -127,8 +123,6 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
-    """Options of a cleaning. Without `drops` nothing loses its content but scripts and styles."""
-
     tags: frozenset[str] = ALLOWED_TAGS
     attributes: Mapping[str, AbstractSet[str]] = field(default_factory=lambda: ALLOWED_ATTRIBUTES)
     prefixes: frozenset[str] = frozenset()
@@ -166,19 +160,16 @@ def _cleaner(base: str, kept: _Kept) -> nh3.Cleaner:
             filter_style_properties=set(_STYLES) if kept is not _RICH else None,
         )
     except ValueError:
-        # nh3 refuses more addresses (https://256.1.1.1/) than we do.
+        # nh3 refuses addresses such as https://256.1.1.1/.
         return _cleaner("", kept)
 
 
-# Deeper lists and quotes are no letter's, and cost the parser more than their size.
+# Deeper nesting costs the parser more than linear time.
 MOST_NESTING = 20
 
 
 def html_of(markdown: str, *, base: str) -> str:
-    """The html of a text. What it has in tags stays text; addresses become absolute, from `base`.
-
-    It goes through the same cleaning as the html of feeds.
-    """
+    """Render CommonMark with tables; raw HTML in it is escaped."""
     return clean(_parser().render(without_controls(markdown)), base=base)
 
 

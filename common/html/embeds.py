@@ -1,8 +1,4 @@
-"""Turns films, sounds and frames of a cleaned post into links to them. Pure: it makes no requests.
-
-A link has a picture where one is known: the film's own poster, or YouTube's, whose address follows from the
-film's. Vimeo and others would have to be asked for theirs.
-"""
+"""Links in place of video, audio and frames, with the poster of the video if it is known."""
 
 import re
 from functools import partial
@@ -12,9 +8,9 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from common.html.images import is_beacon, is_pixel
 from common.html.tags import VALUES, attributes, resolved
 
-# Left in by a first cleaning, to be replaced before the second.
+# Kept by the first cleaning, replaced before the second.
 EMBED_TAGS = frozenset({"iframe", "video", "audio", "source", "embed", "object"})
-# Attributes that scripts take a frame's address from, some of them after a consent.
+# Attributes from which scripts set a frame's address, some only after consent.
 LATE_SOURCES = (
     *(
         "data-src",
@@ -59,7 +55,7 @@ _YOUTUBE = re.compile(
     r"/(?:embed|v|shorts|live)/(?!videoseries|live_stream)([\w-]{11})(?![\w-])|\A/([\w-]{11})\Z"
 )
 _VIMEO = re.compile(r"\A/video/(\d+)")
-# Names that players give themselves say nothing.
+# Names that players give themselves.
 _SAYS_NOTHING = re.compile(
     r"(?:youtube |vimeo |spotify )?(?:video|audio|embed(?:ded)?|content|media|player|iframe| )*", re.I
 )
@@ -67,14 +63,13 @@ _SAID_BEFORE = re.compile(r"\A(?:spotify embed|youtube video|vimeo video)\s*:\s*
 
 
 def as_links(html: str, base: str) -> str:
-    """The html with links for what plays or frames; `base` is the page that it stands on."""
     for pattern, replaced in ((_MEDIUM, _medium), (_OBJECT, _object), (_EMBED, _frame), (_FRAME, _frame)):
         html = pattern.sub(partial(replaced, base=base), html)
     return html
 
 
 def _medium(match: re.Match[str], base: str) -> str:
-    """A link to the first source. Without one a script plays it, so the link leads to the page."""
+    """Link to the first source; without one, a script plays it, so link to the page."""
     values = attributes(match["values"])
     sources = [values, *map(attributes, _SOURCE.findall(match["inside"]))]
     addresses = (
@@ -88,7 +83,6 @@ def _medium(match: re.Match[str], base: str) -> str:
 
 
 def _object(match: re.Match[str], base: str) -> str:
-    """A link to its address; where it has none, the html that it holds for browsers without a player."""
     embedded = _EMBED.search(match["inside"])
     addresses = [
         attributes(match["values"]).get("data", ""),
@@ -105,7 +99,7 @@ def _frame(match: re.Match[str], base: str) -> str:
     addresses = [values[name] for name in ("src", *LATE_SOURCES) if values.get(name)]
     address = next((one for one in addresses if resolved(one, base)), "")
     if not address and not addresses:
-        # Its content is in the page itself, or comes by a script.
+        # Its content is inline, or set by a script.
         name = _name(values)
         return _link(base, name) if name else ""
     return _framed(address, values, base)
@@ -119,18 +113,18 @@ def _framed(address: str, values: dict[str, str], base: str) -> str:
     address = resolved(address, base) if address else ""
     if not address or is_beacon(address):
         return ""
-    said = _SAID_BEFORE.sub("", _name(values))
-    said = "" if _SAYS_NOTHING.fullmatch(said) else said
+    label = _SAID_BEFORE.sub("", _name(values))
+    label = "" if _SAYS_NOTHING.fullmatch(label) else label
     address, picture = own_page(address)
     provider = next((NAMES[name] for name in NAMES if _is_of(name, _host(address))), "")
     words = " – ".join(
-        filter(None, (said or ("" if provider else _file_name(address)), provider or _host(address)))
+        filter(None, (label or ("" if provider else _file_name(address)), provider or _host(address)))
     )
     return _link(address, (PLAY if provider else "") + words, picture=picture)
 
 
 def own_page(address: str) -> tuple[str, str]:
-    """The address where a person would watch it, and YouTube's picture of it."""
+    """Return the address of the page to watch it, and YouTube's picture of it."""
     parts, host = urlsplit(address), _host(address)
     query = parse_qs(parts.query)
     if any(_is_of(name, host) for name in ("youtube.com", "youtube-nocookie.com", "youtu.be")):
@@ -160,7 +154,6 @@ def _link(address: str, words: str, *, poster: str = "", picture: str = "") -> s
 
 
 def _file_name(address: str) -> str:
-    """The file's name in an address; "" where the address is a page's."""
     name = unquote(urlsplit(address).path.rpartition("/")[2])
     return (
         unescape(name) if re.fullmatch(r"[^/]{1,150}\.(?!html?|php|aspx?)[a-z0-9]{2,5}", name, re.I) else ""

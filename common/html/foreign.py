@@ -1,14 +1,11 @@
-"""Rewrites, in html as it came, elements that the cleaner would drop without a trace.
-
-The result is still unsafe: it goes through the cleaner, and then through `common.html.visible`.
-"""
+"""Rewriting of elements that the cleaner would drop. The result must be cleaned."""
 
 import re
 from html import escape
 
 from common.html.hidden import without_hidden
 
-# No part of a pattern for tags matches a "<", so that all matching together stays linear.
+# Must not match a "<", so that matching is linear.
 _VALUES = r"""(?P<values>[^<>"']*(?:"[^"<]*"[^<>"']*|'[^'<]*'[^<>"']*)*)"""
 _DRAWING = re.compile(rf"<(?P<end>/?)svg\b{_VALUES}>", re.IGNORECASE)
 _DRAWING_NAMES = (
@@ -28,7 +25,7 @@ MAX_NAME = 300
 
 
 def rewritten(html: str) -> str:
-    """Return the html with MathML for TeX in scripts, plain elements for AMP's, and named, empty svgs."""
+    """Convert scripted TeX to MathML and AMP elements to plain ones; reduce each svg to its name."""
     lowered = html.lower()
     if "math/" in lowered:
         html = _with_scripted_formulas(html)
@@ -42,7 +39,7 @@ def rewritten(html: str) -> str:
 
 
 def _with_scripted_formulas(html: str) -> str:
-    """MathJax 2 keeps its source in scripts: `<script type="math/tex; mode=display">`."""
+    """MathJax 2 keeps TeX in scripts: `<script type="math/tex; mode=display">`."""
     parts, position = [], 0
     for tag in _TEX.finditer(html):
         kind = _TEX_KIND.search(tag["values"])
@@ -71,7 +68,7 @@ def _film(tag: re.Match[str]) -> str:
 
 
 def _with_named_drawings(html: str) -> str:
-    """Empty each svg; its name goes into `data-name`. One that never ends stays as it is."""
+    """Empty each closed svg and put its name into `data-name`."""
     parts: list[str] = []
     position = depth = 0
     start: re.Match[str] | None = None
@@ -99,7 +96,7 @@ def _named(values: str, inside: str) -> str:
     name = next((match[1] for one in _DRAWING_NAMES if (match := one.search(inside))), "")
     lowered = inside.lower()
     if not name and ("<text" in lowered or "<foreignobject" in lowered):
-        # Labels of a chart are words that are seen; a long list of them says nothing without the chart.
+        # A long list of labels is useless without the chart.
         words = " ".join(_ANY_TAG.sub(" ", without_hidden(inside)).split())
         name = words if len(words) <= MAX_NAME else ""
     is_icon = not name and ("<use" in lowered or not _DRAWS.search(inside))

@@ -1,4 +1,4 @@
-r"""MathML as text: the TeX that it was made from, else `alttext`, else one line such as (a+b)/2 or x^2."""
+"""MathML as text: its TeX source, else `alttext`, else one line such as (a+b)/2 or x^2."""
 
 import re
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ MAX_SOURCE = 5_000
 
 @dataclass(slots=True)
 class _Part:
-    """Text; `is_whole`: it needs no parentheses. `name` is the element's, `text` of an operator the sign."""
+    """`is_whole`: needs no parentheses. `name` is the element's."""
 
     text: str
     name: str = ""
@@ -45,8 +45,6 @@ class _Element:
 
 
 class Formula:
-    """Builds the text of one `<math>` from its tags; each element is folded where it ends."""
-
     def __init__(self, values: dict[str, str]) -> None:
         self.display = values.get("display") == "block" or values.get("mode") == "display"
         self._alttext = values.get("alttext", "") or values.get("aria-label", "")
@@ -58,7 +56,6 @@ class Formula:
         return len(self._open)
 
     def start(self, name: str, values: dict[str, str]) -> None:
-        # Words that stand before an element come before its own.
         self._open[-1].take_words()
         self._open.append(_Element(name, values))
 
@@ -81,7 +78,6 @@ class Formula:
         self._open[-1].parts.append(_leaf(element, words) if element.name in _LEAVES else _folded(element))
 
     def html(self) -> str:
-        """Return the formula as html, "" when there is nothing to show."""
         while len(self._open) > 1:
             self.end()
         source = self._tex or self._alttext.strip()
@@ -149,7 +145,7 @@ def _folded(element: _Element) -> _Part:
 
 
 def _row(parts: list[_Part]) -> _Part:
-    """The parts of an `mrow`, with spaces around operators that stand between two of them."""
+    """Put spaces around binary operators only."""
     parts = [part for part in parts if part.text]
     if len(parts) == 1:
         return parts[0]
@@ -183,7 +179,7 @@ def _needs_space(before: _Part, part: _Part) -> bool:
 
 
 def _is_fence(parts: list[_Part]) -> bool:
-    """Whether the first parenthesis ends with the last one, as in (a + b) and not in (a)(b)."""
+    """Distinguish (a + b) from (a)(b)."""
     depth = 0
     for number, part in enumerate(parts):
         if part.name == "mo":
@@ -204,12 +200,10 @@ def _scripts(base: _Part, low: _Part | None, high: _Part | None) -> _Part:
         if script is not None and script.text:
             is_prime = sign == "^" and script.text in "′″‴'"
             text += script.text if is_prime else f"{sign}{_group(script)}"
-    # A sum's limits are followed by what is summed.
     return _Part(text, base.name if base.name == "mo" else "")
 
 
 def _multiscripts(parts: list[_Part]) -> _Part:
-    """The base with its scripts after it, in pairs of a lower and an upper one, and those before it."""
     names = [part.name for part in parts]
     middle = names.index("mprescripts") if "mprescripts" in names else len(parts)
     text = ""

@@ -1,5 +1,3 @@
-"""Headings of cleaned html: without the anchors that blogs put beside them, and without the post's title."""
-
 import re
 from functools import partial
 from html import unescape
@@ -9,7 +7,6 @@ from common.html.tags import VALUES, attributes
 
 _HEADING = re.compile(rf"<h([1-6]){VALUES}>.*?</h\1>", re.DOTALL)
 _LINK = re.compile(rf"\s*<a({VALUES})>((?:(?!</?a[ >]).)*)</a>", re.DOTALL)
-# A heading that only tags come before: elements around it, and pictures.
 _FIRST = re.compile(
     rf"(?P<before>(?:\s*<(?!h[1-6][ >])/?[a-z][a-z0-9]*{VALUES}>)*\s*)"
     rf"<h(?P<level>[12]){VALUES}>(?P<words>.*?)</h(?P=level)>",
@@ -19,14 +16,14 @@ _TAG = re.compile(r"<[^<>]*>")
 
 
 def without_anchors(html: str, page: str) -> str:
-    """Return the html without in-page links that have no letter or digit in its headings: ¶, #, 🔗."""
+    """Remove in-page links without a letter or digit (¶, #, 🔗) from headings."""
     if "#" not in html or "<h" not in html:
         return html
     return _HEADING.sub(partial(_without_anchors, page=page), html)
 
 
 def without_title(html: str, title: str) -> str:
-    """Return the html without a first h1 or h2 that repeats the post's title, if something else is left."""
+    """Remove a first h1 or h2 that repeats the post's title, unless nothing else is left."""
     if not title or ("<h1" not in html and "<h2" not in html):
         return html
     first = _FIRST.match(html)
@@ -49,7 +46,6 @@ def _anchor(link: re.Match[str], page: str) -> str:
 
 
 def _is_here(place: str, page: str) -> bool:
-    """Whether an address without its fragment is the page's, as far as its site says."""
     try:
         return not place or urlsplit(place).hostname == urlsplit(page).hostname
     except ValueError:
@@ -61,6 +57,5 @@ def _words(html: str) -> str:
 
 
 def _key(text: str) -> str:
-    """Return what two spellings of a title have in common: the letters and digits, else the signs."""
     text = text.casefold()
     return "".join(filter(str.isalnum, text)) or "".join(text.split())

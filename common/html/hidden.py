@@ -1,10 +1,8 @@
-"""Html that browsers do not show: scripts, styles and comments, and elements that are hidden."""
-
 import re
 
-# Elements that are hidden unless they say otherwise.
+# Hidden unless they have the attribute `open`.
 CLOSED = frozenset(("datalist", "dialog"))
-# Words in tags that hide something, each with a pattern that starts with it.
+# Words in tags that hide something, and what must surround them.
 _HIDING = {
     "hidden": re.compile(
         r"hidden(?:(?<=\shidden)(?=[\s=>/])|(?<=ty:hidden)|(?<=ty: hidden)|(?<=llyhidden)|(?<=[ey][-_]hidden)"
@@ -17,7 +15,7 @@ _HIDING = {
     "latex": re.compile("latex(?:(?=-rendered)|(?<=data-latex))"),
 } | {word: re.compile(re.escape(word)) for word in ("sr-only", "for-sr", "assistive", "-999", "rect(")}
 _LONGEST_TAG = 2_000
-# Classes for what only screen readers say. Without "sm:" before it, which is for some screens only.
+# Classes for screen readers. A prefix such as "sm:" limits them to some screens.
 _SPOKEN = re.compile(
     r"(?:\A|(?<=[\s_-]))(?:sr[-_]?only|screen[-_]?readers?(?:[-_]?(?:only|text))?"
     r"|visual+y[-_]?hidden|hidden[-_]?visually|show-for-sr|assistive-text|element-invisible|off-?screen"
@@ -27,7 +25,7 @@ _SPOKEN = re.compile(
 _NOT_SPOKEN = re.compile(r"not-sr-only|(?<=:)not-", re.IGNORECASE)
 _NO_DISPLAY = re.compile(r"(?:\A|[;\s])display\s*:\s*none")
 _INVISIBLE = re.compile(r"(?:\A|[;\s])visibility\s*:\s*(?:hidden|collapse)")
-# Libraries hide what they are going to move into view.
+# Libraries hide elements that they later move into view.
 _ANIMATED = re.compile(r"animat|\bwow\b|\baos|transition|fade|reveal", re.IGNORECASE)
 _OUT_OF_FLOW = re.compile(r"position\s*:\s*(?:absolute|fixed)")
 _AWAY = re.compile(r"(?:left|top)\s*:\s*-\d{3}|clip\s*:\s*rect\(|clip-path\s*:\s*inset\(\s*50")
@@ -40,10 +38,9 @@ _ENDS = {
 
 
 def without_hidden(html: str) -> str:
-    """The html without scripts, styles and comments; one that never ends hides nothing.
+    """Remove scripts, styles and comments; one without an end is kept.
 
-    A kind of end that was looked for in vain is not looked for again, so that no text costs more than its
-    length. A lazy `<!--.*?-->` would read the rest of the text for each `<!--`.
+    Each missing end is searched only once: a lazy `<!--.*?-->` would read the rest for each `<!--`.
     """
     parts, kept_from, position = [], 0, 0
     endless: set[str] = set()
@@ -60,7 +57,7 @@ def without_hidden(html: str) -> str:
 
 
 def hides(html: str) -> bool:
-    """Whether html, as it came, may hide something."""
+    """Return whether HTML may hide something, before parsing it."""
     return any(
         word in html and any(_is_in_tag(html, match.start()) for match in pattern.finditer(html))
         for word, pattern in _HIDING.items()
@@ -73,7 +70,6 @@ def _is_in_tag(html: str, at: int) -> bool:
 
 
 def is_hidden(name: str, values: dict[str, str]) -> bool:
-    """Whether a browser shows nothing of the element, as far as its attributes say."""
     if values.get("hidden", "until-found").lower() != "until-found" or "popover" in values:
         return True
     if name in CLOSED and "open" not in values:

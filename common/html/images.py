@@ -1,8 +1,4 @@
-"""The images of a post that was cleaned: each with an address that shows it, or none at all. Pure.
-
-Pictures and frames that only count readers go: those of one pixel, and those of a short list of hosts that
-do nothing else.
-"""
+"""Images of a cleaned post: addresses and sizes, without tracking pixels."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,9 +7,9 @@ from html import escape
 
 from common.html.tags import VALUES, attributes, resolved, scheme, written
 
-# Host (and those below it) and the beginning of the path.
+# Hosts of tracking pixels (with their subdomains), and start of the path.
 BEACONS = (
-    ("feeds.feedburner.com", "/~"),  # ~r a pixel, ~ff a row of buttons
+    ("feeds.feedburner.com", "/~"),  # ~r is a pixel, ~ff a row of buttons
     ("feedproxy.google.com", "/~"),
     ("feedsportal.com", "/"),
     ("feedblitz.com", "/~"),
@@ -37,25 +33,23 @@ BEACONS = (
     ("counter.theconversation.edu.au", "/"),
     ("rss.buysellads.com", "/"),
 )
-# On whatever host: Matomo, Mailchimp and their like.
+# On any host: Matomo, Mailchimp and similar.
 _PATHS = re.compile(r"/(?:matomo|piwik)\.php|/track/open\.php|/__utm\.gif|/mf\.gif\Z", re.IGNORECASE)
 _EXACT = {("facebook.com", "/tr"), ("facebook.com", "/tr/")}
 _ADDRESS = re.compile(r"https?://(?:[^/?#@]*@)?([^/?#:]+)(?::\d+)?(/[^?#]*)?", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0?(?:\.0+)?\s*(?:;|\Z)")
 _SIZE = re.compile(r"(?<![\w-])((?:max-)?width|height)\s*:\s*([\d.]{1,10})\s*(px|%|em|rem|ex|pt|vw)?")
-# Pixels of a unit; of % and vw none.
 _UNITS = {"px": 1.0, "": 1.0, "em": 16.0, "rem": 16.0, "ex": 8.0, "pt": 4 / 3}
 _NOTHING = re.compile(r"0*[01]?(\.0*)?(px)?")
-# Attributes from which scripts that load images late take the address.
+# Attributes of scripts for lazy loading.
 LATE = ("data-src", "data-lazy-src", "data-original")
 LATE_SETS = ("srcset", "data-srcset", "data-lazy-srcset")
-# Any other attribute of theirs, where its value is the address of a picture.
+# Other such attributes, if the value is the address of a picture.
 _LATE_NAME = re.compile(
     r"src|orig|lazy|echo|image|img|photo|picture|url|large|full|file|load|set", re.IGNORECASE
 )
 _SAYS_PICTURE = ("src", "original", "url", "image", "img")
 _PICTURE_FILE = re.compile(r"\.(?:jpe?g|png|gif|webp|avif|svg|bmp)(?![\w-])", re.IGNORECASE)
-# The attributes that an image keeps beside its address.
 KEPT = ("alt", "width", "height", "title", "lang", "dir")
 WIDEST = 1_200
 _IMG = re.compile(f"<img({VALUES})>")
@@ -75,7 +69,6 @@ _EMPTY = re.compile(rf"<(a|p|figure|center)(?:{VALUES})>(?:\s|&nbsp;)*</\1>")
 
 
 def is_beacon(url: str) -> bool:
-    """Whether the picture at this address only counts its readers."""
     match = _ADDRESS.match(url)
     if match is None:
         return False
@@ -85,7 +78,6 @@ def is_beacon(url: str) -> bool:
 
 
 def is_pixel(values: dict[str, str], style: str) -> bool:
-    """Whether an element of these attributes and this style is too small to be seen, or hidden."""
     if _HIDDEN.search(style):
         return True
     sizes = {**values, **{name: number for name, number, _ in _SIZE.findall(style)}}
@@ -93,26 +85,26 @@ def is_pixel(values: dict[str, str], style: str) -> bool:
 
 
 def tidied(html: str, base: str) -> tuple[str, bool]:
-    """The images with addresses that show something, with sizes for style; beacons are gone.
+    """Resolve images, turn styles into sizes and drop tracking pixels.
 
-    `base` is the page's address. An image that cannot be shown is replaced by its alternative text. The
-    second value says whether one has no address, or that of a picture that a script is to replace.
+    An image that cannot be shown becomes its alternative text. The second value is whether an image has no
+    address or that of a placeholder.
     """
     unresolved: list[str] = []
     seen = _IMG.sub(partial(_image, base=base, unresolved=unresolved), html)
     if seen.count("<img") < html.count("<img"):
-        # An element that held nothing but a beacon; and the link around that element.
+        # Also remove the emptied element and a link around it.
         seen = _EMPTY.sub("", _EMPTY.sub("", seen))
     return _TWICE.sub(r"\1", seen), bool(unresolved)
 
 
 def without_pictures(html: str) -> str:
-    """`<picture>` becomes its image; one without an address gets that of a source."""
+    """Use a source's address for an image without one."""
     return _PICTURE.sub(_of_picture, html)
 
 
 def best_of(srcset: str) -> str:
-    """The largest image of a srcset (WHATWG HTML §4.8.4.2) that a letter has room for, else the smallest."""
+    """Return the largest image of a srcset up to WIDEST, else the smallest (WHATWG HTML §4.8.4.2)."""
     sizes = []
     for url, size, unit in _CANDIDATE.findall(srcset[:10_000]):
         number = float(size) if size.strip(".") and size.count(".") < 2 else 1.0
@@ -145,7 +137,6 @@ def _image(match: re.Match[str], base: str, unresolved: list[str]) -> str:
 
 
 def _late(values: Mapping[str, str]) -> Iterator[str]:
-    """The addresses that a script would take for the image, the best known attributes first."""
     yield from (values[name] for name in LATE if values.get(name))
     yield from (best_of(values[name]) for name in LATE_SETS if values.get(name))
     for name, value in values.items():
@@ -154,13 +145,12 @@ def _late(values: Mapping[str, str]) -> Iterator[str]:
             if scheme(address.strip()) in ("http", "https") and _PICTURE_FILE.search(address):
                 yield address
     for name, value in values.items():
-        # Addresses of services need not say that they show a picture.
+        # Addresses of image services often have no file extension.
         if name.startswith("data-") and name.endswith(_SAYS_PICTURE) and "://" in value:
             yield value
 
 
 def _sizes(values: Mapping[str, str], style: str) -> dict[str, str]:
-    """The attributes `width` and `height` as the style has it; a side that it leaves open is empty."""
     styled = {name: _pixels(number, unit) for name, number, unit in _SIZE.findall(style)}
     width, most = styled.get("width", ""), styled.get("max-width", "")
     if not width and most != "100%" and (not values.get("width") or _is_less(most, values["width"])):
@@ -191,7 +181,7 @@ def _of_picture(match: re.Match[str]) -> str:
     values = attributes(image[1])
     if not any(values.get(name) for name in ("src", *LATE, *LATE_SETS)):
         sources = [attributes(source) for source in _SOURCE.findall(match[1])]
-        # Not every mail program knows AVIF and WebP.
+        # Not every mail program supports AVIF and WebP.
         known = [one for one in sources if not one.get("type", "").endswith(("avif", "webp"))]
         sets = (one.get(name, "") for one in known + sources for name in ("srcset", "data-srcset"))
         values["srcset"] = next(filter(None, sets), "")

@@ -1,4 +1,4 @@
-"""Numbers of list items as browsers write them (WHATWG HTML §4.4.5)."""
+"""Numbers of list items (WHATWG HTML §4.4.5)."""
 
 import re
 
@@ -13,28 +13,26 @@ _MOST_ROMAN = 3_999
 
 
 class Numbers:
-    """Counts the items of one `<ol>` with these attributes."""
-
     def __init__(self, values: dict[str, str]) -> None:
         self._step = -1 if "reversed" in values else 1
         self._next = integer(values.get("start", ""), otherwise=1)
         self._kind = values.get("type", "")
 
     def marker(self, item: dict[str, str]) -> str:
-        """Return the marker of the next item, such as "3." or "c."; `item` are its attributes."""
+        """Return the marker of the next item, such as "3." or "c."; `item` has its attributes."""
         number = integer(item.get("value", ""), otherwise=self._next)
         self._next = number + self._step
         return f"{ordinal(number, item.get('type') or self._kind)}."
 
 
 def integer(text: str, *, otherwise: int) -> int:
-    """Return the integer that a text begins with, as in an attribute."""
+    """Parse the integer at the start of a text."""
     match = _INTEGER.match(text)
     return int(match[1]) if match else otherwise
 
 
 def ordinal(number: int, kind: str) -> str:
-    """Return the number in letters (`kind` is a or A), in Roman (i or I), or else in digits."""
+    """Format a number in letters (`kind` a or A), Roman numerals (i or I) or digits."""
     if kind in ("a", "A") and number > 0:
         letters = ""
         while number:
@@ -51,7 +49,6 @@ def ordinal(number: int, kind: str) -> str:
 
 
 def with_starts(html: str) -> str:
-    """Return the html with a start for each reversed list, which counts down from its number of items."""
     if " reversed" not in html:
         return html
     counts: dict[int, int] = {}

@@ -1,4 +1,4 @@
-"""Html as plain text that reads like a letter: wrapped, with links as footnotes, and tables as columns."""
+"""HTML as wrapped plain text, with links as footnotes and tables as columns."""
 
 import re
 import textwrap
@@ -27,16 +27,16 @@ _LINES = frozenset({"li", "dt", "dd", "tr"})
 
 
 def columns(rows: Sequence[Sequence[str | None]], *, has_head: bool, width: int) -> list[str] | None:
-    """The rows with their columns aligned, a line under the head; None when they need more than `width`.
+    """Align rows in columns; return None if they need more than `width`.
 
-    A cell is None where the one to its left goes on.
+    A cell of None continues the one to its left.
     """
     count = max(map(len, rows), default=0)
     if not 1 < count <= MOST_COLUMNS:
         return None
     widths = [0] * count
     cells = [list(_cells(row)) for row in rows]
-    # Cells of several columns come last, and widen their last column.
+    # Spanning cells come last, and widen their last column.
     for at, span, text in sorted((cell for row in cells for cell in row), key=lambda cell: cell[1]):
         others = sum(widths[at : at + span - 1]) + len(CELL_GAP) * (span - 1)
         widths[at + span - 1] = max(widths[at + span - 1], text_width(text) - others)
@@ -54,7 +54,6 @@ def columns(rows: Sequence[Sequence[str | None]], *, has_head: bool, width: int)
 
 
 def _cells(row: Sequence[str | None]) -> Iterator[tuple[int, int, str]]:
-    """The cells of a row: column, number of columns, text."""
     for at, text in enumerate(row):
         if text is not None:
             after = next((end for end in range(at + 1, len(row)) if row[end] is not None), len(row))
@@ -62,8 +61,6 @@ def _cells(row: Sequence[str | None]) -> Iterator[tuple[int, int, str]]:
 
 
 class _Writer(HTMLParser):
-    """Collects inline text until a block ends, then wraps it beneath the indents that are open."""
-
     def __init__(self, width: int) -> None:
         super().__init__(convert_charrefs=True)
         self.width = width
@@ -76,12 +73,12 @@ class _Writer(HTMLParser):
         self._sup = 0
         self._link: tuple[str, int] | None = None
         self._skipping = self._preformatted = 0
-        # Whether the mark of struck-out text comes before the next word.
+        # The mark for struck-out text is due before the next word.
         self._is_struck = False
-        # The rows of a table with nothing but words in its cells (class "grid"); whether it has a head.
+        # Only for tables of class "grid", which have only words in their cells.
         self._rows: list[list[str | None]] | None = None
         self._has_head = False
-        # Rows that each column is still held for by a cell above; the column of the open cell.
+        # Rows for which a cell above occupies each column.
         self._held: list[int] = []
         self._column = 0
 
@@ -114,10 +111,10 @@ class _Writer(HTMLParser):
         elif tag in _HEADINGS:
             self._heading(_HEADINGS[tag])
         elif tag == "sup":
-            # A power, or the number of a note, stands apart from its word; 1st stays 1st.
-            said = "".join(self._inline[self._sup :]).strip()
-            if self._sup <= len(self._inline) and said.strip("()[]").isdecimal():
-                self._inline[self._sup :] = [f"^{said}"]
+            # Separate a power or note number from its word, but keep 1st.
+            script = "".join(self._inline[self._sup :]).strip()
+            if self._sup <= len(self._inline) and script.strip("()[]").isdecimal():
+                self._inline[self._sup :] = [f"^{script}"]
         elif tag in _PARAGRAPHS or tag == "pre":
             if tag != "table" or self._rows is None:
                 self._flush()
@@ -179,7 +176,6 @@ class _Writer(HTMLParser):
         self._inline.append(text)
 
     def _end_struck(self) -> None:
-        """Put the second mark behind the last word; where nothing is struck out there was no first."""
         if self._is_struck:
             self._is_struck = False
             return
@@ -202,7 +198,7 @@ class _Writer(HTMLParser):
         row = self._rows[-1]
         self._skip_held(row)
         self._column = len(row)
-        # Of more columns than are ever aligned it does not matter how many there are.
+        # Wider tables are never aligned.
         span = min(max(integer(values.get("colspan", ""), otherwise=1), 1), MOST_COLUMNS + 1)
         rows = integer(values.get("rowspan", ""), otherwise=1)
         row += ["", *[None] * (span - 1)][: MOST_COLUMNS + 1]
@@ -212,7 +208,7 @@ class _Writer(HTMLParser):
         self._held[self._column : end] = [rows - 1 if rows else MOST_ROWS] * max(0, end - self._column)
 
     def _skip_held(self, row: list[str | None]) -> None:
-        """Leave the columns empty that a cell of a row above holds (WHATWG HTML §4.9.12)."""
+        """Leave columns empty that a cell above occupies (WHATWG HTML §4.9.12)."""
         while len(row) < len(self._held) and self._held[len(row)] > 0:
             self._held[len(row)] -= 1
             row.append("")
@@ -232,7 +228,6 @@ class _Writer(HTMLParser):
             self._rows[-1][self._column] = f"{before} {text}" if before else text
 
     def _end_table(self) -> None:
-        """Writes the table in columns where there is room, else cell after cell."""
         self._end_cell()
         rows, self._rows = [row for row in self._rows or [] if any(row)], None
         indent = "".join(rest for _, rest in self._indents[:MAX_INDENTS])
@@ -262,7 +257,6 @@ class _Writer(HTMLParser):
             self._indents.pop()
 
     def _end_link(self) -> None:
-        """Adds a footnote, unless the text already shows the address."""
         if self._link is None:
             return
         (url, start), self._link = self._link, None
@@ -286,7 +280,7 @@ class _Writer(HTMLParser):
         self._blank()
 
     def _blank(self) -> None:
-        """Adds one empty line, quoted only as deep as the lines on both sides; none in lists of lists."""
+        """Quote an empty line only as deep as both its neighbours."""
         if self._bullet or not self.lines or len(self._lists) > 1:
             return
         quotes = "".join(rest for first, rest in self._indents[:MAX_INDENTS] if first == "> ").rstrip()
@@ -317,17 +311,13 @@ class _Writer(HTMLParser):
 
 
 def wrapped(line: str, width: int = WIDTH, *, indent: str = "") -> list[str]:
-    """The line as lines of at most `width`, all but the first indented. No word or link is broken."""
     return textwrap.wrap(
         line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
 def to_text(html: str, *, width: int = WIDTH) -> str:
-    """The html as text: wrapped at `width`, quotes with >, lists with bullets, links as footnotes at the end.
-
-    Html beyond 1,000,000 characters is cut off. The last line has no line end.
-    """
+    """Convert at most 1,000,000 characters; the last line has no line end."""
     writer = _Writer(width)
     writer.feed(with_starts(balance(without_controls(html[:MAX_HTML]))))
     writer.close()

@@ -1,4 +1,4 @@
-"""The tags of html that nh3 wrote: regular enough to be read by a pattern."""
+"""Tags in HTML written by nh3, which is regular enough for patterns."""
 
 import re
 from html import escape, unescape
@@ -9,23 +9,22 @@ VALUES = r'(?: [^\s=">]+="[^"]*")*'
 _OUTSIDE = "".join(map(chr, range(33)))
 _LINE_BREAK = re.compile(r"[\t\n\r]")
 _SPACE = re.compile(r"\s")
-# The path of an address of the web, in which a backslash means a slash.
+# A backslash in a path means a slash.
 _BACKSLASHED = re.compile(r"(?:https?:|[\\/])[^?#]*", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r' ([^\s=">]+)="([^"]*)"')
 
 
 def attributes(text: str) -> dict[str, str]:
-    """The attributes of a tag, without entities."""
     return {name: unescape(value) for name, value in _ATTRIBUTE.findall(text)}
 
 
 def written(values: dict[str, str]) -> str:
-    """The inverse of `attributes`."""
+    """Return the inverse of `attributes`."""
     return "".join(f' {name}="{escape(value)}"' for name, value in values.items())
 
 
 def scheme(url: str) -> str | None:
-    """The scheme of an address; None when it is none."""
+    """Return the scheme in lower case; None if the address is invalid."""
     try:
         parts = urlsplit(url)
         return parts.scheme.lower() if parts.hostname else None
@@ -34,7 +33,7 @@ def scheme(url: str) -> str | None:
 
 
 def mended(url: str) -> str:
-    """An address as browsers read it (WHATWG URL §4.4): in one piece, without white space or backslashes."""
+    """Read an address as browsers do (WHATWG URL §4.4): without white space and backslashes."""
     url = _LINE_BREAK.sub("", url.strip(_OUTSIDE))
     if "\\" in url and (path := _BACKSLASHED.match(url)):
         url = path[0].replace("\\", "/") + url[path.end() :]
@@ -42,7 +41,7 @@ def mended(url: str) -> str:
 
 
 def resolved(url: str, base: str) -> str:
-    """The http(s) address that `url` means on a page at `base`; "" when it means none."""
+    """Return the absolute http(s) address; "" if there is none."""
     try:
         address = urljoin(base, mended(url))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Shows in html what a browser would show: formulas, drawings and form controls as text, nothing hidden.
+"""Removal of elements that browsers hide, and text for formulas, drawings and form controls.
 
-It reads html that the cleaner wrote with `RICH_TAGS` and `RICH_ATTRIBUTES` left in, and its result is cleaned
-again. Hidden text that names something visible stays: the name of an icon that is a link.
+The cleaner must keep RICH_TAGS and RICH_ATTRIBUTES, and must clean the result again. Hidden text stays if
+it names something visible, such as an icon in a link.
 """
 
 import json
@@ -41,7 +41,7 @@ RICH_ATTRIBUTES = {
     "meter": words("value min max"),
     "progress": words("value max"),
 }
-# Classes of the glyphs of a formula, which may be there as MathML as well.
+# Glyphs of a formula, which may be present as MathML as well.
 _GLYPHS = re.compile(
     r"(?:\A|\s)(?:katex-html|MathJax(?:_(?:Preview|Display|SVG|SVG_Display|CHTML))?|mwe-math-fallback\S*)(?!\S)"
 )
@@ -61,10 +61,9 @@ _TICKS = {"checkbox": "☐☑", "radio": "○◉"}
 
 
 def visible(html: str, page: str) -> str:
-    """Return the html without hidden elements, and with text for what the cleaner would drop.
+    """Remove hidden elements, and add text for elements that the cleaner drops.
 
-    `page` is the address of the post, for links to a formula or drawing that has no name. A post of which
-    nothing would be left is shown whole.
+    Formulas and drawings without a name link to `page`. A post that would become empty is shown in full.
     """
     walk = _Walk(html, page, hides=True)
     shown = walk.run()
@@ -75,9 +74,9 @@ def visible(html: str, page: str) -> str:
 
 @dataclass(slots=True)
 class _Rendition:
-    """One of several forms of a formula: `out[start:end]`, or `pieces` that are held back as hidden.
+    """One of several forms of a formula: `out[start:end]`, or the hidden `pieces`.
 
-    `is_drawn`: its source may follow, as MathJax 2 has it.
+    `is_drawn`: its source may follow, as in MathJax 2.
     """
 
     kind: Literal["formula", "glyphs"]
@@ -89,7 +88,7 @@ class _Rendition:
 
 @dataclass(slots=True)
 class _Open:
-    """An open element. `start` is where its tag is in the output, `name` what it is called if it is empty."""
+    """`start` is an index of the output, `name` the text if the element is empty."""
 
     tag: str
     start: int
@@ -155,7 +154,6 @@ class _Walk:
         name, start = tag["name"], len(self.out)
         values = attributes(tag["values"]) if tag["values"] else {}
         if name == "math":
-            # Its element is open in `formula` alone.
             self.formula, self.is_formula_hidden = Formula(values), self.hides and is_hidden(name, values)
             return
         hidden = self.hides and (bool(values) or name in CLOSED) and is_hidden(name, values)
@@ -179,7 +177,7 @@ class _Walk:
         elif name == "textarea":
             self.out.append("<pre>")
         else:
-            # A link into its own page is a mark beside a heading, or a way back.
+            # A link within the page is a mark beside a heading, or a link back.
             element.is_container = (
                 name == "mjx-container" or _CONTAINER.search(values.get("class", "")) is not None
             )
@@ -189,7 +187,6 @@ class _Walk:
 
     def _end(self, tag: re.Match[str]) -> None:
         if len(self.open) == 1 or self.open[-1].tag != tag["name"]:
-            # The cleaner closes every element.
             return
         element = self.open.pop()
         parent, start = self.open[-1], element.start
@@ -220,27 +217,25 @@ class _Walk:
             self._rendered("glyphs", start)
 
     def _keep_formula(self, element: _Open) -> None:
-        """Of an element that is known to hold one formula and its glyphs keep the formula."""
         rendition = element.rendition
         if rendition is not None and rendition.kind == "formula":
             self.out[element.start :] = rendition.pieces or self.out[rendition.start : rendition.end]
             element.rendition = _Rendition("formula", element.start, len(self.out))
 
     def _hide(self, element: _Open, parent: _Open, alone: _Rendition | None) -> None:
-        """Take the element out; its words may name a link, and its formula replace the glyphs beside it."""
+        """Remove the element; its words may name a link, its formula replace glyphs."""
         pieces = self.out[element.start :]
         del self.out[element.start :]
         if alone is not None and alone.kind == "formula":
             self._rendered("formula", element.start, tuple(pieces))
             return
-        said = " ".join(_ANY_TAG.sub(" ", "".join(pieces)).split())
-        self.has_hidden = self.has_hidden or bool(said)
+        words = " ".join(_ANY_TAG.sub(" ", "".join(pieces)).split())
+        self.has_hidden = self.has_hidden or bool(words)
         link = next((one for one in reversed(self.open) if one.takes_name), None)
-        if link is not None and said and not link.name:
-            link.name = shortened(said, MAX_NAME)
+        if link is not None and words and not link.name:
+            link.name = shortened(words, MAX_NAME)
 
     def _is_alone(self, element: _Open) -> bool:
-        """Whether an element holds nothing but its formula."""
         rendition = element.rendition
         if rendition is None:
             return False
@@ -248,7 +243,7 @@ class _Walk:
         return not _ANY_TAG.sub("", "".join(around)).strip()
 
     def _rendered(self, kind: Literal["formula", "glyphs"], start: int, held: tuple[str, ...] = ()) -> None:
-        """Note a form of a formula that ends here; of a formula and the glyphs beside it the first stays."""
+        """Record a form of a formula that ends here; of a formula and its glyphs, keep the first."""
         parent = self.open[-1]
         before = parent.rendition
         if before is not None and "".join(self.out[before.end : start]).strip():
@@ -269,7 +264,6 @@ class _Walk:
         parent.rendition = _Rendition(kind, start, len(self.out), held)
 
     def _name(self, tag: str, values: dict[str, str]) -> str:
-        """The html to show in place of the element where it is empty."""
         if not values and tag not in _EMPTY_NAMED:
             return ""
         label = " ".join((values.get("aria-label") or values.get("alt") or values.get("title") or "").split())
@@ -315,7 +309,6 @@ class _Walk:
 
 
 def _is_glyphs(name: str, values: dict[str, str]) -> bool:
-    """Whether it draws a formula that may stand beside it as MathML."""
     if _GLYPHS.search(values.get("class", "")):
         return True
     return values.get("aria-hidden") == "true" and (
@@ -336,7 +329,6 @@ def _box(values: dict[str, str]) -> str:
 
 
 def _tex(values: dict[str, str]) -> str:
-    """The source of a formula that a script is to draw in an empty element."""
     source = values.get("data-tex") or values.get("data-latex") or ""
     if not source and "latex-rendered" in values.get("class", ""):
         try:
@@ -355,7 +347,6 @@ def _share(values: dict[str, str]) -> str:
 
 
 def _is_icon(values: dict[str, str]) -> bool:
-    """Whether a drawing without a name is as small as a letter, or drawn by a class that says so."""
     lengths = [_LENGTH.fullmatch(values.get(side, "")) for side in ("width", "height")]
     sizes = [
         float(one[1]) * _PIXELS[one[2] or ""]

@@ -1,22 +1,20 @@
-"""Reads addresses, and says which an outgoing request may reach. Pure but for the look-up of names."""
-
 import socket
 from collections.abc import Callable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
-# A name and a port → its addresses, as text. Raises OSError when there are none.
+# Host and port → addresses. Raises OSError if there are none.
 Resolver = Callable[[str, int], Sequence[str]]
 
 MAX_ADDRESSES = 8
-# Prefix length → how many times the limit of one client.
+# Prefix length → multiple of one client's limit.
 PREFIXES = {64: 1, 56: 2, 48: 4}
 NO_ADDRESS = "unreadable"
-# Global unicast (RFC 4291 §2.4). Addresses outside are local (fc00::, fe80::, fec0::) or multicast, or they
-# are mapped (::ffff:0:0/96) or translated (64:ff9b::/96) and may lead to any IPv4 address.
+# Global unicast (RFC 4291 §2.4). Other addresses are local or multicast, or may lead to any IPv4 address:
+# mapped (::ffff:0:0/96) or translated (64:ff9b::/96).
 _GLOBAL_IPV6 = ip_network("2000::/3")
-# RFC 6052, 2.1: the well-known prefix.
+# Well-known prefix (RFC 6052 §2.1).
 _NAT64 = ip_network("64:ff9b::/96")
 _REFUSED = tuple(
     map(
@@ -24,8 +22,8 @@ _REFUSED = tuple(
         (
             "192.0.0.0/24",  # protocol assignments
             "192.88.99.0/24",  # 6to4 relays, withdrawn by RFC 7526
-            "2001::/23",  # Teredo, ORCHID and their like
-            "2002::/16",  # 6to4: holds an IPv4 address
+            "2001::/23",  # Teredo, ORCHID and others
+            "2002::/16",  # 6to4: contains an IPv4 address
             "3fff::/20",  # documentation (RFC 9637)
         ),
     )
@@ -33,16 +31,16 @@ _REFUSED = tuple(
 
 
 class NotAllowed(Exception):
-    """Every address of the host is one that may not be called. `args[0]` is one of them.
+    """No address of the host may be called; `args[0]` is one of them.
 
-    Not an OSError: urllib3 would take it for a broken connection.
+    urllib3 would treat an OSError as a broken connection.
     """
 
 
 def read_address(text: str) -> Address | None:
-    """The address that a server or proxy wrote, perhaps with port, brackets or zone; None for anything else.
+    """Parse an address with optional port, brackets and zone; None if it is invalid.
 
-    An IPv4 address that stands within an IPv6 one (mapped, 6to4, NAT64) is that IPv4 address.
+    Returns the IPv4 address within a mapped, 6to4 or NAT64 one.
     """
     text = text.strip().strip('"')
     if text.startswith("["):
@@ -61,7 +59,6 @@ def read_address(text: str) -> Address | None:
 
 
 def may_be_called(address: Address, allow: Sequence[Network]) -> bool:
-    """Whether it is a public address, or within one of the networks of the exception list."""
     if any(address in network for network in allow):
         return True
     if isinstance(address, IPv6Address) and address not in _GLOBAL_IPV6:
@@ -74,29 +71,24 @@ def may_be_called(address: Address, allow: Sequence[Network]) -> bool:
 def callable_addresses(
     host: str, port: int, *, allow: Sequence[Network], resolve: Resolver | None = None
 ) -> list[str]:
-    """The host's addresses that may be called, at most eight, in the resolver's order.
-
-    Raises OSError when the name has none, NotAllowed when none of them may be called.
-    """
-    found = list(dict.fromkeys((resolve or look_up)(host, port)))
-    allowed = [address for address in found if may_be_called(ip_address(address.split("%")[0]), allow)]
+    """Raises OSError if the name has no address, NotAllowed if none may be called."""
+    addresses = list(dict.fromkeys((resolve or look_up)(host, port)))
+    allowed = [address for address in addresses if may_be_called(ip_address(address.split("%")[0]), allow)]
     if not allowed:
-        raise NotAllowed(found[0] if found else host)
+        raise NotAllowed(addresses[0] if addresses else host)
     return allowed[:MAX_ADDRESSES]
 
 
 def look_up(host: str, port: int) -> list[str]:
-    """What the system's resolver says."""
     answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(answer[4][0]) for answer in answers]
 
 
 def networks_of(ip: str) -> dict[str, int]:
-    """Return the networks that a client's address is counted by, each with the multiple of the limit.
+    """Return the networks by which a client is counted, each with its multiple of the limit.
 
-    An IPv4 address counts by itself. An IPv6 address counts as the /64 of one connection, and as its /56 and
-    /48: providers give one of those to a customer, who would otherwise be 65,536 clients. Anything that is no
-    address (a server behind a socket of this machine) counts as one client.
+    An IPv6 address counts as its /64, /56 and /48: providers give one of these to a customer, who would
+    otherwise be 65,536 clients. Invalid text (a server behind a Unix socket) counts as one client.
     """
     address = read_address(ip)
     if address is None:

@@ -1,4 +1,4 @@
-"""The client for every address that a stranger chose: feeds, redirects, images, instances."""
+"""HTTP client for addresses that strangers choose."""
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,14 +24,14 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def target_of(response: requests.Response) -> str | None:
-    """The absolute address; None when the answer is no redirect. Raises ValueError when it is no address."""
+    """Return the absolute address; None without a redirect. Raises ValueError if it is invalid."""
     location = response.headers.get("Location") if response.status_code in STATUSES else None
-    # Header values come as Latin-1; servers send UTF-8.
+    # Header values are decoded as Latin-1, but servers send UTF-8.
     return urljoin(response.url, location.encode("latin-1").decode("utf-8", "replace")) if location else None
 
 
 def keeps_secrets(url: str, target: str) -> bool:
-    """Whether secrets for `url` may go to `target`: it is the same host, and not http after https."""
+    """Return whether it is the same host, and not http after https."""
     here, there = urlsplit(url), urlsplit(target)
     upgraded = (here.scheme, there.scheme) == ("http", "https") and not (here.port or there.port)
     same_port = (here.port or _PORTS.get(here.scheme)) == (there.port or _PORTS.get(there.scheme))
@@ -39,13 +39,11 @@ def keeps_secrets(url: str, target: str) -> bool:
 
 
 MAX_COOKIES = 20
-# RFC 6265, 6.1: what a client should take at least.
+# Clients should support this (RFC 6265 §6.1).
 MAX_LENGTH = 4096
 
 
 class Cookies:
-    """The cookies that hosts set: each host gets its own back, for as long as redirects are followed."""
-
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], dict[str, str]] = {}
 
@@ -53,7 +51,6 @@ class Cookies:
         return any(self._kept.values())
 
     def keep(self, url: str, response: requests.Response) -> None:
-        """Takes the cookies that an answer from `url` sets, the first twenty of a host."""
         ours = self._kept.setdefault(_place(urlsplit(url)), {})
         for cookie in response.cookies:
             text = f"{cookie.name}={cookie.value or ''}"
@@ -63,7 +60,6 @@ class Cookies:
             del ours[name]
 
     def header(self, url: str) -> dict[str, str]:
-        """The Cookie header for a request to `url`; {} without any."""
         ours = self._kept.get(_place(urlsplit(url)))
         return {"Cookie": "; ".join(ours.values())} if ours else {}
 
@@ -88,18 +84,18 @@ MAX_BYTES = 5_000_000
 REQUEST_SECONDS = 20.0
 READ_BYTES = 64 * 1024
 BEGINNING = 4096
-# Redirects that want the same method and body.
+# Keep method and body.
 SAME_REQUEST = (307, 308)
-# Headers that may go along to another host: they hold nothing that was meant for the first one.
+# May be sent to another host than the one they were meant for.
 NEUTRAL_HEADERS = frozenset({"accept", "accept-language"})
 
-# The fields of a form, in their order; a name may come several times.
+# A name may occur several times.
 Form = Mapping[str, str] | list[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer in full. `redirects`: each one's status and the address it led to; `url` is the last one."""
+    """`redirects` has the status and target of each; `url` is the last one."""
 
     status: int
     url: str
@@ -109,9 +105,9 @@ class Fetched:
 
 
 class SafeSession(requests.Session):
-    """A requests session that calls public addresses only, within 20 seconds and 5 MB, whoever uses it.
+    """Session that calls only public addresses, within 20 seconds and 5 MB.
 
-    With `stream=True` the body is the caller's to limit.
+    With `stream=True` the caller must limit the body.
     """
 
     def __init__(
@@ -134,7 +130,7 @@ class SafeSession(requests.Session):
         self._seconds = seconds
 
     def send(self, request: requests.PreparedRequest, **kwargs: Any) -> requests.Response:
-        """Send as requests does. Raises its exceptions, FetchError, NetworkInTransaction and ServerBusy."""
+        """Raises what requests raises, FetchError, NetworkInTransaction and ServerBusy."""
         forbid_open_transaction()
         take_slot()
         with budget(min(_seconds(kwargs.get("timeout"), self._seconds), self._seconds), MAX_BYTES) as ours:
@@ -143,9 +139,9 @@ class SafeSession(requests.Session):
 
 
 class SafeClient:
-    """Fetches over one session per thread. `allow`: networks to be called although they are not public.
+    """HTTP client with one session per thread.
 
-    `resolve` stands in for the system's resolver, `verify` is requests' (a CA file, for instance).
+    `allow` has private networks that may be called, `verify` is as in requests.
     """
 
     def __init__(
@@ -168,10 +164,9 @@ class SafeClient:
         timeout: float = REQUEST_SECONDS,
         max_bytes: int = MAX_BYTES,
     ) -> Fetched:
-        """The answer after at most five redirects, whatever its status.
+        """Return the response, with any status, after up to five redirects. Raises FetchError.
 
-        `timeout` in seconds is for everything together, `max_bytes` for the body after decompression.
-        Raises FetchError.
+        `timeout` is for everything, in seconds; `max_bytes` is for the decompressed body.
         """
         with _explained(url, timeout), budget(timeout, max_bytes):
             redirects: list[tuple[int, str]] = []
@@ -199,11 +194,10 @@ class SafeClient:
         timeout: float = REQUEST_SECONDS,
         max_bytes: int = MAX_BYTES,
     ) -> Fetched:
-        """The answer to any method, with a form (UTF-8, urlencoded) or JSON, whatever its status.
+        """Return the response, with any status. Raises FetchError.
 
-        Followed are 307 and 308, which ask for the same request elsewhere (RFC 9110, 15.4.8 and 15.4.9),
-        but not from https to http: a body may hold secrets. Another host gets the body, and of the headers
-        only those that hold nothing meant for the first one. Raises FetchError.
+        `data` is a form in UTF-8. Only 307 and 308 are followed (RFC 9110 §15.4.8, §15.4.9), not from https
+        to http, because a body may hold secrets. Another host gets the body, but only NEUTRAL_HEADERS.
         """
         with _explained(url, timeout), budget(timeout, max_bytes):
             redirects: list[tuple[int, str]] = []
@@ -231,15 +225,14 @@ class SafeClient:
         timeout: float = REQUEST_SECONDS,
         max_bytes: int = MAX_BYTES,
     ) -> Fetched:
-        """The answer to a form, as `request` has it. Raises FetchError."""
         return self.request("POST", url, data=data, timeout=timeout, max_bytes=max_bytes)
 
     def push(
         self, url: str, *, body: bytes, headers: Mapping[str, str], timeout: float = REQUEST_SECONDS
     ) -> Fetched:
-        """The answer to these bytes, whatever its status: a redirect is an answer and not followed.
+        """Return the response, also if it is a redirect. Raises FetchError.
 
-        Only a beginning of its body is kept, and a body that breaks off is no error. Raises FetchError.
+        Keeps only the start of the response's body, and ignores one that breaks off.
         """
         with _explained(url, timeout), budget(timeout, MAX_BYTES):
             plain = {**headers, "Accept-Encoding": "identity"}
@@ -249,13 +242,11 @@ class SafeClient:
             with response:
                 names = {name.lower(): value for name, value in response.headers.items()}
                 body = b""
-                # The first bytes, if they come.
                 with suppress(HTTPError, OSError):
                     body = bytes(response.raw.read(BEGINNING, decode_content=False))
                 return Fetched(response.status_code, response.url, names, body)
 
     def session(self) -> SafeSession:
-        """A session of the caller's own, for libraries that want one."""
         adapter = CheckedAdapter(allow=self._allow, resolve=self._resolve, refused=AddressRefused)
         return SafeSession(adapter, **self._options)
 
@@ -268,7 +259,6 @@ class SafeClient:
 
 @contextmanager
 def _explained(url: str, timeout: float) -> Iterator[None]:
-    """Turns every error of the network into a FetchError that says Unreached."""
     try:
         yield
     except FetchError:
@@ -278,7 +268,6 @@ def _explained(url: str, timeout: float) -> Iterator[None]:
 
 
 def _for_target(headers: dict[str, str], url: str, target: str) -> dict[str, str]:
-    """The headers that may go along to where a redirect leads."""
     if keeps_secrets(url, target):
         return headers
     return {name: value for name, value in headers.items() if name.lower() in NEUTRAL_HEADERS}
@@ -305,7 +294,6 @@ def _count(
 
 
 def client() -> SafeClient:
-    """The client of the settings, which allows what ALLOW_PRIVATE_NETWORKS names."""
     agent = f"Feedletter/{settings.VERSION} (+{settings.SITE_URL})"
     return _client(tuple(settings.ALLOW_PRIVATE_NETWORKS), agent)
 
@@ -333,7 +321,7 @@ def _read_within_budget(response: requests.Response, **kwargs: Any) -> None:
 
 
 def _checked(url: str) -> str:
-    """The address, if it is one of the web. Raises FetchError."""
+    """Raises FetchError."""
     try:
         parts = urlsplit(url)
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -347,6 +335,6 @@ def _checked(url: str) -> str:
 
 
 def _seconds(timeout: Any, default: float) -> float:
-    """Requests takes a number, a pair of them for connecting and reading, or None."""
+    """Requests accepts a number, a pair for connecting and reading, or None."""
     given = [value for value in (timeout if isinstance(timeout, tuple) else (timeout,)) if value]
     return float(sum(given)) if given else default

@@ -1,5 +1,3 @@
-"""The errors of `common.net.client`: each message is a sentence for an admin."""
-
 import socket
 import ssl
 from urllib.parse import urlsplit
@@ -11,19 +9,19 @@ AGAIN = "Try again later."
 
 
 class FetchError(requests.RequestException):
-    """No answer, or one that may not be used. The message is a sentence for an admin."""
+    """No response, or an unusable one."""
 
 
 class Unreached(FetchError):
-    """No answer, or an incomplete one: something is wrong with the network or the server, for now."""
+    """No complete response; retrying may help."""
 
 
 class AnswerTooLarge(FetchError):
-    """The body is larger than the limit."""
+    pass
 
 
 class AddressRefused(FetchError):
-    """The host has only addresses that may not be called; nothing was sent."""
+    """All addresses of the host are forbidden; nothing was sent."""
 
     def __init__(self, url: str, address: str) -> None:
         host = host_of(url)
@@ -35,7 +33,6 @@ class AddressRefused(FetchError):
 
 
 def host_of(url: str) -> str:
-    """The host of an address, to be named in a sentence."""
     try:
         return urlsplit(url).hostname or "The server"
     except ValueError:
@@ -43,15 +40,14 @@ def host_of(url: str) -> str:
 
 
 def exception_chain(error: BaseException) -> list[BaseException]:
-    """The error and what it came from, at most ten deep."""
     links = [error]
     while len(links) < 10 and (cause := links[-1].__cause__ or links[-1].__context__):
         links.append(cause)
     return links
 
 
-# Somewhere in the chain of a failure whose request never left: no address, no connection, no trust.
-# Not every SSLError is here: a server that dies while answering ends in one too.
+# The request was certainly not sent. Not every SSLError is here: a server that dies while answering causes
+# one too.
 _BEFORE_SENDING = (
     AddressRefused,
     NewConnectionError,
@@ -67,12 +63,11 @@ _BEFORE_SENDING = (
 
 
 def never_left(error: BaseException) -> bool:
-    """Whether nothing of the request that failed so can have reached the server."""
+    """Return whether certainly nothing of the request reached the server."""
     return any(isinstance(link, _BEFORE_SENDING) for link in exception_chain(error))
 
 
 def explanation(error: BaseException, host: str, seconds: float) -> str:
-    """One sentence about the trouble with `host`, and one about what to do."""
     links = exception_chain(error)
 
     def among(*kinds: type[BaseException]) -> bool:

@@ -1,4 +1,4 @@
-"""Connections that go only to checked addresses and end with their budget. Beneath requests, over urllib3."""
+"""urllib3 connections that go only to checked addresses and end with their budget."""
 
 import io
 import socket
@@ -22,14 +22,14 @@ from common.net.addresses import Network, NotAllowed, Resolver, callable_address
 
 @dataclass(frozen=True, slots=True)
 class RequestDeadline:
-    """`ends_at` on the monotonic clock; `max_bytes` of a body after decompression."""
+    """`ends_at` is on the monotonic clock; `max_bytes` is after decompression."""
 
     ends_at: float
     max_bytes: int
 
     @property
     def seconds_left(self) -> float:
-        """Raises TimeoutError when none are left."""
+        """Raises TimeoutError if none are left."""
         left = self.ends_at - time.monotonic()
         if left <= 0:
             raise TimeoutError("timed out")
@@ -45,7 +45,6 @@ def current_deadline() -> RequestDeadline | None:
 
 @contextmanager
 def budget(seconds: float, max_bytes: int) -> Iterator[RequestDeadline]:
-    """Sets the budget for the block; it cannot exceed that of a block around it."""
     outer, ends_at = _current.get(), time.monotonic() + seconds
     ours = outer or RequestDeadline(ends_at, max_bytes)
     if outer is not None and ends_at < outer.ends_at:
@@ -57,11 +56,11 @@ def budget(seconds: float, max_bytes: int) -> Iterator[RequestDeadline]:
         _current.reset(token)
 
 
-# For each of a host's addresses, so that a dead first one leaves time for the next.
+# Per address, so that a dead first one leaves time for the next.
 CONNECT_SECONDS = 7.0
 POOLED_HOSTS = 32
-# A kept connection may be closed by the server just as we use it: one more try, where that is harmless.
-# Statuses are for the caller: a Retry-After is waited for in the database, not here.
+# A server may close a kept connection just as it is used, so harmless requests are retried once. Callers
+# handle Retry-After.
 RETRY = Retry(
     total=1,
     connect=0,
@@ -96,8 +95,6 @@ class _TimedRaw(io.RawIOBase):
 
 
 class _TimedSocket:
-    """A connected socket, TLS or not, whose file is a `_TimedRaw`."""
-
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
 
@@ -151,7 +148,7 @@ class _Checked:
 
 
 class CheckedAdapter(HTTPAdapter):
-    """Mounted for http:// and https://. Raises what requests raises, and `refused(host, address)`."""
+    """Raises `refused(host, address)` besides what requests raises."""
 
     def __init__(
         self, *, allow: Sequence[Network], resolve: Resolver | None, refused: type[requests.RequestException]

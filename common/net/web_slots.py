@@ -1,7 +1,7 @@
-"""Limit on web threads that wait for other people's servers.
+"""Limit on web threads that wait for other servers.
 
-A web process has eight threads. Without a limit, eight requests to a silent server stop every page.
-Workers are not limited: only requests inside `web_request` take a slot.
+A web process has eight threads, so eight requests to a silent server would block every page. Workers have
+no limit.
 """
 
 import threading
@@ -15,7 +15,7 @@ _slots = threading.BoundedSemaphore(SLOTS)
 
 
 class ServerBusy(Exception):
-    """All slots are in use. The caller answers 503 with Retry-After."""
+    """Answer 503 with Retry-After."""
 
     def __init__(self) -> None:
         super().__init__("The server is looking at too many other sites right now. Try again in a moment.")
@@ -30,7 +30,7 @@ _current: ContextVar[_WebRequest | None] = ContextVar("web_request", default=Non
 
 @contextmanager
 def web_request() -> Iterator[None]:
-    """Run a web request. The slot that its first outgoing call takes is released at the end."""
+    """Allow a slot for the block, and release it at the end."""
     request = _WebRequest()
     token = _current.set(request)
     try:
@@ -42,10 +42,7 @@ def web_request() -> Iterator[None]:
 
 
 def take_slot() -> None:
-    """Take a slot unless this request has one; a no-op outside web requests. Raises ServerBusy.
-
-    Never waits: a thread that waits for a slot is as blocked as one that waits for a server.
-    """
+    """Take a slot if `web_request` is active. Never waits. Raises ServerBusy."""
     request = _current.get()
     if request is None or request.has_slot:
         return

@@ -1,7 +1,4 @@
-"""Strangers' pictures are decoded in a process of their own, which knows no secret and ends after one.
-
-Our side is `resized`; the other is `serve`. Knows no Django.
-"""
+"""Decoding of untrusted pictures in a child process without secrets. Uses no Django."""
 
 import hashlib
 import os
@@ -18,12 +15,12 @@ from common.child_limits import set_limits
 from common.pictures.codec import BadPicture, CleanPicture
 
 MOST_FETCHED_PIXELS = 40_000_000
-# Forty million pixels of four octets, upright, and once more without a palette.
+# 40 million pixels of 4 bytes, rotated, and once more without a palette.
 MEMORY = 768 * 1024 * 1024
 CPU_SECONDS = 10
-# On the clock: machines may be busy.
+# Wall clock: machines may be busy.
 DECODING_SECONDS = 20.0
-# Each has much memory for a moment.
+# Each needs much memory for a moment.
 AT_ONCE = 2
 QUALITIES = (88, 75)
 SMALLER = (1.0, 0.7, 0.5, 0.25)
@@ -31,16 +28,12 @@ _JOB, _ANSWER = struct.Struct(">II"), struct.Struct(">4sII")
 _KINDS = {b"JPEG": ("jpg", "image/jpeg"), b"PNG ": ("png", "image/png")}
 _ROOT = str(Path(__file__).resolve().parents[2])
 _BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from common.pictures.child import serve; serve()"
-# What an interpreter may need to start.
 _KEPT = ("PATH", "LD_LIBRARY_PATH")
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
 def resized(octets: bytes, *, most_side: int, most_bytes: int) -> CleanPicture:
-    """The picture, no longer than `most_side` pixels on any side, as JPEG or PNG of so many bytes at most.
-
-    Nothing that came with it is left. Raises BadPicture.
-    """
+    """Raises BadPicture."""
     with _turns, tempfile.TemporaryFile() as answer:
         try:
             subprocess.run(  # noqa: S603 - our own interpreter and our own module
@@ -66,10 +59,10 @@ def resized(octets: bytes, *, most_side: int, most_bytes: int) -> CleanPicture:
 
 
 def serve() -> None:
-    """Reads one job, writes the answer; whatever goes wrong ends the process with a status."""
+    """Any failure ends the process with a status."""
     job = sys.stdin.buffer.read()
     most_side, most_bytes = _JOB.unpack_from(job)
-    # Loaded before the limits are set.
+    # Must be loaded before the limits are set.
     from PIL import Image
 
     from common.pictures import codec
@@ -84,7 +77,7 @@ def serve() -> None:
     )
     image = codec.decoded(job[_JOB.size :], most_pixels=MOST_FETCHED_PIXELS, most_side=most_side)
     image.thumbnail((most_side, most_side), Image.Resampling.LANCZOS)
-    # What was sharp lines stays so, if it is small; photographs are JPEG or WebP already.
+    # Keep sharp lines if the PNG is small; photographs are JPEG or WebP already.
     is_photo = job[_JOB.size :][:1] in (b"\xff", b"R")
     for scale in SMALLER:
         smaller = image.copy()
@@ -101,7 +94,6 @@ def serve() -> None:
 
 
 def _answer(kind: bytes, image: Any, octets: bytes, most_bytes: int) -> None:
-    """Answers with these octets and ends, unless they are too many."""
     if len(octets) <= most_bytes:
         sys.stdout.buffer.write(_ANSWER.pack(kind, *image.size) + octets)
         sys.stdout.buffer.flush()

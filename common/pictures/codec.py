@@ -1,7 +1,4 @@
-"""Uploaded pictures: decoded, made as small as letters need them, and encoded anew. Knows no Django.
-
-What is served was written here: no metadata, no profile and no octet of the file that somebody sent.
-"""
+"""Decoding and re-encoding of uploaded pictures, without metadata. Uses no Django."""
 
 import hashlib
 import io
@@ -17,12 +14,12 @@ MOST_BYTES = 8 * 1024 * 1024
 
 
 class BadPicture(Refused):
-    """Why a file is not taken as a picture. The message is a sentence."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class CleanPicture:
-    """PNG or JPEG, which every mail program shows. `name` holds the hash of what is in it."""
+    """PNG or JPEG, which every mail program shows. `name` contains the hash of `data`."""
 
     name: str
     media_type: str
@@ -31,21 +28,20 @@ class CleanPicture:
     data: bytes
 
 
-# Four octets each while it is decoded.
+# 4 bytes each while decoding.
 MOST_PIXELS = 16_000_000
-# Twice as wide as a letter, so that it is sharp.
+# Twice the width of a letter, for high-density screens.
 MOST_SIDE = 1104
-# No other decoder is tried. SVG is a program more than a picture, and mail programs do not show it.
+# No other decoder is tried. SVG can run code, and mail programs do not show it.
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
-# An opaque picture that is larger than this as PNG is a photograph; one with transparent parts that is larger
-# does with 256 colours.
+# Larger opaque PNGs are photographs; larger ones with transparency are reduced to 256 colours.
 PHOTOGRAPH = 150_000
 LARGE_PICTURE = 600_000
 JPEG_QUALITY = 88
 
 
 def clean_picture(file: BinaryIO, *, least_width: int = 1) -> CleanPicture:
-    """The picture in the file. Raises BadPicture; `least_width` is in pixels."""
+    """`least_width` is in pixels. Raises BadPicture."""
     octets = file.read(MOST_BYTES + 1)
     if len(octets) > MOST_BYTES:
         raise BadPicture(
@@ -69,8 +65,7 @@ def clean_picture(file: BinaryIO, *, least_width: int = 1) -> CleanPicture:
 
 
 def decoded(octets: bytes, *, most_pixels: int = MOST_PIXELS, most_side: int = MOST_SIDE) -> Image.Image:
-    """Upright, in sRGB, with or without transparency; of a film the first picture. Not much smaller than
-    twice `most_side`, if it was larger. Raises BadPicture."""
+    """Return the first frame, upright, in sRGB. Raises BadPicture."""
     pixels = 0
     try:
         with Image.open(io.BytesIO(octets), formats=FORMATS) as opened:
@@ -78,9 +73,9 @@ def decoded(octets: bytes, *, most_pixels: int = MOST_PIXELS, most_side: int = M
             if pixels <= most_pixels:
                 return _plain(opened, most_side)
     except Image.DecompressionBombError:
-        # Pillow's own bound, far above ours.
+        # Pillow's own limit, far above ours.
         pixels = 2 * (Image.MAX_IMAGE_PIXELS or most_pixels)
-    except Exception as error:  # a decoder may raise anything; the file is to blame
+    except Exception as error:  # a decoder may raise anything
         raise BadPicture("This is no picture that can be read. Take a PNG, JPEG, WebP or GIF.") from error
     raise BadPicture(
         f"It has {pixels // 1_000_000} million pixels or more, and at most {most_pixels // 1_000_000}"
@@ -89,7 +84,7 @@ def decoded(octets: bytes, *, most_pixels: int = MOST_PIXELS, most_side: int = M
 
 
 def _plain(opened: Image.Image, most_side: int) -> Image.Image:
-    # (A JPEG can be decoded at a half, a quarter or an eighth of its size, which saves most of the work.)
+    # Decoding a JPEG at a half, quarter or eighth of its size saves most of the work.
     opened.draft("RGB", (most_side * 2, most_side * 2))
     opened.load()
     image = ImageOps.exif_transpose(opened)
@@ -103,7 +98,7 @@ def _plain(opened: Image.Image, most_side: int) -> Image.Image:
     plain = image.convert("RGBA" if image.has_transparency_data else "RGB")
     if plain.mode == "RGBA" and plain.getchannel("A").getextrema() == (255, 255):
         plain = plain.convert("RGB")
-    # Encoders write down what they find here.
+    # Encoders would write this metadata.
     plain.info = {}
     return plain
 
@@ -122,7 +117,6 @@ def _encoded(image: Image.Image) -> tuple[bytes, str]:
 
 
 def as_file(image: Image.Image, kind: str, **options: object) -> bytes:
-    """The picture as a file of that kind, with Pillow's options for it."""
     room = io.BytesIO()
     image.save(room, kind, **options)
     return room.getvalue()

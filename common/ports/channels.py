@@ -1,4 +1,4 @@
-"""The port to channels: what the apps before `delivery` need to know of a channel, and its registry."""
+"""Registry of channels, for the apps before `delivery`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -9,28 +9,25 @@ from common.refused import Refused
 
 
 class InvalidDestination(Refused):
-    """A destination or option that the channel cannot take. The message names the field and the reason."""
+    """The message names the field and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a channel's destination or options, for forms and commands alike."""
-
     name: str
     label: str
     help: str = ""
     required: bool = False
     secret: bool = False
-    # Values and their labels, for a field with few choices; called whenever a form is shown.
     choices: Callable[[], Sequence[tuple[str, str]]] | None = None
-    # The value as it is kept; raises ValueError with a sentence that completes “field: …”.
+    # Normalizes; raises ValueError with a sentence that completes “field: …”.
     clean: Callable[[str], str] | None = None
     many_lines: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDestination:
-    """`core` is normalised and unique within the kind; `label` is how people read it."""
+    """`core` is normalized and unique within the channel."""
 
     core: str
     label: str
@@ -40,8 +37,6 @@ class ParsedDestination:
 
 
 class Keyed(Protocol):
-    """A channel, or something else that has fields of its own."""
-
     key: str
 
 
@@ -49,9 +44,9 @@ ARRANGEMENTS = frozenset({"each", "daily", "weekly", "monthly", "every_n", "cron
 
 
 def read_fields(fields: Sequence[Field], data: Mapping[str, str], *, owner: str) -> dict[str, str]:
-    """Each field's value, checked, "" for one that is not given. Raises InvalidDestination.
+    """Return the checked value of each field, "" if missing. Raises InvalidDestination.
 
-    `owner` is whose fields they are, for people.
+    `owner` names the fields' owner in messages.
     """
     for name in sorted(data.keys() - {one.name for one in fields}):
         raise InvalidDestination(f"{owner} has no field “{name}”.")
@@ -71,14 +66,12 @@ def _read(field: Field, value: str) -> str:
 
 
 class ChannelSpec(Protocol):
-    """The description of a channel. `key` names it in rows; sign-up forms are for public kinds. `needs_html`:
-    what it sends is the letter, rendered; others take the posts themselves.
+    """Description of a channel.
 
-    `announcement_hook` is the hook that may choose the words of a post; empty: none does. `sentence` says
-    what happens there, to who chooses among the channels. `is_by_code`: its mails are a few words, and
-    whoever signs up types a code that was sent there. One that `is_companion` carries the issues of
-    newsletters that travel by another channel, to those of their readers who asked for it: nothing is defined
-    with it.
+    `sentence` describes it to users who choose one. Sign-up forms list public channels. `needs_html`: it
+    sends the rendered letter, not posts. `announcement_hook` may write the announcements. `is_by_code`:
+    signing up needs a code that was sent to the destination. `is_companion`: it carries issues of
+    newsletters of another channel for readers who asked for it.
     """
 
     key: str
@@ -96,37 +89,36 @@ class ChannelSpec(Protocol):
     def option_fields(self) -> tuple[Field, ...]: ...
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        """The destination of a form's or command's fields. Raises InvalidDestination."""
+        """Raises InvalidDestination."""
         ...
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """The channel's options of a subscribable, validated. Raises InvalidDestination."""
+        """Raises InvalidDestination."""
         ...
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Asks the service whether the credentials are good, and what the destination is called there
-        (network). Raises InvalidDestination."""
+        """Check the credentials with the service and add its name for the destination.
+
+        Uses the network. Raises InvalidDestination.
+        """
         ...
 
 
 class AccountSpec(Protocol):
-    """What is kept of an account at a service, and how the service is asked about it."""
-
     key: str
     label: str
     account_fields: tuple[Field, ...]
 
     def check_account(self, values: Mapping[str, str]) -> str:
-        """Whose account it is, as the service says (network); `values` are the account's fields. Raises
-        InvalidDestination."""
+        """Return the account's name at the service. Uses the network. Raises InvalidDestination."""
         ...
 
 
 @runtime_checkable
 class HasAccounts(ChannelSpec, AccountSpec, Protocol):
-    """A ChannelSpec whose destinations share accounts, such as a bot or a sender of text messages.
+    """ChannelSpec whose destinations share accounts, such as a bot or an SMS sender.
 
-    `account_fields` are what such an account needs; none where each destination has its own.
+    Without `account_fields` each destination has its own account.
     """
 
 
@@ -138,30 +130,28 @@ def register(kind: ChannelSpec) -> None:
 
 
 def get(key: str) -> ChannelSpec:
-    """The kind of that name. Raises InvalidDestination with the names there are."""
+    """Raises InvalidDestination."""
     if key not in _registry:
         raise InvalidDestination(f"There is no channel “{key}”. There are: {', '.join(sorted(_registry))}.")
     return _registry[key]
 
 
 def all_kinds() -> list[ChannelSpec]:
-    """Those that people sign up for first: a form that offers them begins with the usual one."""
+    """Return all channels, public ones first."""
     return sorted(_registry.values(), key=lambda kind: (not kind.public_sign_up, kind.key))
 
 
 def person_kinds() -> list[ChannelSpec]:
-    """Those that people sign up for, whose destinations are somebody's: addresses, numbers."""
     return [kind for kind in all_kinds() if kind.public_sign_up]
 
 
 def parse_typed(kind: ChannelSpec, typed: str) -> ParsedDestination:
-    """A destination by its first field alone, such as an address or a number. Raises InvalidDestination."""
+    """Raises InvalidDestination."""
     return kind.parse_destination({kind.destination_fields[0].name: typed})
 
 
 def parse_person(typed: str) -> tuple[str, ParsedDestination]:
-    """Whose address or number it is, with the key of its kind. Raises InvalidDestination, as the usual kind
-    says it."""
+    """Return the channel and the destination. Raises InvalidDestination of the usual channel."""
     usual, *others = person_kinds()
     for kind in others:
         with suppress(InvalidDestination):
@@ -170,19 +160,17 @@ def parse_person(typed: str) -> tuple[str, ParsedDestination]:
 
 
 def newsletter_kinds() -> list[ChannelSpec]:
-    """Those that a newsletter or a bridge is defined with."""
     return [kind for kind in all_kinds() if not kind.is_companion]
 
 
 def bridge_kinds() -> list[ChannelSpec]:
-    """Those for which nobody signs up: an admin sets up an account of theirs."""
     return [kind for kind in all_kinds() if not kind.public_sign_up]
 
 
 def bridge_fields() -> list[Field]:
-    """The fields of all bridges' destinations, each name once: it means the same wherever it stands."""
-    found: dict[str, Field] = {}
+    """Return the fields of all bridges; equal names mean the same."""
+    fields: dict[str, Field] = {}
     for kind in bridge_kinds():
-        for one in kind.destination_fields:
-            found.setdefault(one.name, one)
-    return list(found.values())
+        for each in kind.destination_fields:
+            fields.setdefault(each.name, each)
+    return list(fields.values())

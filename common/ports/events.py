@@ -1,4 +1,4 @@
-"""The port for events: services emit them within their transaction, and later apps hear them."""
+"""Events that services emit within their transactions, for later apps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from django.dispatch import Signal
 
 
 class EventKind(StrEnum):
-    """The events that others may hear. The values never change: they are the types of webhooks."""
+    """The values are the types of webhooks and must not change."""
 
     CREATED = "subscription.created"
     CONFIRMED = "subscription.confirmed"
@@ -26,10 +26,9 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to each of the rows with these `keys`.
+    """Event of the rows (subscriptions, bounces, issues, posts or feeds) with these `keys`.
 
-    The kind says whether they are keys of subscriptions, bounces, issues, posts or feeds. `facts` are not in
-    the rows.
+    `facts` are not in the rows.
     """
 
     kind: EventKind
@@ -38,16 +37,16 @@ class Event:
     facts: Mapping[str, str | int] = field(default_factory=dict)
 
 
-# Sent with `event`. Receivers are connected in AppConfig.ready(); what one raises ends the transaction.
+# Connect receivers in AppConfig.ready(); an exception in one rolls back the transaction.
 happened = Signal()
 
 
 class NoTransaction(RuntimeError):
-    """A programming error: the event could be undone although listeners' rows are kept."""
+    """A programming error: listeners' rows could outlive a rollback."""
 
 
 def emit(event: Event) -> None:
-    """Tells all listeners, in the caller's transaction, while the rows are still there."""
+    """Notify listeners in the caller's transaction, before rows are deleted."""
     if not transaction.get_connection().in_atomic_block:
         raise NoTransaction(f"{event.kind} was told outside a transaction.")
     if event.keys:

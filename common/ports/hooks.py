@@ -1,5 +1,3 @@
-"""Hooks are the operator's own code, named by dotted path: what may be loaded, and how it is called."""
-
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +9,7 @@ from django.conf import settings
 
 from common.refused import Refused
 
-# The kinds of hooks, each with the names of its arguments (docs/hooks.md).
+# Hooks with the names of their arguments (docs/hooks.md).
 KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "filter": ("context", "post"),
@@ -26,21 +24,19 @@ KINDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 class HookError(Refused):
-    """Something is wrong with a hook. The message is one sentence for an admin."""
+    """The message is for admins."""
 
 
 class HookRefused(HookError):
-    """Hooks that may not be loaded, cannot be loaded, or hold no function that is a hook."""
+    pass
 
 
 class HookFailed(HookError):
-    """A hook that raised an error, or gave back something wrong."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The functions found at a path, by kind."""
-
     path: str = ""
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
 
@@ -48,14 +44,13 @@ class Hooks:
         return kind in self.functions
 
     def call(self, kind: str, **given: Any) -> Any:
-        """What the hook of that kind gives back. Raises HookFailed for whatever it raises."""
+        """Raises HookFailed."""
         try:
             return self.functions[kind](**given)
         except Exception as error:
             raise self.failed(kind, f"failed: {type(error).__name__}: {error}") from error
 
     def failed(self, kind: str, what: str) -> HookFailed:
-        """The error for a hook that did `what`: “The hook my_hooks.weekly.filter gave back …”."""
         return HookFailed(f"The hook {self.path}.{kind} {what}".rstrip(".") + ".")
 
 
@@ -63,10 +58,7 @@ NONE = Hooks()
 
 
 def load(path: str) -> Hooks:
-    """The hooks at a dotted path; no path, no hooks. Raises HookRefused.
-
-    Only modules under HOOK_MODULES are ever imported.
-    """
+    """Load the hooks at a dotted path; only modules under HOOK_MODULES. Raises HookRefused."""
     if not path:
         return NONE
     if not is_loadable(path, settings.HOOK_MODULES):
@@ -89,7 +81,6 @@ def load(path: str) -> Hooks:
 
 
 def is_loadable(path: str, prefixes: Iterable[str]) -> bool:
-    """Whether the path is one of the modules, or stands below one."""
     return any(path == prefix or path.startswith(f"{prefix}.") for prefix in prefixes)
 
 
@@ -101,12 +92,12 @@ def _not_allowed(path: str, prefixes: Iterable[str]) -> str:
 
 
 def _found(path: str) -> Any:
-    """The module of that path; else the attribute of the longest part of the path that is a module."""
+    """Return the module, or the attribute of the longest prefix that is a module."""
     module, _, name = path.rpartition(".")
     try:
         return importlib.import_module(path)
     except ModuleNotFoundError as error:
-        # Its own path is missing, not something that it imports.
+        # The path itself is missing, not one of its imports.
         if (
             not module
             or not path.startswith(f"{error.name}")

@@ -1,4 +1,4 @@
-"""Panels and actions of an object's admin page: an app has its own, and later apps add to it."""
+"""Panels, columns and actions that later apps add to admin pages."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -14,30 +14,26 @@ FORM_ORDER = 50
 
 
 class CannotAct(Refused):
-    """An action that cannot be done as things are. The message says why, and what to do."""
+    """The message says why, and a remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tab:
-    """A part of an object's page with an address of its own: `?tab=` its name."""
-
     name: str
     title: str
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A titled part of an object's page. `render` returns safe html, or nothing to leave it out.
+    """Titled part of an object's page; `render` returns safe HTML, or "" to omit it.
 
-    Panels stand in their `order`; those under FORM stand above the object's form. On a page with tabs a
-    panel stands in the one it names; without a name, in the first. One with forms of its own `asks`: its
-    `render` is given the request, too.
+    An `order` below FORM_ORDER puts it above the form. It is in the tab it names, or in the first. With
+    `asks`, `render` also gets the request.
     """
 
     title: str
     render: Callable[..., SafeString | str]
     order: int = FORM_ORDER + 10
-    # On a wide screen it stands beside all others.
     is_beside: bool = False
     tab: str = ""
     asks: bool = False
@@ -45,7 +41,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a list. `of_rows` gives, by their keys, what it shows for all rows of a page at once."""
+    """`of_rows` returns the values for all rows of a page, by their keys."""
 
     name: str
     title: str
@@ -54,11 +50,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TabForm:
-    """The form of a tab, where a later app has it.
-
-    `form` is a ModelForm of the page's object, `fieldsets` are Django's, of that object. `save` gets the
-    object and what the form found. One with `tries` has a button to look at what is typed before it is saved.
-    """
+    """`form` is a ModelForm of the page's object; `tries` adds a button for a preview."""
 
     tab: str
     form: type[Any]
@@ -69,14 +61,11 @@ class TabForm:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action on chosen rows. `run` gets their keys and returns a sentence of what happened.
+    """Action on chosen rows; `run` gets their keys and returns a message.
 
-    A dangerous one has `confirm`: sentences that say, before it is done, what it will do to how many rows.
-    `permission` is "act" (for people who may change such rows) or "drop" (who may delete them). `fits` says
-    whether an object's page offers the action: a paused feed cannot be paused again.
-
-    `form`, called with the keys (and Django's `data` and `prefix`), asks for what the action needs; `run`
-    then gets its cleaned data by name, too.
+    `confirm` returns sentences on the effects of a dangerous action. `permission` is "act" (change) or
+    "drop" (delete). `fits` decides whether an object's page offers it. `form`, called with the keys (and
+    Django's `data` and `prefix`), provides further arguments of `run`.
     """
 
     name: str
@@ -100,10 +89,7 @@ _tab_forms: dict[str, list[TabForm]] = defaultdict(list)
 
 
 def install_later(path: str) -> None:
-    """Has `install` of that module called as soon as a panel or an action is asked for.
-
-    A process without admin pages, such as a worker, never loads the modules that draw them.
-    """
+    """Call `install` of the module at the first use of panels, so that workers never load it."""
     _installers.append(lambda: import_module(path).install())
 
 
@@ -145,6 +131,6 @@ def tab_forms(model: str) -> list[TabForm]:
 
 
 def install() -> None:
-    """Installs what waits for it. Web processes call this when they load their URLs."""
+    """Web processes call this when they load their URLs."""
     while _installers:
         _installers.pop(0)()

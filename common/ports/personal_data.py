@@ -1,4 +1,4 @@
-"""The port for personal data: each app lists its own rows about a person, and erases them."""
+"""Personal data: each app lists and erases its own rows about a person."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,16 +15,15 @@ MOST_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class HeldRows:
-    """One sort of rows about somebody. `key` names it for programs.
+    """Rows of one sort about a person: `key` for programs, and `query`.
 
-    `query` gives those of one person, newest first, as a QuerySet of mappings (`values()`).
+    `query` returns a QuerySet of mappings (`values()`), newest first.
     """
 
     key: str
     query: Callable[[Any], Any]
 
     def rows(self, person: Any) -> Iterator[Mapping[str, object]]:
-        """Read one by one, as they are needed: there may be very many."""
         return iter(self.query(person).iterator(chunk_size=ROWS_AT_ONCE))
 
     def count(self, person: Any) -> int:
@@ -33,12 +32,11 @@ class HeldRows:
 
 @dataclass(frozen=True, slots=True)
 class PersonalDataSource(HeldRows):
-    """One sort of rows about destinations.
+    """Rows of one sort about destinations.
 
-    `title` names it for people. `columns` are the values that a page shows, with their titles; `words` are
-    what people read instead of values such as "failed".
-    `erase` gets destinations, in a transaction. It deletes their rows, or takes out everything that tells
-    whom they were about, and returns how many rows there were. A second time it finds only newer rows.
+    `columns` are shown values and their titles; `words` replace values such as "failed". `erase` gets
+    destinations, in a transaction, deletes or anonymizes their rows and returns their number. It must be
+    repeatable.
     """
 
     title: Any
@@ -48,7 +46,7 @@ class PersonalDataSource(HeldRows):
 
 
 def rows_as_json(head: Mapping[str, object], sources: Iterable[HeldRows], person: Any) -> Iterator[str]:
-    """One JSON document in pieces, with a row a line; of each sort at most MOST_ROWS, the newest."""
+    """Yield one JSON document with the newest MOST_ROWS of each sort."""
     yield "{\n" + ",\n".join(f"{_json(name)}: {_json(value)}" for name, value in head.items())
     for source in sources:
         yield f",\n{_json(source.key)}: ["
@@ -68,10 +66,10 @@ _sources: list[PersonalDataSource] = []
 
 
 def add_holding(holding: PersonalDataSource) -> None:
-    """Called in AppConfig.ready(). Sources of later apps come after those that their rows point to."""
+    """Call in AppConfig.ready(), after the sources to whose rows these rows point."""
     _sources.append(holding)
 
 
 def personal_data() -> tuple[PersonalDataSource, ...]:
-    """In the order in which they are shown. They are erased the other way round."""
+    """Return the sources in display order; erase in reverse."""
     return tuple(_sources)

@@ -1,4 +1,4 @@
-"""The port for restores: what a backup calls unsent may have been sent since, by any app that sends."""
+"""Restores: mail that a backup has as unsent may have been sent since."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -9,11 +9,10 @@ _holds: list[Hold] = []
 
 
 def hold_by(hold: Hold) -> None:
-    """Adds what an app does with its unsent rows when a backup was restored, at that time."""
     _holds.append(hold)
 
 
 def hold_unsent(now: datetime) -> None:
-    """Has every app hold what it would send, in the caller's transaction."""
+    """Hold in the caller's transaction."""
     for hold in _holds:
         hold(now)

@@ -1,4 +1,4 @@
-"""The port for the site's own mails to one person: earlier apps ask, the one that knows of letters sends."""
+"""Mails to one person, requested by earlier apps and sent by a later one."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -8,11 +8,8 @@ MailFacts = Mapping[str, str | int]
 
 
 class SiteMail(Protocol):
-    """How such mails are sent."""
-
     def is_sent(self) -> bool:
-        """Whether mail goes out here. Links that are keys must not wait in the mailbox page, where every
-        admin reads them."""
+        """Return whether mail leaves here: admins read the mailbox page, and links can be keys."""
 
     def send(
         self,
@@ -23,24 +20,22 @@ class SiteMail(Protocol):
         now: datetime,
         language: str = "",
     ) -> None:
-        """Queues a mail by one of the templates, in the caller's transaction. Raises Refused for an address
-        that cannot be written to.
+        """Queue a mail in the caller's transaction. Raises Refused for a wrong address.
 
-        What stands in `context` under a name that ends in `_url` is kept encrypted, for it may be a key.
+        Values of `context` whose names end in `_url` are encrypted, because they may contain keys.
         """
 
     def forget(self, address: str) -> None:
-        """Deletes the address, with the mails that `send` made; unless anything else was mailed there."""
+        """Delete the address and its mails, unless it got other mail."""
 
 
 _mail: list[SiteMail] = []
 
 
 def install_site_mail(mail: SiteMail) -> None:
-    """Called in AppConfig.ready() of the app that sends."""
+    """Call in AppConfig.ready() of the app that sends."""
     _mail[:] = [mail]
 
 
 def site_mail() -> SiteMail:
-    """The one that was installed."""
     return _mail[0]

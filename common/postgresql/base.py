@@ -1,4 +1,4 @@
-"""Django's PostgreSQL backend, which notices sooner that a connection is gone, or a clock wrong."""
+"""Django's PostgreSQL backend with faster detection of lost connections and wrong clocks."""
 
 import select
 from typing import Any
@@ -17,7 +17,7 @@ UNBOUNDED = ("statement_timeout", "idle_in_transaction_session_timeout")
 
 
 class SchemaEditor(DatabaseSchemaEditor):
-    """A migration may take as long as it takes."""
+    """No time limits for migrations."""
 
     def __enter__(self) -> Any:
         editor = super().__enter__()
@@ -39,24 +39,23 @@ class SchemaEditor(DatabaseSchemaEditor):
 
 
 def has_pooler(connection: Any) -> bool:
-    """Whether each transaction may have another of the server's processes, so that no SET outlives one."""
+    """Return whether transactions may run in different server processes, so that SET is lost."""
     return bool(connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"])
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """CONN_HEALTH_CHECKS without a question to the server at every request, and connections with patience."""
+    """CONN_HEALTH_CHECKS without a query per request."""
 
     SchemaEditorClass = SchemaEditor
 
     def connect(self) -> None:
         super().connect()
-        # One question for each new connection: a minute later there is another.
+        # One query per connection, which lives for a minute.
         before = clock.uptime()
         row = self.connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
         clock.set_by(row[0], at=(before + clock.uptime()) / 2)
 
     def get_new_connection(self, conn_params: dict[str, Any]) -> PatientConnection:
-        """Without Django's pool, and with one isolation level: DATABASE_URL offers no others."""
         self.isolation_level = IsolationLevel.READ_COMMITTED
         if stopping.is_set():
             conn_params = {**conn_params, "connect_timeout": PATIENCE}
@@ -72,9 +71,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return connection
 
     def is_usable(self) -> bool:
-        """Asks the server only where there is something to read: a server that went closed the connection.
+        """Query only if there is something to read: a stopped server closed the connection.
 
-        A server that is cut off without a word answers no question either.
+        A server that is cut off would not answer a query either.
         """
         raw: Any = self.connection
         if raw is not None and not raw.closed:

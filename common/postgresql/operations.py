@@ -1,4 +1,4 @@
-"""Operations of migrations that run while the service does."""
+"""Migration operations that run while the service does."""
 
 from typing import Any
 
@@ -6,9 +6,9 @@ from django.db.migrations.operations import AddIndex
 
 
 class AddIndexBeside(AddIndex):
-    """AddIndex that stops nobody from writing: on PostgreSQL it builds the index CONCURRENTLY.
+    """AddIndex with CONCURRENTLY on PostgreSQL; its migration needs `atomic = False`.
 
-    Its migration says `atomic = False`. What an interrupted build left behind is taken away first.
+    Drops the remains of an interrupted build first.
     """
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:

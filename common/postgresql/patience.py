@@ -1,7 +1,7 @@
-"""A connection to PostgreSQL that does not wait for ever when the server is gone without a word.
+"""PostgreSQL connection that notices a silent server.
 
-Keepalives and TCP_USER_TIMEOUT notice a host that answers no packet. A proxy, or a host whose kernel lives
-while PostgreSQL hangs, answers them: only another connection tells whether the statement is still at work.
+Keepalives and TCP_USER_TIMEOUT detect hosts that answer no packet. A proxy, or a host whose PostgreSQL
+hangs, answers them: only another connection can check whether the statement still runs.
 """
 
 import logging
@@ -18,25 +18,24 @@ from common.shutdown import stopping
 
 log = logging.getLogger(__name__)
 
-# Seconds without an answer until another connection is asked; sooner in a process that was told to end.
+# Seconds without an answer until another connection checks.
 SILENCE, SILENCE_WHEN_STOPPING = 8.0, 2.0
-# Seconds for that other connection, and between two looks at whether we are stopping.
+# Seconds for that connection, and between checks for shutdown.
 PATIENCE, LOOK_EVERY = 3, 1.0
-# Behind a pooler nobody knows which of the server's processes is ours: then the wait ends after this.
+# Behind a pooler our server process is unknown, so the wait ends after this.
 LONGEST_BY_POOLER = 120.0
 NOTHING_READY = 0
 
 
 class Away:
-    """Whether the last attempt of this process to reach its database failed."""
+    """Whether this process's last attempt to reach the database failed."""
 
     database_unreachable: bool = False
 
 
 class PatientConnection(psycopg.Connection[Any]):
-    """`wait` is where every statement waits for its answer."""
+    """`wait` waits for the answer of every statement."""
 
-    # The parameters that it was made with, to reach the server once more.
     place: dict[str, Any]
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
@@ -62,7 +61,7 @@ class PatientConnection(psycopg.Connection[Any]):
                 waiting = _resumed(gen)
 
     def _is_at_work(self, silent: float) -> bool:
-        """Whether the server, asked by another connection, is still busy with our statement."""
+        """Ask by another connection whether the server still runs our statement."""
         try:
             place = {**self.place, "connect_timeout": PATIENCE, "autocommit": True}
             with psycopg.connect(**place) as other:
@@ -78,7 +77,6 @@ class PatientConnection(psycopg.Connection[Any]):
 
 
 def _resumed(gen: Any) -> Generator[Any, Any, Any]:
-    """A generator of psycopg's that is waited for once more: with nothing ready yet."""
     state = gen.send(NOTHING_READY)
     while True:
         try:

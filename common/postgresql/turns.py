@@ -1,4 +1,4 @@
-"""A lock that is held over many transactions, also behind a pooler."""
+"""Lock across transactions that works behind a pooler."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,7 +7,6 @@ from typing import Any
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-# The number of the advisory lock.
 MIGRATING = 20_261_126
 LOOK_EVERY = 0.5
 
@@ -16,8 +15,8 @@ LOOK_EVERY = 0.5
 def alone(connection: BaseDatabaseWrapper, *, waiting: Callable[[], object]) -> Iterator[None]:
     """Run the block while no other process does so on this PostgreSQL database.
 
-    `waiting` is called once when there is another. The lock belongs to a transaction of another connection,
-    because a pooler may give a session's lock to somebody else.
+    `waiting` is called once if another has the lock. A transaction on another connection holds it, because
+    a pooler may give a session's lock to another client.
     """
     if connection.vendor != "postgresql":
         yield

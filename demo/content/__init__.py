@@ -1,5 +1,3 @@
-"""The posts of the sample blog, oldest first."""
-
 from demo.content import before, live, week1, week2, week3, week4, week5
 from demo.content.post import Post
 

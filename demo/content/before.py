@@ -1,4 +1,4 @@
-"""What was in the feed when it was added: nobody gets these by mail."""
+"""Posts from before the feed was added, which nobody gets by mail."""
 
 from demo.content.post import Post
 

@@ -1,11 +1,11 @@
-"""What appears while the demo runs: short notes, one after another, round and round."""
+"""Short notes, repeated while the demo runs."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A short post without a date of its own. `{at}` in its title is the time it appeared."""
+    """`{at}` in the title is its time."""
 
     title: str
     author: str

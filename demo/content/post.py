@@ -1,5 +1,3 @@
-"""A post of the sample blog as its author wrote it."""
-
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -11,10 +9,10 @@ WITHDRAWN_AFTER = timedelta(minutes=20)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """`body`: paragraphs between empty lines; one that begins with a tag is html already.
+    """`body` has paragraphs between empty lines; those with a leading tag are HTML.
 
-    `days_ago` and `at` are in the harbour's zone. `first_body` stood there until it was corrected;
-    `withdrawn` posts are taken down again. `scene` names the picture, `alt` describes it.
+    `days_ago` and `at` are in the harbour's zone. `first_body` was later corrected; `withdrawn` posts are
+    removed again. `alt` describes the picture `scene`.
     """
 
     slug: str

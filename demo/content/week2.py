@@ -1,5 +1,3 @@
-"""The second of the five weeks."""
-
 from demo.content.post import Post
 
 WEEK_2 = (

@@ -1,5 +1,3 @@
-"""The third of the five weeks."""
-
 from demo.content.post import Post
 
 WEEK_3 = (

@@ -1,5 +1,3 @@
-"""The fourth of the five weeks: one post was corrected here, and one was withdrawn."""
-
 from demo.content.post import Post
 
 TIDES = """

@@ -1,5 +1,3 @@
-"""The last of the five weeks, up to yesterday."""
-
 from demo.content.post import Post
 
 WEEK_5 = (

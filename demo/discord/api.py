@@ -1,4 +1,4 @@
-"""As much of Discord's API as webhooks and a bot ask for: what is posted is kept in the demo's timeline."""
+"""The parts of Discord's API that webhooks and a bot use."""
 
 import json
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
-"""Discord's side of interactions: it signs what people do, and holds an application to its terms.
+"""Discord's side of interactions, with its rules for applications.
 
-An answer has three seconds. The token of an interaction is good for a quarter of an hour, and for nothing
-before the application has answered.
+Answers have a limit of three seconds. An interaction's token is valid for 15 minutes, once the application
+has answered.
 """
 
 import json
@@ -33,25 +33,22 @@ from demo.discord.payloads import Body
 ANSWER_SECONDS = 3.0
 TOKEN_LIVES = timedelta(minutes=15)
 EPHEMERAL = 1 << 6
-# What nobody looks at any more.
 MOST_EXCHANGES = 200
 PING, PONG = b'{"type":1}', {"type": 1}
 UNKNOWN_WEBHOOK = ApiAnswer({"message": "Unknown Webhook", "code": 10015}, 404)
 UNKNOWN_MESSAGE = ApiAnswer({"message": "Unknown Message", "code": 10008}, 404)
 EXPIRED = ApiAnswer({"message": "Invalid Webhook Token", "code": 50027}, 401)
 
-# Posts a body with headers to an address; returns the status and the body of the answer. Raises OSError.
+# Posts a body with headers; returns status and body of the response. Raises OSError.
 Deliver = Callable[[str, bytes, Mapping[str, str]], tuple[int, bytes]]
 
 
 class NoAnswer(Exception):
-    """“The application did not respond”: why."""
+    """“The application did not respond”, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """As Discord's portal has it."""
-
     id: str
     key: Ed25519PrivateKey = field(repr=False)
     bot_token: str = field(repr=False)
@@ -64,7 +61,6 @@ class Application:
         return self.key.sign(timestamp.encode() + body).hex()
 
     def headers(self, body: bytes, timestamp: str) -> dict[str, str]:
-        """Of a request that Discord sends."""
         return {
             "X-Signature-Ed25519": self.signed(body, timestamp),
             "X-Signature-Timestamp": timestamp,
@@ -74,7 +70,7 @@ class Application:
 
 @dataclass
 class Exchange:
-    """One interaction, and what it made visible. `edit` writes the message anew that its button stands on."""
+    """An interaction and its messages; `edit` replaces the message with the used button."""
 
     number: str
     token: str
@@ -88,17 +84,15 @@ class Exchange:
 
     @property
     def form(self) -> Body | None:
-        """The form that it opened."""
         return self.answer.get("data") if self.answer.get("type") == FORM else None
 
     @property
     def waits(self) -> bool:
-        """Whether “is thinking …” stands there."""
+        """Whether “is thinking …” is shown."""
         return self.answer.get("type") in (LATER, LATER_UPDATE) and self.message is None
 
     @property
     def is_ephemeral(self) -> bool:
-        """Whether only who asked sees the answer, which the first one decides."""
         return bool((self.answer.get("data") or {}).get("flags", 0) & EPHEMERAL)
 
     def shows(self, body: Body) -> None:
@@ -108,15 +102,15 @@ class Exchange:
 
 
 class Interactions:
-    """Those with one application. Thread-safe."""
+    """Thread-safe."""
 
     def __init__(self, application: Application, deliver: Deliver, clock: Callable[[], datetime]) -> None:
         self.application, self.deliver, self.clock = application, deliver, clock
-        # Where the application is told of them; it says so itself.
+        # Set by the application.
         self.endpoint = ""
-        # By token, the oldest first.
+        # By token, oldest first.
         self.exchanges: dict[str, Exchange] = {}
-        # What an application did that Discord takes from none.
+        # Violations of Discord's rules.
         self.faults: list[str] = []
         self._lock = threading.Lock()
         self._last = 0
@@ -124,17 +118,17 @@ class Interactions:
     def send(
         self, payload: Mapping[str, Any], *, number: str = "", edit: Callable[[Body], object] | None = None
     ) -> Exchange:
-        """Tells the application what somebody did; returns what became of it. Raises NoAnswer."""
+        """Send an interaction to the application. Raises NoAnswer."""
         exchange = self._begun(payload, number, edit)
         began = time.monotonic()
         try:
             body = json.dumps(exchange.payload).encode()
-            status, said = self.deliver(self.endpoint, body, self._headers(body))
+            status, text = self.deliver(self.endpoint, body, self._headers(body))
             if time.monotonic() - began > ANSWER_SECONDS:
                 raise NoAnswer("It took longer than three seconds.")
             if status != 200:
                 raise NoAnswer(f"It answered with {status}.")
-            answer = json.loads(said)
+            answer = json.loads(text)
             refuse_answer(payload["type"], answer)
         except (OSError, ValueError, LookupError, TypeError) as error:
             self.faults += [f"{error}"] if isinstance(error, InvalidBody) else []
@@ -149,28 +143,30 @@ class Interactions:
         return exchange
 
     def wrong_with(self, url: str) -> str:
-        """What keeps Discord from calling an address; empty if nothing does. It has to take a ping, and to
-        refuse one that is signed badly."""
+        """Return why Discord would reject an endpoint, or "".
+
+        It must accept a ping and refuse one with a wrong signature.
+        """
         good = self._headers(PING)
         try:
             status, _ = self.deliver(url, PING, {**good, "X-Signature-Ed25519": "00" * 64})
             if status != 401:
                 return f"a ping that is signed badly was answered with {status}, not 401"
-            status, said = self.deliver(url, PING, good)
+            status, text = self.deliver(url, PING, good)
         except OSError as error:
             return str(error)
-        return "" if (status, json.loads(said or b"null")) == (200, PONG) else "a ping was not answered"
+        return "" if (status, json.loads(text or b"null")) == (200, PONG) else "a ping was not answered"
 
     def tell(self, url: str, event: Mapping[str, Any]) -> int:
-        """Sends an event that is no interaction. Returns the status of the answer. Raises OSError."""
+        """Send another event and return the status. Raises OSError."""
         body = json.dumps(event).encode()
         return self.deliver(url, body, self._headers(body))[0]
 
     def webhook(self, request: ApiRequest, rest: str) -> ApiAnswer:
-        """What an application says by an interaction's token: `rest` follows the application's id."""
+        """Handle a request with an interaction's token; `rest` follows the application's id."""
         token, _, place = rest.partition("/")
         exchange = self.exchanges.get(token)
-        # The token of one that was not answered names nothing yet.
+        # The token is invalid before the answer.
         if exchange is None or not exchange.answer or exchange.answer["type"] == FORM:
             return UNKNOWN_WEBHOOK
         if self.clock() - exchange.sent_at > TOKEN_LIVES:
@@ -186,8 +182,8 @@ class Interactions:
             refuse_message(body)
         except (InvalidBody, LookupError, TypeError) as error:
             self.faults.append(str(error))
-            said = {"message": f"Invalid Form Body: {error}", "code": 50035}
-            return ApiAnswer(said, 400)
+            problem = {"message": f"Invalid Form Body: {error}", "code": 50035}
+            return ApiAnswer(problem, 400)
         if place:
             exchange.shows(body)
         else:

@@ -1,4 +1,4 @@
-"""What Discord takes of an application, and what it refuses: kinds, lengths and counts. Pure."""
+"""Discord's limits on kinds, lengths and counts. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,12 +17,12 @@ ANSWERS: Mapping[int, tuple[int, ...]] = {
 ROW, BUTTON, MENU, INPUT, ROLE_MENU = 1, 2, 3, 4, 6
 MENUS = (MENU, ROLE_MENU)
 CONTENT = 2_000
-# Of a message in a channel: no previews, and silent.
+# In channels: no previews, and silent.
 FLAGS = 4 | 4_096
 
 
 class InvalidBody(ValueError):
-    """What is wrong; `code` is Discord's."""
+    """`code` is Discord's."""
 
     def __init__(self, words: str, code: int = 50035) -> None:
         super().__init__(words)
@@ -30,7 +30,7 @@ class InvalidBody(ValueError):
 
 
 def refuse_answer(kind: int, answer: Mapping[str, Any]) -> None:
-    """Raises InvalidBody for what is no answer to such an interaction."""
+    """Raises InvalidBody."""
     said = answer.get("type")
     _need(said in ANSWERS[kind], f"an answer of type {said} to an interaction of type {kind}")
     data = answer.get("data") or {}
@@ -46,8 +46,10 @@ def refuse_answer(kind: int, answer: Mapping[str, Any]) -> None:
 
 
 def refuse_message(body: Mapping[str, Any]) -> None:
-    """By https://discord.com/developers/docs/components/reference. Raises InvalidBody, and for a message that
-    may call anybody: Discord itself would send that."""
+    """Raises InvalidBody, also for messages that may mention users, which Discord would accept.
+
+    https://discord.com/developers/docs/components/reference
+    """
     _need(body.get("allowed_mentions") == {"parse": []}, "allowed_mentions: somebody may be called")
     _need(0 < len(body.get("content", "")) <= CONTENT, "content: none, or more than 2,000 letters")
     rows = body.get("components", [])
@@ -79,7 +81,7 @@ def _refuse_part(part: Mapping[str, Any]) -> None:
 
 
 def refuse_post(body: Mapping[str, Any]) -> None:
-    """A message in a channel, by a webhook or a bot. Raises InvalidBody."""
+    """Raises InvalidBody."""
     allowed, cards = body.get("allowed_mentions"), body.get("embeds") or []
     roles = allowed.get("roles", []) if isinstance(allowed, dict) else []
     is_careful = isinstance(allowed, dict) and allowed.get("parse") == [] and len(roles) <= 100
@@ -95,7 +97,7 @@ def refuse_post(body: Mapping[str, Any]) -> None:
 
 
 def _refuse_card(card: Mapping[str, Any]) -> None:
-    """By https://discord.com/developers/docs/resources/message#embed-object-embed-limits."""
+    """https://discord.com/developers/docs/resources/message#embed-object-embed-limits"""
     author, footer = card.get("author", {}).get("name", ""), card.get("footer", {}).get("text", "")
     texts = [card.get("title", ""), card.get("description", ""), author, footer]
     limits = (256, 4_096, 256, 2_048)
@@ -119,7 +121,7 @@ def refuse_form(data: Mapping[str, Any]) -> None:
 
 
 def refuse_commands(commands: Sequence[Mapping[str, Any]]) -> None:
-    """By https://discord.com/developers/docs/interactions/application-commands. Raises InvalidBody."""
+    """https://discord.com/developers/docs/interactions/application-commands"""
     for command in commands:
         parts = list(_parts(command))
         for part in parts:

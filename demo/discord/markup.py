@@ -1,4 +1,4 @@
-"""Discord's markup as HTML, as far as a bot of ours writes it. Pure."""
+"""Discord's markup as HTML, as far as our bot uses it. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -21,7 +21,6 @@ UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 def drawn(text: str, *, channels: Mapping[str, str], people: Mapping[str, str], now: datetime) -> str:
-    """HTML of what somebody wrote: its lines and quotes, and what stands in them."""
     lines = []
     for line in text.split("\n"):
         quoted = line.removeprefix("> ")
@@ -67,7 +66,7 @@ def _link(url: str, words: str) -> str:
 
 
 def ago(moment: datetime, now: datetime) -> str:
-    """“in 5 minutes”, “2 hours ago”."""
+    """Format as “in 5 minutes” or “2 hours ago”."""
     away = int((moment - now).total_seconds())
     size, unit = next((one for one in UNITS if abs(away) >= one[0]), UNITS[-1])
     count = abs(away) // size

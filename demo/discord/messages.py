@@ -1,5 +1,3 @@
-"""What stands in a channel of the demo's Discord: what was posted, and the conversation with the bot."""
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,14 +13,13 @@ from demo.discord.markup import drawn
 from demo.discord.places import ADA, ADA_NAME, BOT_NAME, CHANNELS, ROLES
 from demo.timeline import TimelinePost
 
-# The type of the message by which somebody joins.
 JOINED = 7
 STYLES = {1: "main", 3: "good", 4: "bad"}
 
 
 @dataclass(frozen=True, slots=True)
 class ShownBody:
-    """A message, ready for the template. `on` is its name for whoever presses a button."""
+    """`on` identifies the message for buttons."""
 
     on: str
     text: SafeString
@@ -59,7 +56,7 @@ class ShownMessage:
 def shown_messages(
     posts: Iterable[TimelinePost], exchanges: Iterable[Exchange], *, now: datetime, bot: str
 ) -> list[ShownMessage]:
-    """The newest first. `bot` is its id."""
+    """Newest first; `bot` is an id."""
     found = [_of_post(post, bot, now) for post in posts]
     found += [shown for one in exchanges if (shown := _of_exchange(one, now))]
     return sorted(found, key=lambda message: message.at, reverse=True)
@@ -76,7 +73,7 @@ def _of_post(post: TimelinePost, bot: str, now: datetime) -> ShownMessage:
 
 
 def _of_exchange(one: Exchange, now: datetime) -> ShownMessage | None:
-    """None where it changed another message, or opened a form."""
+    """None if it changed another message or opened a form."""
     is_elsewhere = one.answer.get("type") in (UPDATE, LATER_UPDATE)
     if one.form or (is_elsewhere and not one.follow_ups):
         return None
@@ -96,7 +93,6 @@ def _of_exchange(one: Exchange, now: datetime) -> ShownMessage | None:
 
 
 def _words(one: Exchange) -> str:
-    """`/feed add url:blog.example`."""
     data = one.payload["data"]
     sub = data["options"][0]
     given = "".join(f" {option['name']}:{_value(option)}" for option in sub["options"])
@@ -118,7 +114,6 @@ def _body(body: Mapping[str, Any], on: str, now: datetime) -> ShownBody:
 
 
 def _card(card: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """As Discord draws an embed: author, title, description, picture, foot."""
     return {
         "author": card.get("author", {}).get("name", ""),
         "title": _marked(card.get("title"), now),
@@ -150,5 +145,5 @@ def _marked(text: Any, now: datetime) -> SafeString:
 
 
 def _web_address(url: Any) -> str:
-    """An address that may stand in an attribute; nothing but the web's."""
+    """Only web addresses are safe in attributes."""
     return url if isinstance(url, str) and url.startswith(("https://", "http://")) else ""

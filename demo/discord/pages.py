@@ -1,5 +1,3 @@
-"""The pages of the demo's Discord: channels, a line for commands, and the question of who adds a bot."""
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -32,21 +30,19 @@ DISCORD_POLICY = (
 ASSETS = Path(__file__).parent / "assets"
 TYPES = {"channel.css": "text/css; charset=utf-8", "channel.js": "text/javascript; charset=utf-8"}
 PAGE_TEMPLATES = Engine(dirs=[str(ASSETS)])
-# Where it is said that a bot has come.
 FIRST_CHANNEL = "news"
 MEMBER = payloads.Member(ADA, ADA_NAME, permissions=str(MANAGE_GUILD))
 Edit = Callable[[dict[str, Any]], object]
 
 
 class DiscordPages:
-    """What people look at, and do. `bridge`, `bot` and `blog` are addresses that they lead to."""
+    """`bridge`, `bot` and `blog` are linked addresses."""
 
     def __init__(self, api: DiscordApi, *, bridge: str = "", bot: str = "", blog: str = "") -> None:
         self.api, self.bridge, self.bot, self.blog = api, bridge, bot, blog
         self.portal, self.interactions = api.portal, api.interactions
 
     def answer(self, request: ApiRequest) -> PageAnswer | None:
-        """None where there is no such page."""
         if request.method == "POST" and _is_foreign(request):
             return PageAnswer(b"", status=403)
         match request.path.strip("/").split("/"):
@@ -65,7 +61,6 @@ class DiscordPages:
         return None
 
     def _channel(self, request: ApiRequest, channel: str) -> PageAnswer:
-        """GET shows it; POST does something and leads back."""
         if request.method != "POST":
             form = self.interactions.exchanges.get(request.query.get("form", ""))
             return self._shown(channel, line=request.query.get("line", ""), asking=form)
@@ -81,7 +76,7 @@ class DiscordPages:
         return _leads_to(f"{path_of(channel)}{'?' if asks else ''}{urlencode(asks)}")
 
     def _done(self, channel: str, fields: Mapping[str, str], values: list[str]) -> Exchange | None:
-        """What somebody did on the page; `values` were chosen in a menu. Raises BadLine and NoAnswer."""
+        """Raises BadLine and NoAnswer."""
         if dismissed := fields.get("dismiss"):
             self.interactions.exchanges.pop(dismissed, None)
             return None
@@ -114,11 +109,10 @@ class DiscordPages:
         return self.interactions.send(payload, edit=edit)
 
     def _commands(self) -> Sequence[Mapping[str, Any]]:
-        """Those that the server has: none before the bot was added to it."""
+        """Empty before the bot joined."""
         return self.portal.commands if GUILD in self.portal.known.guilds else ()
 
     def _message(self, name: str) -> tuple[dict[str, Any], Edit | None]:
-        """A message by the name it has on the page, and how it is changed."""
         if exchange := self.interactions.exchanges.get(name):
             return exchange.message or {}, lambda body: setattr(exchange, "message", body)
         post = self.api.timeline.find(DISCORD, name)
@@ -143,7 +137,6 @@ class DiscordPages:
         return PageAnswer(json.dumps(said).encode(), "application/json; charset=utf-8")
 
     def _invitation(self, request: ApiRequest) -> PageAnswer:
-        """As Discord asks whoever follows an invite link."""
         if request.query.get("client_id") != self.interactions.application.id:
             return _page("invitation.html", "There is no such application", status=404)
         first = _channel_called(FIRST_CHANNEL)
@@ -210,7 +203,7 @@ def _place(channel: str) -> payloads.Place:
 
 
 def _page(template: str, title: str, *, status: int = 200, **said: Any) -> PageAnswer:
-    # This process has no apps, whose formats numbers would be written in.
+    # This process has no apps, and so no formats.
     context = Context({"title": title, **said}, use_l10n=False)
     html = PAGE_TEMPLATES.get_template(template).render(context)
     return PageAnswer(html.encode(), status=status)
@@ -221,6 +214,6 @@ def _leads_to(path: str) -> PageAnswer:
 
 
 def _is_foreign(request: ApiRequest) -> bool:
-    """Whether another site's page sends it: nobody signs in here."""
+    """Cross-site check; the pages have no sign-in."""
     origin = request.headers.get("Origin", "")
     return bool(origin) and urlsplit(origin).netloc != request.headers.get("Host")

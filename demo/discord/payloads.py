@@ -1,4 +1,4 @@
-"""What Discord tells an application when somebody uses it. Pure.
+"""Interactions as Discord sends them. Pure.
 
 https://discord.com/developers/docs/interactions/receiving-and-responding#interaction-object
 """
@@ -15,8 +15,6 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A channel of a server, and what the bot may do there."""
-
     guild: str
     channel: str
     app_permissions: str
@@ -25,7 +23,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Somebody in it. `permissions` are bits, written as a number."""
+    """`permissions` is a bit field as a decimal string."""
 
     id: str
     name: str
@@ -35,7 +33,7 @@ class Member:
 
 
 def payload(kind: int, data: Body, *, member: Member, place: Place, is_on_message: bool = False) -> Body:
-    """Without the ids, which each interaction has of its own."""
+    """Each interaction adds its ids."""
     return {
         "type": kind,
         "guild_id": place.guild,
@@ -62,7 +60,7 @@ def command_data(
     place: Place,
     focused: str = "",
 ) -> Body:
-    """Of `feed add` with its options, typed as the commands' definitions say. Raises LookupError."""
+    """Raises LookupError."""
     name, act = words.split()
     command = found(commands, name)
     types = {one["name"]: one["type"] for one in found(command["options"], act)["options"]}
@@ -90,7 +88,7 @@ def command_data(
 
 
 def found(ones: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
-    """The one of that name. Raises LookupError."""
+    """Raises LookupError."""
     for one in ones:
         if one["name"] == name:
             return one
@@ -106,7 +104,6 @@ def menu_data(custom_id: str, *values: str, kind: int = MENU) -> Body:
 
 
 def form_data(form: Mapping[str, Any], typed: Mapping[str, str]) -> Body:
-    """What is not typed stays as the form has it."""
     parts = [row["components"][0] for row in form["components"]]
     values = {part["custom_id"]: typed.get(part["custom_id"], part.get("value", "")) for part in parts}
     rows = [
@@ -117,5 +114,4 @@ def form_data(form: Mapping[str, Any], typed: Mapping[str, str]) -> Body:
 
 
 def parts_of(message: Mapping[str, Any]) -> list[Body]:
-    """Its buttons and menus."""
     return [part for row in message.get("components") or () for part in row["components"]]

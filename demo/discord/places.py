@@ -1,12 +1,10 @@
-"""The demo's Discord: one server, its channels, who is there."""
-
 from collections.abc import Mapping
 
 DISCORD = "discord"
 API = "/api/v10"
 GUILD, GUILD_NAME = "1000000000000000009", "The harbour"
 CHANNEL = "1000000000000000002"
-# Text channels, by id; a webhook of the demo's posts to the first.
+# Channels by id; the webhook posts to the first.
 CHANNELS: Mapping[str, str] = {
     CHANNEL: "harbour-notes",
     "1000000000000000003": "news",

@@ -1,5 +1,3 @@
-"""What Discord knows of an application: its commands, its addresses, the servers that it was added to."""
-
 import json
 import re
 from collections.abc import Mapping
@@ -18,7 +16,7 @@ FIRST_COMMAND_ID = 80
 
 @dataclass
 class Known:
-    """`commands` by the place at the API, `guilds` by id, with their names."""
+    """`commands` by API path, names of `guilds` by id."""
 
     application: dict[str, Any] = field(default_factory=dict)
     commands: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -27,7 +25,7 @@ class Known:
 
 
 class Portal:
-    """`folder` keeps it for the process that goes on; without one it is forgotten."""
+    """Stored in `folder`, if there is one."""
 
     def __init__(self, interactions: Interactions, *, folder: Path | None = None, name: str = "") -> None:
         ours = interactions.application
@@ -41,26 +39,24 @@ class Portal:
 
     @property
     def commands(self) -> list[dict[str, Any]]:
-        """Those of all servers."""
         place = f"/applications/{self.interactions.application.id}/commands"
         return self.known.commands.get(place, [])
 
     def install(self, guild: str, name: str) -> None:
-        """Adds the application to a server, and tells it."""
         self.known.guilds[guild] = name
         self._keep()
         url = self.known.application.get("event_webhooks_url", "")
         data = {"integration_type": 0, "guild": {"id": guild, "name": name, "preferred_locale": "en-US"}}
         event = {"type": 1, "event": {"type": "APPLICATION_AUTHORIZED", "data": data}}
-        # A program that is down misses it, and learns of the server from the first command.
+        # A program that misses this learns of the server from the first command.
         with suppress(OSError):
             self.interactions.tell(url, event)
 
     def answer(self, request: ApiRequest, place: str) -> ApiAnswer:
-        """What stands at a place below the API's address; whoever asks has the bot's token."""
-        if found := re.fullmatch(r"/guilds/(\d+)", place):
-            if found[1] in self.known.guilds:
-                return ApiAnswer({"id": found[1], "name": self.known.guilds[found[1]]})
+        """The caller has checked the bot's token."""
+        if match := re.fullmatch(r"/guilds/(\d+)", place):
+            if match[1] in self.known.guilds:
+                return ApiAnswer({"id": match[1], "name": self.known.guilds[match[1]]})
             return ApiAnswer({"message": "Unknown Guild", "code": 10004}, 404)
         if place == "/applications/@me":
             is_change = request.method == "PATCH"
@@ -74,7 +70,7 @@ class Portal:
         return NOT_FOUND
 
     def _changed(self, changes: Mapping[str, Any]) -> ApiAnswer:
-        """An address is called before it is believed."""
+        """Verify an endpoint before storing it."""
         url = str(changes.get("interactions_endpoint_url") or "")
         if url and (wrong := self.interactions.wrong_with(url)):
             return ApiAnswer({"message": f"{url} could not be verified: {wrong}", "code": 50035}, 400)
@@ -84,7 +80,7 @@ class Portal:
         return ApiAnswer(self.known.application)
 
     def _put(self, place: str, wanted: list[dict[str, Any]]) -> ApiAnswer | None:
-        """Returns a refusal."""
+        """Return a refusal, if any."""
         try:
             refuse_commands(wanted)
         except (InvalidBody, LookupError, TypeError) as error:

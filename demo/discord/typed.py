@@ -1,4 +1,4 @@
-"""A line as people type it for a command, `/feed add url:blog.example start:3`, and what may follow. Pure."""
+"""Typed commands such as `/feed add url:blog.example start:3`. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +12,12 @@ Definition = Mapping[str, Any]
 
 
 class BadLine(ValueError):
-    """In words for whoever typed it."""
+    """The message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """`line` is what stands there when it was chosen."""
+    """`line` is the completed input."""
 
     label: str
     about: str
@@ -26,7 +26,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """`words` are such as “feed add”. `focused` is the last option; its value may go on."""
+    """`words` are such as “feed add”; `focused` is the last option, perhaps incomplete."""
 
     words: str
     options: dict[str, str]
@@ -34,7 +34,7 @@ class Typed:
 
 
 def read_line(line: str, commands: Sequence[Definition], channels: Mapping[str, str]) -> Typed:
-    """The command, as Discord lets it be sent. `channels` are names by id. Raises BadLine."""
+    """Parse a complete command. `channels` are names by id. Raises BadLine."""
     sub, typed = _begun(line, commands)
     if sub is None:
         raise BadLine("There is no such command. All commands are below.")
@@ -51,8 +51,7 @@ def read_line(line: str, commands: Sequence[Definition], channels: Mapping[str, 
 
 
 def suggestions(line: str, commands: Sequence[Definition], channels: Mapping[str, str]) -> list[Suggestion]:
-    """What may be typed next: commands, options, an option's choices. What the application suggests itself is
-    not there: see `asks_application`."""
+    """Suggest commands, options and choices; for the application's, see `asks_application`."""
     sub, typed = _begun(line, commands)
     if sub is None or line == f"/{typed.words}":
         begun = line.strip().lower()
@@ -72,7 +71,6 @@ def suggestions(line: str, commands: Sequence[Definition], channels: Mapping[str
 
 
 def asks_application(line: str, commands: Sequence[Definition]) -> Typed | None:
-    """What the application is asked about while somebody types; None where Discord asks it nothing."""
     sub, typed = _begun(line, commands)
     if sub is None or not typed.focused or not found(sub["options"], typed.focused).get("autocomplete"):
         return None
@@ -80,7 +78,6 @@ def asks_application(line: str, commands: Sequence[Definition]) -> Typed | None:
 
 
 def with_value(line: str, typed: Typed, value: str) -> str:
-    """The line with another value of the option that is being typed."""
     begun = typed.options[typed.focused]
     before = line[: line.rindex(begun)] if begun else line
     before = before if before.rstrip().endswith(":") else f"{before.rstrip()} {typed.focused}:"
@@ -88,7 +85,6 @@ def with_value(line: str, typed: Typed, value: str) -> str:
 
 
 def _begun(line: str, commands: Sequence[Definition]) -> tuple[Definition | None, Typed]:
-    """The subcommand that the line begins with, and its options so far."""
     for words, sub in sorted(_subcommands(commands), key=lambda one: -len(one[0])):
         begins = f"/{words}"
         if line.startswith(f"{begins} ") or line.strip() == begins:
@@ -97,7 +93,7 @@ def _begun(line: str, commands: Sequence[Definition]) -> tuple[Definition | None
 
 
 def _options(text: str, known: Sequence[Definition]) -> tuple[dict[str, str], str]:
-    """By name, and the last one's. Without a name, what is required first is meant."""
+    """Text without a name is for the first option."""
     names = "|".join(re.escape(one["name"]) for one in known)
     if not names:
         return {}, ""
@@ -110,7 +106,7 @@ def _options(text: str, known: Sequence[Definition]) -> tuple[dict[str, str], st
 
 
 def _checked(option: Definition, value: str, channels: Mapping[str, str]) -> str:
-    """As Discord sends it. Raises BadLine."""
+    """Raises BadLine."""
     name = option["name"]
     if option["type"] == CHANNEL:
         ids = [one for one, called in channels.items() if value.lstrip("#").lower() in (called, one)]

@@ -1,5 +1,3 @@
-"""The pages of API tokens: making one, whose key is shown this once, and revoking."""
-
 from datetime import timedelta
 from typing import Any
 
@@ -27,7 +25,7 @@ LIFETIMES = (("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "unti
 
 
 def scopes_for(user: Any) -> list[tuple[str, str]]:
-    """The scopes that a person may give away: those that allow nothing which they may not do themselves."""
+    """Return the scopes within the user's permissions."""
     views: list[Any] = [view for _, view, _ in router.registry]
     allowed = []
     for scope, meaning in SCOPES.items():
@@ -38,8 +36,6 @@ def scopes_for(user: Any) -> list[tuple[str, str]]:
 
 
 class TokenForm(forms.ModelForm):  # type: ignore[type-arg]
-    """What a new token is for, what it may do, and how long."""
-
     class Meta:
         model = ApiToken
         fields = ("name",)
@@ -94,7 +90,7 @@ class ApiTokenAdmin(ServiceAdmin):
     own_actions = (
         Action("revoke", "Revoke", revoke, what_revoking_does, fits=lambda row: row.revoked_at is None),
     )
-    # Nothing goes with one.
+    # Deleting a token deletes nothing else.
     has_delete_permission = PageWords.has_delete_permission
     made = moment_of("created_at", "made")
     last_used = moment_of("last_used_at", "last used", "not yet")
@@ -126,7 +122,7 @@ class ApiTokenAdmin(ServiceAdmin):
         request.made_key = key  # type: ignore[attr-defined]
 
     def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Shows the key in the answer itself: a message would be kept in a cookie or the session."""
+        """Show the key in the response: a message would be stored in a cookie or session."""
         context = {
             **self.admin_site.each_context(request),
             "title": "API token",
@@ -139,7 +135,7 @@ class ApiTokenAdmin(ServiceAdmin):
         return shown_once(TemplateResponse(request, "admin/feedletter_site/apitoken/made.html", context))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # A token is never changed: for other scopes make another one.
+        # Tokens are immutable.
         return False
 
     def has_act_permission(self, request: HttpRequest) -> bool:

@@ -52,7 +52,7 @@ class _TokenInSchema(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
         }
 
     def get_security_requirement(self, auto_schema: Any) -> dict[str, list[str]]:
-        # OpenAPI 3.1.0, 4.8.30: for such a scheme the list names what is required.
+        # OpenAPI 3.1.0 §4.8.30: the list names required roles.
         area = getattr(auto_schema.view, "area", "")
         return {self.name: [scope_for(area, auto_schema.method)] if area else []}
 

@@ -1,5 +1,3 @@
-"""The parts of the API that show no rows: its description, and addresses that do not exist."""
-
 from functools import cache
 from typing import Any
 
@@ -37,9 +35,9 @@ class SchemaView(ApiView):
 
 @cache
 def described(renderer: Any) -> bytes:
-    """The description, made once in each process: it takes a second, and is the same for all."""
+    """Cached per process: it takes a second."""
     generator: Any = SchemaGenerator
-    # Otherwise it would be in the language of whoever asks first.
+    # Otherwise the first request's language would be cached.
     with translation.override("en"):
         schema = generator().get_schema(request=None, public=True)
     text: str | bytes = renderer().render(schema, renderer_context={})

@@ -1,5 +1,3 @@
-"""What commands say about a token: never its key."""
-
 from datetime import datetime
 from typing import Any
 

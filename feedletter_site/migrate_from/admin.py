@@ -1,5 +1,3 @@
-"""The pages *Come from another program*: upload, look, one button, report."""
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -40,7 +38,6 @@ from feedletter_site.migrate_from.uploads import (
 from feedletter_site.models import Arrival, ArrivalLine
 
 LINES_SHOWN, LONGEST_NAME = 25, 200
-# What a fate is called before it is done, and after.
 FATES_AS_SHOWN = {
     ImportResult.REFUSED: ("Not to be taken", "Not taken"),
     ImportResult.UNREAD: ("Could not be read", "Could not be read"),
@@ -60,28 +57,25 @@ UNCHANGED = "Nothing was changed so far, and nobody but the servers of feeds was
 
 
 def counts(row: Arrival) -> list[tuple[str, int]]:
-    """How many things there are of each fate, as people call it; of those that were looked for."""
     return counts_of([row])[row.pk]
 
 
 def counts_of(rows: Sequence[Arrival]) -> dict[int, list[tuple[str, int]]]:
-    """The counts of several, by their keys."""
     lines = ArrivalLine.objects.filter(arrival__in=[row.pk for row in rows]).order_by()
-    found: dict[int, dict[str, int]] = {row.pk: {} for row in rows}
+    numbers: dict[int, dict[str, int]] = {row.pk: {} for row in rows}
     for pk, what, number in lines.values_list("arrival", "what").annotate(number=Sum("count")):
-        found[pk][what] = number
-    return {row.pk: _as_shown(row, found[row.pk]) for row in rows}
+        numbers[pk][what] = number
+    return {row.pk: _as_shown(row, numbers[row.pk]) for row in rows}
 
 
 def _as_shown(row: Arrival, found: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Before it is done, in the future tense."""
     is_done = row.begun_at is not None
     shown = (fate for fate in ORDER if found.get(fate) or (row.is_read and fate in READING))
     return [(FATES_AS_SHOWN[fate][is_done], found.get(fate, 0)) for fate in shown]
 
 
 def how_far(row: Arrival) -> SafeString:
-    """While a worker is at it, the page asks for this again by itself."""
+    """Refreshes itself while a worker works."""
     return work_progress(
         reverse("admin:feedletter_site_arrival_progress", args=[row.pk]),
         is_going=row.state in OPEN,
@@ -95,7 +89,6 @@ def how_far(row: Arrival) -> SafeString:
 
 
 def sentence_about_state(row: Arrival, now: datetime) -> str:
-    """A sentence under the bar."""
     if row.state in OPEN:
         return words_about_worker(row, now)
     if row.state == State.LOOKED and not row.is_read:
@@ -108,7 +101,7 @@ def what_to_mind(row: Arrival) -> SafeString | str:
 
 
 def report(row: Arrival) -> SafeString | str:
-    """What needs a person comes first; of each fate the first lines, and a file with all."""
+    """Show the first lines of each fate, the most urgent fates first."""
     drawn, is_done = [], row.begun_at is not None
     numbers = dict(counts(row))
     for fate in ORDER:
@@ -185,7 +178,6 @@ class ArrivalForm(forms.Form):
 
 
 def files_of(data: dict[str, Any]) -> dict[str, Any]:
-    """What was chosen, by what is added to the database's name."""
     chosen = {"": data.get("file"), "-wal": data.get("beside")}
     return {suffix: file for suffix, file in chosen.items() if file}
 
@@ -209,12 +201,12 @@ def stop_chosen(request: HttpRequest, keys: list[int]) -> str:
 
 
 def what_stopping_does(keys: list[int]) -> list[str]:
-    said = {
+    sentences = {
         True: "The rest of “{}” is not taken over. What was taken so far stays.",
         False: "“{}” is forgotten. Nothing of it was taken over.",
     }
     rows = Arrival.objects.filter(pk__in=keys)
-    return [said[row.state == State.TAKING].format(row.file_name) for row in rows]
+    return [sentences[row.state == State.TAKING].format(row.file_name) for row in rows]
 
 
 @admin.register(Arrival)

@@ -1,6 +1,6 @@
-"""Reads each feed once and says which posts would be new: the proof that nothing comes twice.
+"""Dry run that reads each feed once and lists the posts that would be new.
 
-A feed is taken over in a transaction that is undone, and judged in it as a poll would judge it.
+A feed is taken over and judged like a poll, in a transaction that is rolled back.
 """
 
 import time
@@ -31,7 +31,7 @@ from feeds.polling.read import Ask, FetchResult
 TITLES_OF_A_FEED = 20
 LONGEST_TITLE = 200
 PAUSE_SECONDS = 0.2
-# What a dry run calls posts that would be sent, and those that leave the feed at this reading.
+# Events of a dry run for posts that would be sent, and for posts that leave the feed.
 NEW, HELD, GONE = ("new", "settled at once"), ("held",), ("withdrawn", "dropped")
 WHY_HELD = "a person decides first: it may have been sent, or far more came than usual"
 
@@ -49,7 +49,7 @@ def read_ahead(
     now: datetime,
     told: Callable[[], object] = lambda: None,
 ) -> list[Line]:
-    """What reading the feeds of these parts would bring. `told` is called after each feed."""
+    """`told` is called after each feed."""
     forbid_open_transaction()
     lines, asked = [], []
     for part in parts:
@@ -66,7 +66,7 @@ def read_ahead(
 
 
 def _answers(asked: Sequence[tuple[Part, Feed]]) -> Iterator[_Answered]:
-    """Asks servers as polls do: so many requests of one at a time, and so long apart."""
+    """Fetch with the limits of polls per host."""
     hosts: dict[str, HostQueue] = {}
     waiting: dict[int, tuple[Part, Ask]] = {}
     for part, feed in asked:
@@ -89,7 +89,6 @@ def _answers(asked: Sequence[tuple[Part, Feed]]) -> Iterator[_Answered]:
 
 
 def _judged(one: _Answered, origins: Origins, now: datetime) -> list[Line]:
-    """What a reading with this answer would bring, were the feed taken over."""
     name, (kept,) = one.part.name, one.ask.feeds.values()
     try:
         with transaction.atomic():
@@ -117,7 +116,6 @@ def _titles(run: DryRun, events: Sequence[str]) -> list[str]:
 
 
 def _posts(fate: ImportResult, titles: Sequence[str], count: int, words: str) -> Iterator[Line]:
-    """The first of them by title, and how many more there are."""
     shown = titles[:TITLES_OF_A_FEED]
     for title in shown:
         yield Line(fate, "post", shortened(one_line(title), LONGEST_TITLE), words)

@@ -1,4 +1,4 @@
-"""What became of each thing that another program had: nothing is passed over in silence."""
+"""Report on everything that the other program had."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,11 +14,11 @@ from subscriptions.rules.lists.formulas import as_text
 
 
 class TakenMeanwhile(Exception):
-    """Another run has just taken it."""
+    """Another run was faster."""
 
 
 class Origins:
-    """Those of one source. Each is written in the transaction that makes its row."""
+    """Origins from one source, each created in the transaction of its row."""
 
     def __init__(self, source: str) -> None:
         self._rows = Origin.objects.filter(source=source)
@@ -28,7 +28,7 @@ class Origins:
         return self._rows.filter(kind=kind, old_key=old_key).first()
 
     def note(self, kind: str, old_key: str, row: int, *, now: datetime, finished: bool = False) -> None:
-        """In the caller's transaction, which raises TakenMeanwhile where another run was quicker."""
+        """Raises TakenMeanwhile if another run was faster."""
         values = {"row": row, "taken_at": now, "finished_at": now if finished else None}
         try:
             with transaction.atomic():
@@ -37,7 +37,7 @@ class Origins:
             raise TakenMeanwhile from error
 
     def renew(self, origin: Origin, row: int) -> None:
-        """Another row stands for it now, whose making is not finished."""
+        """Replace the row; the new one is not finished."""
         self._rows.filter(pk=origin.pk).update(row=row, finished_at=None)
 
     def finish(self, kind: str, old_key: str, *, now: datetime) -> None:
@@ -49,13 +49,13 @@ class ImportResult(StrEnum):
     CHANGED = "changed"
     REFUSED = "not taken"
     THERE = "there already"
-    # Of posts, once the feeds were read: new after the take-over, or first a person decides.
+    # Posts that a dry run found: new, or held for a decision.
     NEW = "new"
     ASKS = "asks first"
     UNREAD = "not read"
 
 
-# What needs a person comes first.
+# Most urgent first.
 ORDER = (
     ImportResult.REFUSED,
     ImportResult.UNREAD,
@@ -71,10 +71,7 @@ COLUMNS = ("what", "kind", "name", "words")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`kind` and `name` say what it is, as people of the other program know it; `words` why, or how.
-
-    `count`: it stands for so many of the kind.
-    """
+    """`kind` and `name` are the other program's; `words` say why or how; `count` things are summarized."""
 
     fate: ImportResult
     kind: str
@@ -88,8 +85,7 @@ class Line:
 
 @dataclass(slots=True)
 class Report:
-    """`notes` are about all of it. With `is_dry_run` it says what would be done; `is_read`: the feeds were
-    read, to see what would be new."""
+    """`is_read`: the feeds were read to find new posts."""
 
     source: str
     is_dry_run: bool
@@ -101,28 +97,26 @@ class Report:
         self.lines.extend(lines)
 
     def counts(self) -> dict[str, int]:
-        """How many things there are of each fate."""
-        found = Counter[ImportResult]()
+        numbers = Counter[ImportResult]()
         for line in self.lines:
-            found[line.fate] += line.count
-        return {fate.value: found[fate] for fate in ImportResult if self.is_read or fate not in READING}
+            numbers[line.fate] += line.count
+        return {fate.value: numbers[fate] for fate in ImportResult if self.is_read or fate not in READING}
 
     def by_need(self) -> list[Line]:
-        """What needs a person first."""
         return sorted(self.lines, key=lambda line: ORDER.index(line.fate))
 
     def about_reading(self) -> list[str]:
-        """What the reading of the feeds has shown, if they were read."""
         if not self.is_read:
             return []
-        said = [f"The feeds were read: {pluralize(self.counts()[ImportResult.NEW], 'post')} would be new."]
+        sentences = [
+            f"The feeds were read: {pluralize(self.counts()[ImportResult.NEW], 'post')} would be new."
+        ]
         if self.counts()[ImportResult.UNREAD]:
-            said.append("Of feeds that were not read nobody knows what would be new.")
-        return said
+            sentences.append("Of feeds that were not read nobody knows what would be new.")
+        return sentences
 
 
 def csv_rows(rows: Iterable[Iterable[str]]) -> Iterator[list[str]]:
-    """The report for spreadsheets, its heading first; `rows` have its COLUMNS."""
     yield list(COLUMNS)
     for row in rows:
         yield [as_text(cell) for cell in row]

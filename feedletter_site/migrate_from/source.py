@@ -1,6 +1,6 @@
-"""What a program that people come from has to say. A source reads it into parts, and each part takes itself.
+"""Interface of programs to migrate from.
 
-A new source is a folder beside cordfeeder/, and a line in `SOURCES`.
+A new source is a package beside cordfeeder/ and an entry of `SOURCES`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,40 +18,40 @@ SOURCES: Mapping[str, str] = {"cordfeeder": "feedletter_site.migrate_from.cordfe
 
 
 class Part(Protocol):
-    """A feed that is taken with all that belongs to it, such as the servers that have it."""
+    """A feed with everything that belongs to it, such as its servers."""
 
-    # For people.
     @property
     def name(self) -> str: ...
 
     def preview(self, origins: Origins) -> Sequence[Line]:
-        """What `take` would say, as far as our own rows tell. Changes nothing, and asks nobody."""
+        """Preview `take` from our rows alone, without changes."""
         ...
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
-        """Takes what is not here yet, in transactions of its own; the network is asked between them.
+        """Take over what is missing, in several transactions with network calls in between.
 
-        Whoever is killed within it leaves nothing that sends, and the next run goes on. Raises Refused for
-        what stands in the way of all parts.
+        Must be resumable, and send nothing if it is interrupted. Raises Refused if no part can be taken.
         """
         ...
 
     def feed_ahead(self, origins: Origins, *, now: datetime) -> Feed | None:
-        """The feed as it is here, or an unsaved one; None where nothing of it is taken. Changes nothing.
+        """Return the existing or an unsaved feed, or None if nothing of it is taken. Changes nothing.
 
         Raises Refused and ValidationError.
         """
         ...
 
     def take_feed(self, origins: Origins, *, now: datetime) -> tuple[Feed, Mapping[int, str]]:
-        """The row as it is read after `take`, and the titles, by their keys, of posts that wait in it and
-        would be sent. In the caller's transaction, which is undone. Raises Refused and ValidationError."""
+        """Return the feed after `take`, and the titles of posts that it would send, by their keys.
+
+        The caller rolls back its transaction. Raises Refused and ValidationError.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is there to take, in order; `refused` is what cannot be, and `notes` are about all of it."""
+    """`refused` cannot be taken; `notes` are about everything."""
 
     parts: Sequence[Part]
     refused: Sequence[Line] = ()
@@ -59,16 +59,15 @@ class Plan:
 
 
 class Source(Protocol):
-    # Of SOURCES, and for people.
     key: str
     name: str
 
     def read(self, place: Path, *, now: datetime) -> Plan:
-        """Reads all of it, and writes nothing there. Raises Refused."""
+        """Read without writing there. Raises Refused."""
         ...
 
     def prepare(self, *, now: datetime) -> None:
-        """Looks whether anything can be taken at all (network). Raises Refused."""
+        """Check that anything can be taken (network). Raises Refused."""
         ...
 
 

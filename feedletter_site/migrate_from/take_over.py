@@ -1,4 +1,4 @@
-"""Takes over what another program had. Again, it adds what is missing, and overwrites nothing."""
+"""Take-over; a repeated run adds what is missing and overwrites nothing."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
@@ -12,20 +12,18 @@ from feedletter_site.migrate_from.source import Plan, Source
 
 
 class Doing(StrEnum):
-    """`LOOK` and `READ` change nothing: what would be done, and which posts would be new then."""
+    """`LOOK` and `READ` change nothing."""
 
     LOOK = "look"
     READ = "read"
     TAKE = "take"
 
 
-# Parts after which whoever is cut off need not begin again. Several feeds are read at a time.
+# Parts per batch: an interrupted run resumes after the last one. Several feeds are read in parallel.
 TOGETHER = {Doing.LOOK: 50, Doing.READ: 32, Doing.TAKE: 1}
 
 
 class Batch(NamedTuple):
-    """Some parts, what there is to say of them, and how many are done by now."""
-
     done: int
     lines: Sequence[Line]
 
@@ -39,7 +37,7 @@ def process(
     begin: int = 0,
     told: Callable[[], object] = lambda: None,
 ) -> Iterator[Batch]:
-    """Goes through the parts from that number on. `told` is called while it goes on. Raises Refused."""
+    """Process the parts from `begin`. `told` is called in between. Raises Refused."""
     origins = Origins(source.key)
     if doing is Doing.TAKE and plan.parts:
         source.prepare(now=now)

@@ -1,5 +1,3 @@
-"""Uploaded databases: kept in pieces, looked at by a worker, taken over at an admin's word, deleted."""
-
 import shutil
 import tempfile
 import zlib
@@ -19,9 +17,9 @@ from feedletter_site.migrate_from.report import READING
 from feedletter_site.models import Arrival, ArrivalPiece
 
 PIECE_SIZE = 1024 * 1024
-# The fastest: a file is kept for minutes.
+# The fastest: files are kept for minutes.
 COMPRESSION_LEVEL = 1
-# One that nobody takes over is deleted after the first; the report of one that is over after the second.
+# Until an unused file, and a finished report, is deleted.
 WAITS_FOR, KEPT_FOR = timedelta(days=7), timedelta(days=365)
 State = Arrival.State
 OPEN = (State.LOOKING, State.READING, State.TAKING)
@@ -29,13 +27,12 @@ FOLDER = "feedletter-arrival-{}-"
 
 
 class NotPossible(Refused):
-    """It cannot do this in its state. The message is a sentence for people."""
+    pass
 
 
 def upload(
     *, source: str, name: str, files: Mapping[str, Iterable[bytes]], by: str, now: datetime
 ) -> Arrival:
-    """Keeps files, to be looked at by the next worker. They go by what is added to the database's name."""
     row = Arrival.objects.create(
         source=source, file_name=shortened(one_line(name), 200), by=by[:150], created_at=now
     )
@@ -51,7 +48,7 @@ def upload(
 
 @contextmanager
 def unpacked(row: Arrival) -> Iterator[Path]:
-    """Write the database as a file that only we may read, after removing copies that killed workers left."""
+    """Write the database to a private file, and remove files that killed workers left."""
     _remove_copies(row)
     with tempfile.TemporaryDirectory(prefix=FOLDER.format(row.pk)) as folder:
         place = Path(folder) / "database"
@@ -62,7 +59,6 @@ def unpacked(row: Arrival) -> Iterator[Path]:
 
 
 def _remove_copies(row: Arrival) -> None:
-    """Remove the unpacked copies on this machine, but for those that another worker has."""
     busy = Arrival.objects.filter(lease_until__gt=utcnow()).exclude(pk=row.pk)
     kept = tuple(FOLDER.format(pk) for pk in busy.values_list("pk", flat=True))
     for copy in Path(tempfile.gettempdir()).glob(FOLDER.format("*")):
@@ -71,7 +67,7 @@ def _remove_copies(row: Arrival) -> None:
 
 
 def begin_reading(*, arrival: Arrival, now: datetime) -> None:
-    """Has its feeds read, to see what would be new. Raises NotPossible."""
+    """Raises NotPossible."""
     with transaction.atomic():
         row = _locked(arrival, State.LOOKED)
         row.lines.filter(what__in=READING).delete()
@@ -79,10 +75,7 @@ def begin_reading(*, arrival: Arrival, now: datetime) -> None:
 
 
 def begin_taking(*, arrival: Arrival, now: datetime) -> None:
-    """Takes it over, at an admin's word. What was foreseen makes room for what is done.
-
-    Raises NotPossible.
-    """
+    """Discard the preview and start. Raises NotPossible."""
     with transaction.atomic():
         row = _locked(arrival, State.LOOKED)
         row.lines.all().delete()
@@ -90,13 +83,13 @@ def begin_taking(*, arrival: Arrival, now: datetime) -> None:
 
 
 def stop_arrival(*, arrival: Arrival, now: datetime) -> None:
-    """Stops it and forgets the file; whatever was taken so far stays. Raises NotPossible."""
+    """Keep what was taken over, and delete the file. Raises NotPossible."""
     with transaction.atomic():
         end_arrival(_locked(arrival, State.UPLOADING, State.LOOKED, *OPEN), State.STOPPED, now)
 
 
 def end_arrival(row: Arrival, state: State, now: datetime) -> None:
-    """Within the caller's transaction, on a locked row. The file is deleted with its end."""
+    """Call in a transaction on a locked row. Deletes the file unless it waits for a decision."""
     row.state, row.lease_token, row.lease_until = state, None, None
     if state != State.LOOKED:
         row.ended_at = now
@@ -105,7 +98,6 @@ def end_arrival(row: Arrival, state: State, now: datetime) -> None:
 
 
 def forgettable(now: datetime) -> QuerySet[Arrival]:
-    """Files that nobody took over for a week, and reports that are a year old."""
     waiting = Q(state__in=(State.UPLOADING, State.LOOKED), created_at__lt=now - WAITS_FOR)
     return Arrival.objects.filter(waiting | Q(ended_at__lt=now - KEPT_FOR))
 

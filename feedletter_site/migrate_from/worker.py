@@ -1,7 +1,7 @@
-"""The stage that looks at uploaded databases, reads their feeds and takes them over.
+"""Stage that processes uploaded databases.
 
-What was done of a part is in our own rows before its lines and the number of parts are stored: when a worker
-dies, the next one goes on there, and finds what was taken already.
+Our own rows are written before the report and the count of parts: after a crash the next worker finds what
+was taken already.
 """
 
 import logging
@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 
 
 def to_take_in(now: datetime) -> tuple[QuerySet[Any], ...]:
-    """What waits for this stage."""
     return (claimable_arrivals(now), forgettable(now))
 
 
@@ -40,14 +39,13 @@ def claimable_arrivals(now: datetime) -> QuerySet[Arrival]:
 
 
 def work_off_arrivals(*, budget: timedelta) -> None:
-    """Goes on with what was uploaded, until nothing waits or the time is over. Forgets what is old."""
     left = TimeBudget(budget)
     forgettable(utcnow()).delete()
     while row := claim_arrival(now=utcnow()):
         try:
             _work(row, left)
         except Exception as error:
-            # It is tried again when its lease is over, from where it was left.
+            # Retried where it stopped, after the lease.
             if isinstance(error, Refused):
                 held_by(row).update(trouble=shortened(one_line(str(error)), 1_000))
             else:
@@ -58,7 +56,7 @@ def work_off_arrivals(*, budget: timedelta) -> None:
 
 
 def _note_failure(row: Arrival, words: str) -> None:
-    """Give the file up after several unexpected errors: they would come for ever."""
+    """Give up after MOST_FAILURES unexpected errors."""
     row.failures += 1
     row.trouble = shortened(one_line(words), 1_000)
     if row.failures < MOST_FAILURES:
@@ -70,7 +68,6 @@ def _note_failure(row: Arrival, words: str) -> None:
 
 @transaction.atomic
 def claim_arrival(*, now: datetime) -> Arrival | None:
-    """The oldest that waits for a worker, leased."""
     rows = claimable_arrivals(now).order_by("pk")
     row = rows.select_for_update(skip_locked=True, no_key=True).first()
     if row is not None:
@@ -86,7 +83,7 @@ def _work(row: Arrival, left: TimeBudget) -> None:
         try:
             plan = source.read(place, now=utcnow())
         except Refused as error:
-            # Its file is no longer where the message says that it is.
+            # The path is temporary.
             row.trouble = str(error).replace(str(place), f"“{row.file_name}”")
             _finish(row, State.UNUSABLE)
             return
@@ -106,12 +103,12 @@ def _work(row: Arrival, left: TimeBudget) -> None:
 
 
 def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:
-    """Keeps what there is to say of all parts. False where somebody else has it by now."""
+    """Store the plan; False if another worker has the row."""
     with held(row) as is_ours:
         if is_ours:
             row.parts, row.notes = len(plan.parts), list(plan.notes)
             if doing is not Doing.READ:
-                # A worker that was killed may have been here before.
+                # A killed worker may have left lines.
                 row.lines.all().delete()
                 _keep(row, plan.refused)
             row.save()
@@ -119,7 +116,7 @@ def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:
 
 
 def _record(row: Arrival, batch: Batch) -> bool:
-    """Keeps what was said of some parts, and where to go on. False where somebody else has it by now."""
+    """Store progress; False if another worker has the row."""
     with held(row) as is_ours:
         if is_ours:
             _keep(row, batch.lines)

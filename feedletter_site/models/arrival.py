@@ -1,5 +1,3 @@
-"""Another program's database that an admin uploaded: looked at first, then taken over, by a worker."""
-
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -25,8 +23,7 @@ class Origin(models.Model):
 
 
 class Arrival(models.Model):
-    """`done` of its `parts` are behind the state's worker, with what there is to say of them: whoever goes on
-    begins there."""
+    """Uploaded database of another program. A new worker resumes after `done` of its `parts`."""
 
     class State(models.TextChoices):
         UPLOADING = "uploading", "being uploaded"
@@ -38,7 +35,7 @@ class Arrival(models.Model):
         STOPPED = "stopped", "stopped"
         UNUSABLE = "unusable", "cannot be used"
 
-    # Of feedletter_site.migrate_from.
+    # Key of feedletter_site.migrate_from.
     source = models.CharField("from", max_length=20)
     file_name = models.CharField("file", max_length=200)
     size = models.PositiveBigIntegerField(default=0)
@@ -51,16 +48,16 @@ class Arrival(models.Model):
     notes = models.JSONField(default=list)
     parts = models.PositiveIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
-    # Its feeds were read, to see what would be new.
+    # The feeds were read to find new posts.
     is_read = models.BooleanField(default=False)
-    # Unexpected errors since the last part that was done.
+    # Unexpected errors since the last successful part.
     failures = models.PositiveSmallIntegerField(default=0, db_default=0, editable=False)
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
         verbose_name = "file of another program"
-        # The name of its page.
+        # Title of the page.
         verbose_name_plural = "come from another program"
         ordering = ("-pk",)
         indexes = (
@@ -74,10 +71,7 @@ class Arrival(models.Model):
 
 
 class ArrivalPiece(models.Model):
-    """A piece of a file, compressed: any worker on any machine can put it together. Gone when all is done.
-
-    `suffix` is "" of the database, and "-wal" of what stands beside it.
-    """
+    """Compressed piece of a file, until the end. `suffix` is "" or "-wal"."""
 
     arrival = models.ForeignKey(Arrival, on_delete=models.CASCADE, related_name="pieces", db_index=False)
     suffix = models.CharField(max_length=4, blank=True, default="")
@@ -94,8 +88,6 @@ class ArrivalPiece(models.Model):
 
 
 class ArrivalLine(models.Model):
-    """A line of the report, in the words of feedletter_site.migrate_from.report."""
-
     arrival = models.ForeignKey(Arrival, on_delete=models.CASCADE, related_name="lines", db_index=False)
     what = models.CharField(max_length=20)
     kind = models.CharField(max_length=20)

@@ -1,5 +1,3 @@
-"""The service's signs of life: when each stage ran last, and how often things happened."""
-
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
@@ -7,14 +5,14 @@ from django.utils import timezone
 
 
 class ApiToken(models.Model):
-    """Good for its scopes until it expires or is revoked, and as long as its maker may do the same."""
+    """Key of a program, valid while its maker has the permissions. Only a digest is stored."""
 
     name = models.CharField(max_length=100, help_text="What uses it, such as “shop” or “backup script”.")
-    # The beginning of the key, by which it is found; the rest is known as a digest (hex SHA-256) only.
+    # Start of the key, for look-ups. `digest` is hex SHA-256.
     prefix = models.CharField(max_length=12, unique=True, editable=False)
     digest = models.CharField(max_length=64, editable=False)
     scopes = models.JSONField(default=list)
-    # Empty: made by a command.
+    # Empty for tokens made by a command.
     made_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="api_tokens"
     )
@@ -33,7 +31,7 @@ class ApiToken(models.Model):
 
 
 class Figure(models.Model):
-    """Figures that took long to count. Workers count them again every few minutes."""
+    """Figures that take long to count."""
 
     name = models.CharField(max_length=64, primary_key=True)
     value = models.JSONField()
@@ -44,7 +42,7 @@ class Figure(models.Model):
 
 
 class FirstStep(models.Model):
-    """A step of the checklist that somebody has put aside, or that is done and shows nowhere else."""
+    """A step that was dismissed, or that is done and recorded nowhere else."""
 
     name = models.CharField(max_length=32, primary_key=True)
     is_done = models.BooleanField(default=False, db_default=False)
@@ -55,10 +53,10 @@ class FirstStep(models.Model):
 
 
 class Stage(models.Model):
-    """A stage, as workers and beat saw it last. Stored every few seconds, and not in the cache."""
+    """Last run and tick of a stage. Not cached."""
 
     name = models.CharField(max_length=64, primary_key=True)
-    # When the row was made. A stage that never ran is late from here on.
+    # A stage that never ran counts as late from here.
     since = models.DateTimeField(db_default=Now())
     ran_at = models.DateTimeField(null=True)
     ticked_at = models.DateTimeField(null=True)
@@ -68,7 +66,7 @@ class Stage(models.Model):
 
 
 class Counted(models.Model):
-    """How often something happened since the database was made. Only grows."""
+    """Event counter that only grows."""
 
     name = models.CharField(max_length=64)
     label = models.CharField(max_length=64, db_default="")

@@ -1,4 +1,4 @@
-"""What needs a person: a sentence for each trouble that will not mend itself, and where to mend it."""
+"""Alerts: problems that need a person, with links."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,22 +25,20 @@ from subscriptions.models import Assignable, Subscribable
 ALERTS_SHOWN = 6
 LONGEST_REASON = 200
 FAILED_LATELY = timedelta(days=7)
-# A webhook that fails for less may mend itself.
+# Shorter failures may resolve themselves.
 WEBHOOK_FAILS_AFTER = timedelta(hours=1)
-# Workers look every few seconds: when work is still due after this long, no worker looks.
+# Workers check every few seconds, so after this none is running.
 OVERDUE = timedelta(minutes=10)
-# More letters than these are not counted one by one.
+# More letters are not counted.
 COUNTED_TO = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A trouble that will not mend itself: a sentence, and where to mend it."""
-
     sentence: str
     label: str = ""
     url: str = ""
-    # Another way, as a label and an address.
+    # Second link: label and address.
     also: tuple[str, str] | None = None
 
 
@@ -49,7 +47,7 @@ more_alerts: list[Callable[[], list[Alert]]] = []
 
 
 def may_see(user: Any, model: type[Model]) -> bool:
-    """As on the admin's own pages of it: whoever may change something may see it."""
+    """Users who may change a model may view it, as in its admin."""
     meta = model._meta
     return any(
         user.has_perm(f"{meta.app_label}.{get_permission_codename(word, meta)}")
@@ -67,10 +65,9 @@ def alerts(user: Any) -> list[Alert]:
 
 
 def paused_newsletters() -> list[Alert]:
-    """Each by name, with how many letters wait for it."""
     rows = Subscribable.objects.filter(sending_paused_at__isnull=False).order_by("sending_paused_at", "pk")
     shown = list(rows[: ALERTS_SHOWN + 1])
-    said = [
+    lines = [
         Alert(
             f"“{row}” is paused: {held_letters(Q(issue__subscribable=row))}. "
             f"{shortened(row.sending_paused_reason, LONGEST_REASON)}".strip(),
@@ -81,15 +78,12 @@ def paused_newsletters() -> list[Alert]:
     ]
     if len(shown) > ALERTS_SHOWN:
         url = list_url(Subscribable, sending_paused_at__isnull="False")
-        said.append(Alert("More newsletters are paused.", "See all", url))
-    return said
+        lines.append(Alert("More newsletters are paused.", "See all", url))
+    return lines
 
 
 def paused_issues() -> list[Alert]:
-    """Issues that have letters left, or were paused because they are refused.
-
-    Those of a paused newsletter are in its line.
-    """
+    """Return paused issues with unsent letters or an automatic pause, unless their newsletter is paused."""
     rows = Issue.objects.filter(
         paused_at__isnull=False, cancelled_at=None, subscribable__sending_paused_at=None
     )
@@ -100,7 +94,7 @@ def paused_issues() -> list[Alert]:
         .order_by("-paused_at", "-pk")
     )
     shown = list(rows[: ALERTS_SHOWN + 1])
-    said = [
+    lines = [
         Alert(
             f"“{shortened(str(row), LONGEST_REASON)}” is paused: {held_letters(Q(issue=row))}. "
             f"{capfirst(shortened(pause_cause(row.paused_reason), LONGEST_REASON))}".strip(),
@@ -110,12 +104,12 @@ def paused_issues() -> list[Alert]:
         for row in shown[:ALERTS_SHOWN]
     ]
     if len(shown) > ALERTS_SHOWN:
-        said.append(Alert("More issues are paused.", "See all", list_url(Issue, state="paused")))
-    return said
+        lines.append(Alert("More issues are paused.", "See all", list_url(Issue, state="paused")))
+    return lines
 
 
 def held_letters(which: Q) -> str:
-    """ "4,890 letters wait", of the issues or the newsletter that `which` finds."""
+    """Format as "4,890 letters wait"."""
     waiting = Delivery.objects.filter(which, state__in=NOT_FINISHED).order_by().values("pk")
     count = waiting[: COUNTED_TO + 1].count()
     if count > COUNTED_TO:
@@ -135,7 +129,6 @@ def held_floods() -> list[Alert]:
 
 
 def stalled() -> list[Alert]:
-    """Work that is due and that no worker does."""
     before = utcnow() - OVERDUE
     lanes = Lane.objects.filter(paused=False).filter(Q(free_at=None) | Q(free_at__lt=before))
     late = Delivery.objects.due(before).filter(lane__in=lanes).exists()
@@ -148,16 +141,15 @@ def stalled() -> list[Alert]:
 
 
 def objects_in_trouble(user: Any) -> list[Alert]:
-    """A sentence for each kind of object that a person has to look at."""
     failed = Delivery.objects.filter(state="failed", created_at__gte=utcnow() - FAILED_LATELY)
     stuck = Q(paused=True) | Q(failures__gt=0)
-    # A delivery that only waits for a pause to end is no trouble by itself.
+    # Deliveries of a paused issue need no attention.
     held = Delivery.objects.filter(state="held").exclude(held_for__in=("pause", "restore"))
     deaf = Q(disabled_at__isnull=False) | Q(active=True, failing_since__lte=utcnow() - WEBHOOK_FAILS_AFTER)
     lately = WebhookCall.objects.filter(created_at__gte=utcnow() - FAILED_LATELY)
     untold = lately.filter(state="failed").exclude(kind=TEST)
     written = Broadcast.objects.filter(issue=None, send_at__isnull=False)
-    found: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
+    kinds: tuple[tuple[QuerySet[Any], str, dict[str, str]], ...] = (
         (Feed.objects.filter(status="active", failures__gt=0), "feed cannot be read", {"health": "failing"}),
         (Feed.objects.filter(status="stopped", failures__gt=0), "feed is gone", {"health": "stopped"}),
         (held, "delivery is held for you", {"state__exact": "held"}),
@@ -170,19 +162,18 @@ def objects_in_trouble(user: Any) -> list[Alert]:
         (untold, "call of a webhook failed this week", {"state__exact": "failed"}),
     )
     seen = []
-    for rows, words, filters in found:
+    for rows, words, filters in kinds:
         if not may_see(user, rows.model) or not (count := rows.count()):
             continue
         noun, _, verb = words.partition(" ")
         if count > 1 and verb.startswith("is "):
             verb = f"are{verb[2:]}"
-        said = f"{pluralize(count, noun, 'deliveries' if noun == 'delivery' else '')} {verb}."
-        seen.append(Alert(said, "Look", list_url(rows.model, **filters)))
+        sentence = f"{pluralize(count, noun, 'deliveries' if noun == 'delivery' else '')} {verb}."
+        seen.append(Alert(sentence, "Look", list_url(rows.model, **filters)))
     return seen
 
 
 def troubled_services() -> list[Alert]:
-    """Services that nothing is sent to for a while, since they refuse too much."""
     now = utcnow()
     return [
         Alert(trouble_in_words(breaker, row, now), "See its lanes", list_url(Lane))
@@ -191,7 +182,6 @@ def troubled_services() -> list[Alert]:
 
 
 def paused_domains() -> list[Alert]:
-    """The domains to which nothing goes, for now or until somebody says so, each with the reason."""
     rests = Q(refused_since__isnull=False, free_at__gt=utcnow())
     stopped = LaneDomain.objects.filter(Q(paused=True) | rests)
     rows = stopped.select_related("lane").order_by("domain", "lane")

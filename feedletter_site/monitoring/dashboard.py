@@ -1,5 +1,3 @@
-"""The admin's first page: what needs a person comes first, then what goes out and went out, then plots."""
-
 from typing import Any
 
 from django.db.models import QuerySet
@@ -27,7 +25,7 @@ ROWS_SHOWN = 6
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """Unfold's callback: the context of the admin's index page, with the figures of what the user may see."""
+    """Unfold's callback: adds the figures that the user may see."""
     user, now = request.user, utcnow()
     context.update(title="Overview")
     if user.has_perm(MAY_SET_UP):
@@ -61,8 +59,8 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
 
 
 def tiles(user: Any, figures: Figures) -> list[tuple[str, str, str]]:
-    """Title, number, link. Bridges of Discord servers are not counted: the list hides them, too."""
-    found: list[tuple[str, QuerySet[Any], dict[str, str]]] = [
+    """Return title, number and link. The list hides bridges of Discord servers, too."""
+    kinds: list[tuple[str, QuerySet[Any], dict[str, str]]] = [
         ("Feeds", Feed.objects.all(), {}),
         ("Newsletters and bridges", Subscribable.objects.filter(guild_feed=None), {}),
         ("Subscriptions", Subscription.objects.confirmed(), {"status__exact": "confirmed"}),
@@ -70,7 +68,7 @@ def tiles(user: Any, figures: Figures) -> list[tuple[str, str, str]]:
     ]
     return [
         (title, _tile_number(rows, figures), list_url(rows.model, **filters))
-        for title, rows, filters in found
+        for title, rows, filters in kinds
         if may_see(user, rows.model)
     ]
 

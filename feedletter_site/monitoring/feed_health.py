@@ -1,5 +1,3 @@
-"""How the feeds do, for the overview: counts, which are in trouble, and which have gone quiet."""
-
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,11 +10,11 @@ from feeds.models import Feed
 
 TROUBLES_SHOWN = 8
 LONGEST_ERROR = 200
-# A feed is quiet when nothing new has come for a month, and for four times as long as usual.
+# Without posts for a month and four times the usual interval, a feed is quiet.
 A_MONTH = timedelta(days=30)
 USUAL_TIMES = 4
 QUIET_SHOWN = 3
-# Of so many feeds, the longest silent ones, it is asked whether that is unusual for them.
+# Number of longest-silent feeds to check for that.
 QUIET_LOOKED_AT = 50
 
 FAILING = Q(status="active", failures__gt=0)
@@ -24,7 +22,7 @@ GONE = Q(status="stopped", failures__gt=0, dropping=False)
 HELD = Q(status="active", failures=0, held_since__isnull=False)
 WELL = Q(status="active", failures=0, held_since=None)
 
-# The count's name, its words, their tone, and the filter of the list of feeds.
+# Name of the count, words, tone, and filter of the feed list.
 PARTS = (
     ("well", "{:,} read well", "good", "active"),
     ("failing", "{:,} failing", "bad", "failing"),
@@ -36,8 +34,6 @@ PARTS = (
 
 @dataclass(frozen=True, slots=True)
 class HealthPart:
-    """How many feeds are in one state."""
-
     words: str
     tone: str
     url: str
@@ -45,8 +41,6 @@ class HealthPart:
 
 @dataclass(frozen=True, slots=True)
 class FeedTrouble:
-    """A feed with what is wrong, since when, and what happens next."""
-
     name: str
     url: str
     wrong: str
@@ -56,7 +50,7 @@ class FeedTrouble:
 
 @dataclass(frozen=True, slots=True)
 class FeedHealth:
-    """`more`: how many feeds in trouble are not shown."""
+    """`more` feeds in trouble are not shown."""
 
     parts: tuple[HealthPart, ...]
     trouble: tuple[FeedTrouble, ...]
@@ -65,7 +59,7 @@ class FeedHealth:
 
 
 def feed_health(now: datetime) -> FeedHealth:
-    """Asks a fixed number of queries, however many feeds there are."""
+    """Uses a fixed number of queries."""
     counts = Feed.objects.aggregate(
         well=Count("pk", filter=WELL),
         failing=Count("pk", filter=FAILING),
@@ -84,12 +78,11 @@ def feed_health(now: datetime) -> FeedHealth:
 
 
 def feeds_in_trouble(now: datetime) -> list[FeedTrouble]:
-    """First those that have been in trouble longest."""
     ill_since = Case(
         When(HELD, then=F("held_since")), default=F("failing_since"), output_field=DateTimeField()
     )
     rows = Feed.objects.filter(FAILING | GONE | HELD).annotate(ill_since=ill_since)
-    found = []
+    troubles = []
     for feed in rows.order_by(F("ill_since").asc(nulls_last=True), "pk")[:TROUBLES_SHOWN]:
         if feed.health == "held":
             wrong, since, coming = "Posts of it wait for your word.", feed.held_since, ""
@@ -100,20 +93,19 @@ def feeds_in_trouble(now: datetime) -> list[FeedTrouble]:
                 words = next_reading(feed, now)
                 coming = f"Next reading: {words[:1].lower()}{words[1:]}"
         lasts = f"for {ago(now - since)}" if since else ""
-        found.append(FeedTrouble(str(feed), object_url(feed), wrong, lasts, coming))
-    return found
+        troubles.append(FeedTrouble(str(feed), object_url(feed), wrong, lasts, coming))
+    return troubles
 
 
 def quiet_feeds(now: datetime) -> list[FeedTrouble]:
-    """Feeds that used to publish and have not for long: perhaps they have moved."""
     rows = Feed.objects.filter(
         WELL, rhythm_minutes__isnull=False, newest_at__lt=now - A_MONTH, first_polled_at__lt=now - A_MONTH
     )
-    found = []
+    feeds = []
     for feed in rows.order_by("newest_at", "pk")[:QUIET_LOOKED_AT]:
         silence = now - (feed.newest_at or feed.added_at)
         usual = timedelta(minutes=feed.rhythm_minutes or 0)
         if silence > max(A_MONTH, USUAL_TIMES * usual):
             length = f"{silence.days // 30} months" if silence.days >= 60 else f"{silence.days} days"
-            found.append(FeedTrouble(str(feed), object_url(feed), f"has been quiet for {length}."))
-    return found[:QUIET_SHOWN]
+            feeds.append(FeedTrouble(str(feed), object_url(feed), f"has been quiet for {length}."))
+    return feeds[:QUIET_SHOWN]

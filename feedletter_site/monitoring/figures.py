@@ -1,7 +1,6 @@
-"""The figures of the overview that take long in large tables.
+"""Figures of the overview.
 
-Where they are quick they are counted for each look. Where they took long they are kept in the database, and
-workers count them again every few minutes: no look waits for a million rows.
+Small tables are counted for each page. For large ones workers store the figures every few minutes.
 """
 
 import time
@@ -26,16 +25,16 @@ from subscriptions.models import Subscription
 DAYS = 28
 ISSUES = 6
 NAME = "overview"
-# What took longer is kept, and counted by workers; if none do, it is counted anew when it is this old.
+# Slower counts are stored; stored ones older than TOO_OLD are not used.
 SLOW_SECONDS = 0.15
 TOO_OLD = timedelta(minutes=20)
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Counts by day of the zone of admins: of letters that arrived, and of `growth` as rules.growth names it.
+    """Counts by day in the admin's zone; `growth` is as in rules.growth.
 
-    `issues` are the counts of large issues that are over, by their keys.
+    `issues` has the counts of large finished issues, by key.
     """
 
     today: date
@@ -46,7 +45,6 @@ class Figures:
 
 
 def overview_figures(now: datetime) -> Figures:
-    """Kept, or counted at once where that is quick."""
     row = Figure.objects.filter(pk=NAME).first()
     if row is not None and row.counted_at > now - TOO_OLD and row.value["zone"] == _zone():
         return _read(row.value)
@@ -54,10 +52,9 @@ def overview_figures(now: datetime) -> Figures:
 
 
 def count_again() -> None:
-    """For the workers."""
     _count(Figure.objects.filter(pk=NAME).first())
     for kind, count in counters().items():
-        # In the place of all there were.
+        # Replaces all former figures.
         rows = [
             Figure(name=f"{kind}:{key}", value=each, counted_at=utcnow()) for key, each in count().items()
         ]
@@ -69,39 +66,36 @@ def count_again() -> None:
 
 
 def kept(kind: str, keys: Iterable[int]) -> dict[int, Any]:
-    """Those that are there and not too old."""
     names = {f"{kind}:{key}": key for key in keys}
     rows = Figure.objects.filter(name__in=names, counted_at__gt=utcnow() - TOO_OLD) if names else ()
     return {names[row.name]: row.value for row in rows}
 
 
 def newest_issues() -> list[Issue]:
-    """The last that went out, without their letters."""
     out = Issue.objects.filter(published_at__isnull=False).select_related("subscribable")
     return list(out.defer("html", "text", "placeholders").order_by("-published_at", "-pk")[:ISSUES])
 
 
 def issue_counts(issues: list[Issue], known: Mapping[int, Mapping[str, int]]) -> dict[int, Counter[str]]:
-    """How many letters of each issue are in each state; what is over and large is not counted again."""
-    found = {issue.pk: Counter(dict(known[issue.pk])) for issue in issues if issue.pk in known}
-    return found | counts_of(issue.pk for issue in issues if issue.pk not in found)
+    """Return counts by state; `known` issues are not counted again."""
+    counts = {issue.pk: Counter(dict(known[issue.pk])) for issue in issues if issue.pk in known}
+    return counts | counts_of(issue.pk for issue in issues if issue.pk not in counts)
 
 
 def last_days(today: date, count: int = DAYS) -> list[date]:
-    """The last days, today included, oldest first."""
     return [today - timedelta(days=back) for back in reversed(range(count))]
 
 
 def _count(kept: Figure | None) -> Figures:
     began, today = time.monotonic(), timezone.localdate()
     usable = kept.value if kept is not None and kept.value["zone"] == _zone() else {}
-    # What has settled; the letters of others are still on their way.
+    # Finished ones only.
     counts = {
         pk: each
         for pk, each in issue_counts(newest_issues(), {}).items()
         if total(each) >= LARGE and not (waiting(each) or each.get("held"))
     }
-    found = Figures(
+    figures = Figures(
         today=today,
         subscribers=Subscription.objects.confirmed().count(),
         letters=_letters(today, _days(usable.get("letters", {}))),
@@ -109,25 +103,27 @@ def _count(kept: Figure | None) -> Figures:
         issues=counts,
     )
     if time.monotonic() - began > SLOW_SECONDS:
-        Figure.objects.update_or_create(pk=NAME, defaults={"value": _written(found), "counted_at": utcnow()})
+        Figure.objects.update_or_create(
+            pk=NAME, defaults={"value": _written(figures), "counted_at": utcnow()}
+        )
     elif kept is not None:
         Figure.objects.filter(pk=NAME).delete()
-    return found
+    return figures
 
 
 def _letters(today: date, known: Mapping[date, int]) -> dict[date, int]:
-    """A day that is over is counted once; today and yesterday, which may get late ones, each time."""
-    days, found = last_days(today), {}
+    """Past days are counted once; today and yesterday each time, because of late letters."""
+    days, counts = last_days(today), {}
     for day in days:
         if day in known and day < days[-2]:
-            found[day] = known[day]
+            counts[day] = known[day]
             continue
         start, end = (
             timezone.make_aware(datetime.combine(each, clock_time()))
             for each in (day, day + timedelta(days=1))
         )
-        found[day] = Delivery.objects.filter(kind="issue", sent_at__gte=start, sent_at__lt=end).count()
-    return found
+        counts[day] = Delivery.objects.filter(kind="issue", sent_at__gte=start, sent_at__lt=end).count()
+    return counts
 
 
 def _zone() -> str:

@@ -1,5 +1,3 @@
-"""The checklist of a new site: each step ticks by itself, and may be put aside."""
-
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -16,7 +14,7 @@ from reader.people.readers import OFF
 from subscriptions.models import Consent, Subscribable, Subscription
 from subscriptions.rules.origin import How
 
-# The whole list, put aside.
+# Dismisses the whole list.
 ALL = "all"
 MAIL, BACK_UP = "mail", "back_up"
 STEP_NAMES = ("feed", "newsletter", "look", "reader", MAIL, "form", "reading", BACK_UP)
@@ -24,7 +22,7 @@ STEP_NAMES = ("feed", "newsletter", "look", "reader", MAIL, "form", "reading", B
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`words` say why, `label` is the link to `url`, and `aside` the button that puts it aside."""
+    """`aside` labels the button that dismisses the step."""
 
     name: str
     title: str
@@ -36,7 +34,6 @@ class Step:
 
 
 def open_steps(*, email: str) -> list[Step]:
-    """The checklist; empty once all is done or it was put aside. `email` is that of whoever looks at it."""
     noted = dict(FirstStep.objects.values_list("name", "is_done"))
     if ALL in noted:
         return []
@@ -45,7 +42,7 @@ def open_steps(*, email: str) -> list[Step]:
 
 
 def put_aside(name: str) -> bool:
-    """Puts a step, or all of them, aside. False for a name that is none."""
+    """Dismiss one step or all; False for an unknown name."""
     if name not in (*STEP_NAMES, ALL):
         return False
     FirstStep.objects.get_or_create(name=name)
@@ -53,17 +50,16 @@ def put_aside(name: str) -> bool:
 
 
 def take_back() -> None:
-    """Shows again what was put aside."""
     FirstStep.objects.filter(is_done=False).delete()
 
 
 def note_back_up() -> None:
-    """A copy of the database was made: nothing else shows that."""
+    """Nothing else records a backup."""
     FirstStep.objects.update_or_create(name=BACK_UP, defaults={"is_done": True, "at": utcnow()})
 
 
 def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
-    """Of several newsletters, the links lead to the first."""
+    """With several newsletters, the links lead to the first."""
     feed = Feed.objects.order_by("pk").values_list("pk", flat=True).first()
     newsletter = Subscribable.objects.filter(channel="email").order_by("pk").first()
     page = object_url(newsletter) if newsletter else add_url(Subscribable)

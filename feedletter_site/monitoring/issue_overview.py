@@ -1,5 +1,3 @@
-"""What an admin wants to see in the morning: what goes out next, what went out, and what has changed."""
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,17 +24,15 @@ from subscriptions.models import Assignable
 from subscriptions.rules.completion import why_open
 
 NEXT_SHOWN = 8
-# However many have a date, so many of those that fill up with posts are shown.
+# These are shown however many collections have a date.
 FILLING_SHOWN = 4
 CURVE_DAYS = 84
-# A letter goes out within a minute of its time. What takes longer waits for something: that is asked for.
+# Letters go out within a minute; after this their delay is explained.
 SOON = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class NextOut:
-    """A collection that goes out, with how many posts it has and when."""
-
     name: str
     url: str
     posts: str
@@ -45,7 +41,7 @@ class NextOut:
 
 @dataclass(frozen=True, slots=True)
 class LastOut:
-    """An issue that went out; `parts` are figures, each with a tone and the letters behind it."""
+    """`parts` are figures with tone and link."""
 
     title: str
     url: str
@@ -85,7 +81,7 @@ def going_out_next(now: datetime) -> list[NextOut]:
 
 
 def _date_of(row: Any) -> datetime | None:
-    """When it goes out at the latest; None where only posts can tell. Needs its posts counted."""
+    """Return the latest date, or None; the posts must be counted."""
     facts = collection_facts(row, counts=(row.held, row.left_out))
     return facts.period_end or (facts.wait_end if facts.count else None)
 
@@ -128,7 +124,7 @@ def _last_out(issue: Issue, counts: Counter[str]) -> LastOut:
 
 
 def changes(figures: Figures, now: datetime) -> list[str]:
-    """What has changed since yesterday began, in the admin's zone; empty where nothing has."""
+    """Describe changes since the start of yesterday in the admin's zone."""
     two_days = last_days(figures.today, 2)
 
     def sum_of(name: str) -> int:
@@ -137,7 +133,7 @@ def changes(figures: Figures, now: datetime) -> list[str]:
     letters = sum(figures.letters.get(day, 0) for day in two_days)
     issues = Issue.objects.filter(published_at__gte=now - timedelta(days=1), published_at__lte=now).count()
     ill = Feed.objects.filter(status="active", failing_since__gte=now - timedelta(days=1)).count()
-    said = (
+    figures_and_words = (
         (sum_of("confirmed"), f"{pluralize(sum_of('confirmed'), 'subscriber')} more"),
         (sum_of("left"), f"{sum_of('left'):,} left"),
         (sum_of("bounced"), f"{sum_of('bounced'):,} bounced or complained"),
@@ -145,7 +141,7 @@ def changes(figures: Figures, now: datetime) -> list[str]:
         (issues, f"{pluralize(issues, 'issue')} went out"),
         (ill, f"{pluralize(ill, 'feed')} began to fail"),
     )
-    return [words for count, words in said if count]
+    return [words for count, words in figures_and_words if count]
 
 
 def letters_plot(figures: Figures) -> SafeString | str:
@@ -154,29 +150,30 @@ def letters_plot(figures: Figures) -> SafeString | str:
     if not whole:
         return ""
     most = max(values, key=lambda each: each.value)
-    said = f"{pluralize(whole, 'letter')} in {len(values)} days, at most {most.value:,} in one."
-    return day_plot(values, name="fl-letters-a-day", title="Letters a day", said=said, word="letter")
+    description = f"{pluralize(whole, 'letter')} in {len(values)} days, at most {most.value:,} in one."
+    return day_plot(values, name="fl-letters-a-day", title="Letters a day", said=description, word="letter")
 
 
 def subscribers_plot(figures: Figures) -> SafeString | str:
-    """How many there were at the end of each day, counted back from now by who came and who left."""
+    """Computed backwards from the current number."""
     days = last_days(figures.today, CURVE_DAYS)
     numbers = at_the_end_of(days, figures)
     if not any(numbers):
         return ""
     gained = numbers[-1] - numbers[0]
-    said = f"{pluralize(figures.subscribers, 'subscription')} now, {gained:+,} in {len(days) // 7} weeks."
+    description = (
+        f"{pluralize(figures.subscribers, 'subscription')} now, {gained:+,} in {len(days) // 7} weeks."
+    )
     values = [DayValue(day, number) for day, number in zip(days, numbers, strict=True)]
     return day_plot(
-        values, name="fl-curve", title="Subscriptions", said=said, word="subscription", is_line=True
+        values, name="fl-curve", title="Subscriptions", said=description, word="subscription", is_line=True
     )
 
 
 def at_the_end_of(days: Sequence[date], figures: Figures) -> list[int]:
-    """The numbers of subscribers, from the latest day backwards; never below zero."""
-    number, found = figures.subscribers, []
+    number, numbers = figures.subscribers, []
     came, gone = figures.growth.get("confirmed", {}), figures.growth.get("gone", {})
     for day in reversed(days):
-        found.append(max(number, 0))
+        numbers.append(max(number, 0))
         number += gone.get(day, 0) - came.get(day, 0)
-    return found[::-1]
+    return numbers[::-1]

@@ -1,4 +1,4 @@
-"""/metrics: what the ledger says, for Prometheus. Any web process gives the same answer."""
+"""Prometheus metrics, equal in all web processes."""
 
 import time
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from feeds.models import Feed, Item
 from reader.models import Entry, Reader
 from subscriptions.models import Assignable, Subscription
 
-# What `common.counters` is asked to count: the help text, and the label that divides it.
+# Counters of `common.counters`: help text and label.
 COUNTED_EVENTS = {
     "issues": ("Issues published.", "channel"),
     "attempts": ("Attempts to send that did not succeed.", "outcome"),
@@ -45,13 +45,11 @@ COUNTED_EVENTS = {
     "trouble": ("What was noticed to be away, silent or wrong around the program.", "kind"),
 }
 COUNT_NOTE = f"Above {EXACT:,}, what is finished is the database’s estimate."
-# Proxies set these: such a request came from elsewhere, even if its last hop is on this machine.
+# Headers of proxies: the client may be remote even if the last hop is local.
 FORWARDED = ("X-Real-IP", "Forwarded", "Via")
 
 
 class Ledger(Collector):
-    """One scrape: a handful of counting queries."""
-
     def __init__(self, now: datetime) -> None:
         self.now = now
 
@@ -84,7 +82,7 @@ class Ledger(Collector):
         yield from database_metrics()
 
     def stages(self) -> Iterator[GaugeMetricFamily]:
-        """Shows that a stage stopped. The rows tell it, so that nothing has to run for it."""
+        """From rows, so that it works while nothing runs."""
         rows = [one for one in stage_statuses(self.now) if one.watched]
         ran = {one.stage: one.ran.total_seconds() for one in rows}
         ticked = [one.ticked for one in rows if one.ticked is not None]
@@ -111,20 +109,19 @@ class Ledger(Collector):
 
 
 def counted_events() -> Iterator[CounterMetricFamily]:
-    """What any process counted as it happened (`common.counters`)."""
     rows = Counted.objects.values_list("name", "label", "count")
-    found: dict[str, dict[str, int]] = {name: {} for name in COUNTED_EVENTS}
+    counts: dict[str, dict[str, int]] = {name: {} for name in COUNTED_EVENTS}
     for name, label, count in rows:
-        found.setdefault(name, {})[label] = count
+        counts.setdefault(name, {})[label] = count
     for name, (text, label) in COUNTED_EVENTS.items():
         family = CounterMetricFamily(f"feedletter_{name}", text, labels=[label])
-        for value, count in sorted(found[name].items()):
+        for value, count in sorted(counts[name].items()):
             family.add_metric([value], count)
         yield family
 
 
 def database_metrics() -> Iterator[Metric]:
-    """How long the database takes for a query that reads no table, and which release asks."""
+    """Measure a query without a table."""
     began = time.perf_counter()
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
@@ -137,7 +134,7 @@ def database_metrics() -> Iterator[Metric]:
 
 
 def lanes_by_state(now: datetime) -> dict[str, int]:
-    """Paused; failing: its server cannot be reached, or refuses us; resting: until a limit allows more."""
+    """Count lanes that are paused, failing, resting until a limit resets, or sending."""
     rests, unpaused = Q(free_at__gt=now), Q(paused=False)
     states = {
         "paused": Q(paused=True),
@@ -145,13 +142,12 @@ def lanes_by_state(now: datetime) -> dict[str, int]:
         "resting": unpaused & rests & Q(failures=0),
         "sending": unpaused & ~rests & Q(failures=0),
     }
-    # Under other names than the states': one of them is also a column's.
+    # Prefixed, because one state is also the name of a column.
     counts = Lane.objects.aggregate(**{f"in_{state}": Count("pk", filter=q) for state, q in states.items()})
     return {state: counts[f"in_{state}"] for state in states}
 
 
 def feeds_by_health() -> dict[str, int]:
-    """As Feed.health: an active feed with failures counts as failing, else one with a flood as held."""
     watched = Feed.objects.watched()
     failing = watched.filter(failures__gt=0).count()
     held = watched.filter(failures=0, held_since__isnull=False).count()
@@ -171,7 +167,7 @@ def gauge_by(name: str, text: str, label: str, values: dict[str, Any]) -> GaugeM
 
 
 def may_read(request: HttpRequest) -> bool:
-    """With METRICS_TOKEN as the bearer token, or from this machine without a proxy in between."""
+    """Require METRICS_TOKEN as bearer token, or a local client without proxies."""
     token = settings.METRICS_TOKEN
     given = request.headers.get("Authorization", "")
     if token and constant_time_compare(given, f"Bearer {token}"):

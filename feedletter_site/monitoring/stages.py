@@ -1,7 +1,4 @@
-"""The status of each stage: when it ran last, and how long its oldest piece of work has been waiting.
-
-It asks the database's rows alone, so that it still tells the truth when nothing runs.
-"""
+"""Status of stages from the database alone, so that it is right while nothing runs."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,19 +16,19 @@ from feeds.work import to_poll
 from reader.work import to_check, to_compose, to_follow, to_place
 from subscriptions.work import to_assign, to_take_over
 
-# A stage that has not run for three intervals and this long is not run at all.
+# A stage is down after three intervals and this.
 SLACK = timedelta(minutes=2)
-# Work that has been due for longer, nobody does.
+# Work due for longer is not being done.
 USUAL_LONGEST_WAIT = timedelta(minutes=10)
-# A collection waits for feeds that cannot be read: its newsletter's grace, usually an hour.
+# A collection waits for unreadable feeds, by default an hour.
 LONGER_WAITS = {"delivery.complete": timedelta(minutes=90)}
 
 
 @dataclass(frozen=True, slots=True)
 class StageStatus:
-    """One stage. `ran`, `ticked` and `oldest` are ages; `oldest` is zero when nothing is due.
+    """`ran`, `ticked` and `oldest` are ages; `oldest` is zero if nothing is due.
 
-    `has_due_work`: it is known since when its oldest work has been due.
+    `has_due_work`: the due time of its oldest work is known.
     """
 
     stage: str
@@ -45,7 +42,6 @@ class StageStatus:
 
     @property
     def trouble(self) -> str:
-        """A sentence when it does not run, or is behind."""
         if not self.watched:
             return ""
         if self.ran > 3 * self.interval + SLACK:
@@ -56,13 +52,12 @@ class StageStatus:
 
 
 def stage_statuses(now: datetime) -> list[StageStatus]:
-    """Every stage, in the order in which a post passes them."""
     rows = {row.name: row for row in Stage.objects.all()}
     tasks = {row.name: row for row in PeriodicTask.objects.filter(name__in=STAGES).select_related("interval")}
-    due_since, found = oldest_due(now), []
+    due_since, statuses = oldest_due(now), []
     for name in STAGES:
         row, task = rows.get(name), tasks.get(name)
-        # With a crontab of the admin's own there is no interval, and nobody knows when it should run.
+        # With a crontab, the interval is unknown.
         interval = task.interval.schedule.run_every if task and task.interval else None
         status = StageStatus(
             stage=name,
@@ -74,8 +69,8 @@ def stage_statuses(now: datetime) -> list[StageStatus]:
             oldest=_age(due_since.get(name), now),
             has_due_work=name in due_since,
         )
-        found.append(status)
-    return found
+        statuses.append(status)
+    return statuses
 
 
 def _age(moment: datetime | None, now: datetime) -> timedelta:
@@ -83,17 +78,17 @@ def _age(moment: datetime | None, now: datetime) -> timedelta:
 
 
 def oldest_due(now: datetime) -> dict[str, datetime | None]:
-    """Since when the oldest work of each stage has been due; None when nothing is.
+    """Return due times of the oldest work; None if nothing is due.
 
-    Stages that are not named have no work of which that is known.
+    Stages without a known due time are omitted.
     """
     (feeds,), (posts,), (lists,), (webhooks,) = to_poll(now), to_assign(now), to_take_over(now), to_call(now)
-    # A collection is due since its period's end, or since it was full.
+    # Since the end of its period, or since it was full.
     over = collections_over(now)
     ended = over.filter(period_end__isnull=False).aggregate(oldest=Min("period_end"))["oldest"]
     full = over.filter(period_end=None).annotate(full_at=Max("assignments__assigned_at"))
     collections = [ended, *full.order_by("full_at").values_list("full_at", flat=True)[:1]]
-    # Paused lanes do not count: they are a person's affair.
+    # Without paused lanes, which need a person.
     letters = Delivery.objects.due(now).filter(lane__paused=False)
     expired = Delivery.objects.expired(now)
     calls = WebhookCall.objects.filter(webhook__in=webhooks, state="queued", due_at__lte=now)

@@ -1,7 +1,6 @@
-"""Signs of life of this process, stored for whoever watches it.
+"""Signs of life of a process: rows for stages and counters, and a file for `alive.py`.
 
-At most every ten seconds it stores when each stage ran and ticked last (rows), and what was counted (rows).
-When the database took that, it touches a file whose age `alive.py` looks at.
+Written at most every ten seconds; the file only if the database accepted the rows.
 """
 
 import logging
@@ -24,12 +23,12 @@ from feedletter_site.models import Counted, Stage
 log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 10.0
-# A pass ends after twenty seconds, but may first finish the one item that it has begun.
+# A pass takes 20 seconds, but finishes its current item.
 HANGS_AFTER_SECONDS = 300.0
 
 
 class Vitals:
-    """The signs of life of one process, from `begin` on. Threads may share it: none waits for another."""
+    """Thread-safe, without waiting."""
 
     def __init__(self) -> None:
         self._begun = False
@@ -40,29 +39,27 @@ class Vitals:
         self._file_trouble = False
 
     def begin(self, role: str = "") -> None:
-        """`role` names the file that says that this process lives: a worker's name, or beat."""
+        """`role` names the file: a worker's name, or beat."""
         self._begun = True
         if role:
             self._roles.add(role)
 
     def end(self) -> None:
-        """Stores what there is. A process that ends because it was told to leaves no file behind."""
+        """Write, and remove the files."""
         self.write(now=True)
         for role in self._roles:
             alive_file(role).unlink(missing_ok=True)
 
     def ran(self, stage: str) -> None:
-        """A pass of the stage ended well."""
         self._seen["ran_at"][stage] = utcnow()
         self.write()
 
     def ticked(self, stage: str) -> None:
-        """Beat asked for a pass of the stage."""
         self._seen["ticked_at"][stage] = utcnow()
         self.write()
 
     def write(self, *, now: bool = False) -> None:
-        """Stores everything, unless that was done a moment ago. A database that is away is no error here."""
+        """Write unless that was done recently. Ignores outages of the database."""
         if not self._begun or (not now and time.monotonic() - self._written_at < EVERY_SECONDS):
             return
         if not self._lock.acquire(blocking=False):
@@ -108,14 +105,12 @@ def alive_file(role: str) -> Path:
 
 
 def write_stages(column: str, seen: Mapping[str, datetime]) -> None:
-    """The stages' rows, made when missing."""
     rows = [Stage(name=name, **{column: at}) for name, at in sorted(seen.items())]
     if rows:
         Stage.objects.bulk_create(rows, update_conflicts=True, unique_fields=["name"], update_fields=[column])
 
 
 def write_counts(counts: Mapping[counters.Key, int]) -> None:
-    """Adds to the numbers of the database, all or none."""
     with transaction.atomic():
         for (name, label), by in sorted(counts.items()):
             rows = Counted.objects.filter(name=name, label=label)
@@ -125,7 +120,7 @@ def write_counts(counts: Mapping[counters.Key, int]) -> None:
 
 
 def begin_worker(sender: Any, **_: Any) -> None:
-    """Receives Celery's worker_ready: the sender is the consumer, which knows the node's name."""
+    """Receive Celery's worker_ready from the consumer."""
     name = str(sender.hostname).partition("@")[0]
     VITALS.begin(name)
     counters.count("workers", "began")
@@ -133,17 +128,17 @@ def begin_worker(sender: Any, **_: Any) -> None:
 
 
 def begin_beat(**_: Any) -> None:
-    """Receives Celery's beat_init."""
+    """Receive Celery's beat_init."""
     VITALS.begin("beat")
 
 
 def end_worker(**_: Any) -> None:
-    """Receives Celery's worker_shutdown. A worker that is killed is not counted as ended."""
+    """Receive Celery's worker_shutdown, which killed workers do not send."""
     counters.count("workers", "ended")
     log.info("A worker of release %s ended in good order.", settings.VERSION)
     VITALS.end()
 
 
 def after_request(**_: Any) -> None:
-    """Receives request_finished: web processes count, too."""
+    """Receive request_finished."""
     VITALS.write()

@@ -1,4 +1,4 @@
-"""Which stages have something to do: asked once a second, by one statement for all of them."""
+"""Check for stages with work: one statement per second."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from feeds.work import to_poll, to_read
 from reader.work import to_ask, to_check, to_compose, to_follow, to_place
 from subscriptions.work import to_assign, to_take_over
 
-# A stage without a question here ticks all the time: it belongs here whatever its pass begins with.
+# Stages without a query always tick. A query must cover all work with which a pass begins.
 QUESTIONS: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "feeds.poll": to_poll,
     "feeds.pushes": to_read,
@@ -36,8 +36,6 @@ QUESTIONS: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
 
 
 class _Distance(NamedTuple):
-    """A time, as its distance from now."""
-
     length: timedelta
 
 
@@ -45,7 +43,6 @@ _MADE_AT = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def stages_without_work(now: datetime) -> set[str]:
-    """Those of QUESTIONS whose pass would find nothing. One statement."""
     sql, values = _statement(connection.vendor)
     adapted = connection.ops.adapt_datetimefield_value
     with connection.cursor() as cursor:
@@ -58,9 +55,9 @@ def stages_without_work(now: datetime) -> set[str]:
 
 @lru_cache
 def _statement(vendor: str) -> tuple[str, list[Any]]:
-    """The SQL and its values, of which each time is given as its distance from now.
+    """Return SQL and values, with times relative to now.
 
-    Made once: to make it takes twenty times as long as to ask it.
+    Cached: compiling takes twenty times as long as executing.
     """
     columns, values = [], []
     for questions in QUESTIONS.values():

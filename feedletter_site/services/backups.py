@@ -1,5 +1,3 @@
-"""Makes a copy of the whole database while the service runs, and puts one back."""
-
 import os
 import shutil
 import sqlite3
@@ -16,17 +14,17 @@ SQLITE = b"SQLite format 3\0"
 
 
 class BackupError(Refused):
-    """Why there is no copy, or why it was not put back. The message is a sentence."""
+    pass
 
 
 def back_up(path: Path) -> int:
-    """Writes the copy and returns its size. Raises BackupError; then there is no file."""
+    """Write a copy and return its size. On BackupError there is no file."""
     if path.exists():
         raise BackupError(f"{path} is there already. Name a new file, such as one with the date.")
     part = path.with_name(f"{path.name}.part")
     try:
         part.unlink(missing_ok=True)
-        # Only its owner may read it.
+        # Readable only by its owner.
         part.touch(mode=0o600)
         if connection.vendor == "sqlite":
             with connection.cursor() as cursor:
@@ -42,7 +40,7 @@ def back_up(path: Path) -> int:
 
 
 def put_back(path: Path) -> None:
-    """Replaces the whole database by the copy, while nothing else uses it. Raises BackupError."""
+    """Replace the database, which nothing else may use. Raises BackupError."""
     try:
         with path.open("rb") as file:
             is_sqlite = file.read(len(SQLITE)) == SQLITE
@@ -63,11 +61,11 @@ def put_back(path: Path) -> None:
 def _replace_file(copy: Path, database: Path) -> None:
     with closing(sqlite3.connect(f"file:{copy}?mode=ro", uri=True)) as known:
         try:
-            found = known.execute("PRAGMA integrity_check").fetchone()[0]
+            result = known.execute("PRAGMA integrity_check").fetchone()[0]
         except sqlite3.DatabaseError as error:
-            found = str(error)
-    if found != "ok":
-        raise BackupError(f"{copy} is damaged: {found.splitlines()[0]}.")
+            result = str(error)
+    if result != "ok":
+        raise BackupError(f"{copy} is damaged: {result.splitlines()[0]}.")
     connection.close()
     fresh = database.with_name(f"{database.name}.new")
     try:
@@ -80,7 +78,7 @@ def _replace_file(copy: Path, database: Path) -> None:
 
 
 def _run(program: str, *arguments: str) -> None:
-    """Runs a program of PostgreSQL's on our database, and keeps the password out of the list of processes."""
+    """Keeps the password out of the process list."""
     from psycopg.pq import Conninfo  # for PostgreSQL only
 
     facts: dict[str, Any] = connection.settings_dict
@@ -88,19 +86,19 @@ def _run(program: str, *arguments: str) -> None:
     given = {variable: str(facts[name]) for variable, name in names.items() if facts[name]}
     known = facts["OPTIONS"]
     for option in Conninfo.get_defaults():
-        # Our `options` bound each statement, and copying a table may take longer.
+        # Our `options` limit statements, but copying a table may take longer.
         if option.envvar and (name := option.keyword.decode()) in known and name != "options":
             given[option.envvar.decode()] = str(known[name])
-    found = shutil.which(program)
-    if found is None:
+    path = shutil.which(program)
+    if path is None:
         raise BackupError(
             f"{program} is not installed here (Debian: postgresql-client). With docker compose: "
             "docs/operating.md#backup-and-restore."
         )
-    command = [found, f"--dbname={facts['NAME']}", "--no-password", *arguments]
+    command = [path, f"--dbname={facts['NAME']}", "--no-password", *arguments]
     done = subprocess.run(  # noqa: S603 - our own program and words
         command, env={**os.environ, **given}, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        said = (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
-        raise BackupError(f"{program} failed: {said}")
+        message = (done.stderr.strip().splitlines() or ["it does not say why"])[-1]
+        raise BackupError(f"{program} failed: {message}")

@@ -1,4 +1,4 @@
-"""How often a wrong password may be tried at the admin's sign-in, by network and by user name."""
+"""Limits on wrong passwords per network and user name."""
 
 import logging
 from datetime import datetime, timedelta
@@ -22,17 +22,16 @@ from subscriptions.subscribers.rate_limits import CountedRequest, OverLimit, che
 
 ASKED = "A new %s password was asked for from %s: %s"
 RESETS_OF_NETWORK = Limit("admin reset ip", 10, timedelta(hours=1))
-# Nobody can fill a mailbox, and another network gets a mail all the same.
+# Protects mailboxes, and other networks still get a mail.
 OF_ADDRESS = Limit("admin reset to", 3, timedelta(days=1))
 MOST_ACCOUNTS = 5
 LONGEST_SHOWN = 150
 
 
 def ask_for_reset(*, email: str, whose: str, ip: str, now: datetime, language: str = "") -> None:
-    """Queues a mail with a link to each user of that address. What it does looks the same for every address.
+    """Queue a mail for each user of the address, with the same result for every address.
 
-    `whose`: ADMIN for those who may open the admin, READER for those who read here. Raises OverLimit when
-    one network asked too often.
+    `whose` is ADMIN or READER. Raises OverLimit if the network asked too often.
     """
     network = next(iter(networks_of(ip)))
     log.warning(ASKED, whose, ip, repr(shortened(one_line(email), LONGEST_SHOWN)))
@@ -42,11 +41,11 @@ def ask_for_reset(*, email: str, whose: str, ip: str, now: datetime, language: s
             count_request(check_values([(OF_ADDRESS, f"{email.lower()} {network}")], now))
         except OverLimit:
             return
-        # Those who may sign in there with a password, and have that address.
+        # Active users with a usable password.
         users = [user for user in PasswordResetForm().get_users(email) if isinstance(user, User)]
         for user in [each for each in users if _is_meant(each, whose)][:MOST_ACCOUNTS]:
             try:
-                # The link is made when the mail is: neither the ledger nor a backup has it.
+                # The link is created with the mail, so neither database nor backups contain it.
                 site_mail().send(
                     address=user.email,
                     template=PASSWORD_RESET,
@@ -72,7 +71,7 @@ TOO_MANY = "Too many wrong passwords. Try again in an hour, or ask another admin
 
 
 def tries_left(request: HttpRequest, username: str) -> bool:
-    """Whether a password may be tried now. Locks nothing."""
+    """Check without a lock."""
     try:
         _draws(request, username)
     except OverLimit:
@@ -84,7 +83,7 @@ def tries_left(request: HttpRequest, username: str) -> bool:
 def count_wrong(
     sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any
 ) -> None:
-    """Receives user_login_failed. fail2ban, too, reads what is logged (docs/operating.md)."""
+    """Receive user_login_failed. fail2ban reads the log, too (docs/operating.md)."""
     if request is None:
         return
     username = str(credentials.get("username", ""))
@@ -93,18 +92,17 @@ def count_wrong(
         with transaction.atomic():
             count_request(_draws(request, username))
     except OverLimit:
-        return  # another request used the last try meanwhile, so this one does not count
+        return  # a concurrent request used the last try
 
 
 def watch() -> None:
-    """Called once, at the start."""
     user_login_failed.connect(count_wrong, dispatch_uid="feedletter_site.password_limits")
 
 
 def _draws(request: HttpRequest, username: str) -> list[CountedRequest]:
     network = next(iter(networks_of(_address(request))))
     user = get_user_model().objects.filter(username=username[:LONGEST_USER_NAME]).first()
-    # With a new password the count begins anew: `manage.py changepassword` helps whomever others lock out.
+    # A new password resets the count, so `manage.py changepassword` helps users whom others lock out.
     name = f"{username.lower()} {user.password if user else ''}"
     return check_values([(OF_NETWORK, network), (OF_NAME, name)], timezone.now())
 

@@ -1,5 +1,3 @@
-"""Encrypts every stored secret with the newest SECRET_KEY, so that an earlier key reads none of them."""
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -17,18 +15,16 @@ ROWS_AT_ONCE = 500
 
 @dataclass
 class Rotation:
-    """Counts of secrets: encrypted anew, those that had the newest key, and rows that no key reads."""
-
     rotated: int = 0
     current: int = 0
     unreadable: list[str] = field(default_factory=list)
 
 
 def rotate_secrets(*, change: bool) -> Rotation:
-    """Encrypt anew what has an earlier key, or only count it.
+    """Encrypt all stored secrets with SECRET_KEY, or only count them.
 
-    A transaction changes a bounded number of rows, and each only if nobody else has meanwhile. So this may be
-    ended at any time, run again, and run while workers do.
+    Can be interrupted, repeated, and run beside workers: it changes few rows per transaction, and only
+    unchanged ones.
     """
     done = Rotation()
     for model in apps.get_models():
@@ -42,7 +38,7 @@ def rotate_secrets(*, change: bool) -> Rotation:
                             if change and new:
                                 rows = model._base_manager.filter(pk=pk, **{column.name: sealed})
                                 rows.update(**{column.name: Sealed(new)})
-    # Links in the site's own mails to one person.
+    # Links in the site's own mails.
     mails = Delivery.objects.filter(kind=Delivery.Kind.ALERT, context__has_key=SEALED)
     for pk, context in chain.from_iterable(_pieces(mails, "context")):
         new = _counted(str(context[SEALED]), f"mail {pk}", done)
@@ -52,7 +48,6 @@ def rotate_secrets(*, change: bool) -> Rotation:
 
 
 def _counted(token: str, name: str, done: Rotation) -> str:
-    """Return the token's successor, or "" if it needs or has none."""
     try:
         new = rotated(token)
     except ValueError:
@@ -66,7 +61,6 @@ def _counted(token: str, name: str, done: Rotation) -> str:
 
 
 def _pieces(rows: "models.QuerySet[Any]", column: str) -> Iterator[list[tuple[Any, Any]]]:
-    """Yield each row's key and that column, a bounded number of rows at a time."""
     piece = list(rows.order_by("pk").values_list("pk", column)[:ROWS_AT_ONCE])
     while piece:
         yield piece

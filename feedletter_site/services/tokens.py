@@ -1,5 +1,3 @@
-"""Keys for programs: making, finding and revoking them."""
-
 import hashlib
 import hmac
 import re
@@ -17,7 +15,7 @@ from common.refused import Refused
 from common.text import one_line
 from feedletter_site.models import ApiToken
 
-# Letters and digits only, so that a double click takes the whole key.
+# A double click selects the whole key.
 _LETTERS = string.ascii_letters + string.digits
 _KEY = re.compile(r"fl_([A-Za-z0-9]{8})_([A-Za-z0-9]{40})")
 A_MINUTE = timedelta(minutes=1)
@@ -25,7 +23,7 @@ LONGEST_TOKEN_NAME = 100
 
 
 class BadToken(Refused):
-    """A key that opens nothing. The message says why, to whoever gave it."""
+    pass
 
 
 def make_token(
@@ -36,7 +34,7 @@ def make_token(
     expires_at: datetime | None = None,
     made_by: Any = None,
 ) -> tuple[ApiToken, str]:
-    """The token and its key, which is not stored: show it once. Raises ValidationError."""
+    """Return the token and its key, which is not stored. Raises ValidationError."""
     name, wanted = one_line(name), set(scopes)
     if not 1 <= len(name) <= LONGEST_TOKEN_NAME:
         raise ValidationError({"name": f"Give a name of 1 to {LONGEST_TOKEN_NAME} characters."})
@@ -52,7 +50,6 @@ def make_token(
         name=name,
         prefix=prefix,
         digest=_digest(key),
-        # In the order of SCOPES.
         scopes=[scope for scope in SCOPES if scope in wanted],
         made_by=made_by,
         created_at=now,
@@ -62,7 +59,7 @@ def make_token(
 
 
 def token_of(*, key: str, now: datetime) -> ApiToken:
-    """The token whose key this is. Raises BadToken. Stores that it was used, at most once a minute."""
+    """Raises BadToken. Records the use at most once a minute."""
     parts = _KEY.fullmatch(key)
     row = ApiToken.objects.select_related("made_by").filter(prefix=parts[1]).first() if parts else None
     if row is None or not hmac.compare_digest(row.digest, _digest(key)):
@@ -76,7 +73,7 @@ def token_of(*, key: str, now: datetime) -> ApiToken:
 
 
 def why_not(token: ApiToken, *, now: datetime) -> str:
-    """Why the token opens nothing any more; "" while it is good."""
+    """Return why the token is invalid, or ""."""
     if token.revoked_at is not None:
         return "This token was revoked."
     if token.expires_at is not None and token.expires_at <= now:
@@ -88,7 +85,7 @@ def why_not(token: ApiToken, *, now: datetime) -> str:
 
 
 def revoke_tokens(*, tokens: Iterable[int], now: datetime) -> int:
-    """Revokes the tokens with these primary keys. Returns how many were not revoked before."""
+    """Return how many were not revoked before."""
     return ApiToken.objects.filter(pk__in=list(tokens), revoked_at=None).update(revoked_at=now)
 
 
@@ -97,5 +94,5 @@ def _random(length: int) -> str:
 
 
 def _digest(key: str) -> str:
-    # Not a slow hash: 40 random characters cannot be guessed.
+    # No slow hash is needed: 40 random characters cannot be guessed.
     return hashlib.sha256(key.encode()).hexdigest()

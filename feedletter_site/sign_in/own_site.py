@@ -1,4 +1,4 @@
-"""Signing in with one's own site, which says who one is (IndieAuth)."""
+"""Sign-in with the reader's own site (IndieAuth)."""
 
 from dataclasses import asdict
 from http import HTTPStatus
@@ -22,17 +22,15 @@ from reader.people.tokens import connect_site, reader_with_site
 from reader.rules.identity import LONGEST_IDENTITY
 
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-# Strangers make us ask sites that they name.
+# Strangers can make us contact any site.
 TRIES_A_MINUTE = 6
 TRIES_OF_ALL_A_MINUTE = 120
-# In the session: what was begun and not finished, and where its person was going.
 BEGUN, GOING_TO = "sign_in_site", "sign_in_site_next"
 
 
 @reading_page
 @require_POST
 def begin_sign_in(request: HttpRequest) -> HttpResponse:
-    """Asks the site that somebody typed."""
     me = one_line(request.POST.get("me", ""))[: LONGEST_IDENTITY + 1]
     network = next(iter(networks_of(str(request.META.get("REMOTE_ADDR", "")))))
     if not (
@@ -52,7 +50,6 @@ def begin_sign_in(request: HttpRequest) -> HttpResponse:
 @reading_page
 @require_safe
 def finish_sign_in(request: HttpRequest) -> HttpResponse:
-    """Where the site leads back to: signs in the reader who has connected it."""
     kept, going_to = request.session.pop(BEGUN, {}), request.session.pop(GOING_TO, "")
     try:
         granted = finish(kept, request.GET.dict(), now=utcnow())
@@ -65,7 +62,7 @@ def finish_sign_in(request: HttpRequest) -> HttpResponse:
         )
         return _again(request, me=granted.me, problem=problem, status=HTTPStatus.FORBIDDEN)
     if reader.user.is_staff:
-        # Whoever gets hold of a domain would get hold of the admin.
+        # Control of a domain must not give access to the admin.
         problem = gettext("You may use the admin of this site, so sign in with your password.")
         return _again(request, me=granted.me, problem=problem, status=HTTPStatus.FORBIDDEN)
     connect_site(reader=reader, me=granted.me, endpoints=asdict(granted.endpoints), now=utcnow())
@@ -84,7 +81,7 @@ def _again(
     details: str = "",
     status: int = HTTPStatus.BAD_REQUEST,
 ) -> HttpResponse:
-    """The form once more; `details` are for whoever understands English."""
+    """`details` are in English."""
     problem = problem or gettext("You could not be signed in with this site.")
     context = {"me": me, "problem": problem, "details": details, "next": request.POST.get("next", "")}
     response = render(request, "reader/sign_in_site.html", context, status=status)

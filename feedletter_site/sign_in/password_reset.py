@@ -1,5 +1,3 @@
-"""The pages of a forgotten password: asking for a link, and choosing another password by it."""
-
 from http import HTTPStatus
 from typing import Any
 
@@ -22,8 +20,6 @@ TOO_OFTEN = "A new password was asked for too often from your network. Try again
 
 
 class ResetForm(PasswordResetForm):
-    """Asks for the address that the admin's account has."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["email"].label = "Your e-mail address"
@@ -33,8 +29,6 @@ class ResetForm(PasswordResetForm):
 
 
 class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]
-    """The new password, twice."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in ("new_password1", "new_password2"):
@@ -42,7 +36,7 @@ class NewPasswordForm(SetPasswordForm):  # type: ignore[type-arg]
 
 
 class OfAdmin:
-    """What the admin's own pages know. The link's key stands in an address: no other site is told of it."""
+    """Adds the admin's context, and headers that protect the secret in the URL."""
 
     request: HttpRequest
 
@@ -58,14 +52,14 @@ class OfAdmin:
 
 
 class AskForReset(views.PasswordResetView):
-    """Where a link is asked for. The answer is the same whether there is such a user."""
+    """The response does not reveal whether the user exists."""
 
     whose: str
     too_often: Any
 
     def form_valid(self, form: Any) -> HttpResponse:
         try:
-            # A link must not wait in the mailbox page, where every admin reads it.
+            # All admins read the mailbox page, so a link must not wait there.
             if site_mail().is_sent():
                 ask_for_reset(
                     email=form.cleaned_data["email"],
@@ -78,7 +72,7 @@ class AskForReset(views.PasswordResetView):
             form.add_error(None, self.too_often)
             context = self.get_context_data(form=form)
             return self.render_to_response(context, status=HTTPStatus.TOO_MANY_REQUESTS)
-        # Django's own would mail by itself.
+        # Django's would send a mail.
         return HttpResponseRedirect(str(self.success_url))
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
@@ -86,8 +80,6 @@ class AskForReset(views.PasswordResetView):
 
 
 class Asked(OfAdmin, AskForReset):
-    """Where an admin asks."""
-
     form_class = ResetForm
     template_name = "admin/password_reset/ask.html"
     success_url = reverse_lazy("admin_password_reset_done")
@@ -97,15 +89,11 @@ class Asked(OfAdmin, AskForReset):
 
 
 class Told(OfAdmin, views.PasswordResetDoneView):
-    """What happens next, whether or not a mail was sent."""
-
     template_name = "admin/password_reset/told.html"
     title = "Check your mail"
 
 
 class NewPassword(OfAdmin, views.PasswordResetConfirmView):
-    """Where the link leads."""
-
     form_class = NewPasswordForm
     template_name = "admin/password_reset/choose.html"
     success_url = reverse_lazy("admin_password_reset_complete")
@@ -113,7 +101,5 @@ class NewPassword(OfAdmin, views.PasswordResetConfirmView):
 
 
 class Done(OfAdmin, views.PasswordResetCompleteView):
-    """The new password is good."""
-
     template_name = "admin/password_reset/done.html"
     title = "The new password is good"

@@ -1,6 +1,6 @@
-"""Where people sign in who read here, join where anybody may, and change their passwords.
+"""Sign-in, registration and password reset of readers.
 
-Admins may, too; wrong passwords are counted together with the admin's.
+Admins may use it; wrong passwords count for both sign-ins.
 """
 
 from dataclasses import replace
@@ -36,14 +36,12 @@ from subscriptions.rules.limits import Limit
 from subscriptions.subscribers.rate_limits import OverLimit, check_values, count_request
 
 NEWCOMERS_OF_NETWORK = Limit("reader join ip", 5, timedelta(days=1))
-# Of all together: a flood does not fill the site with names.
+# Limits floods from many networks.
 NEWCOMERS = Limit("reader join", 500, timedelta(days=1))
 ANYBODY = "anybody"
 
 
 class ReaderSignInForm(AuthenticationForm):
-    """Checks no password after too many wrong ones: then even the right one has to wait."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
 
@@ -55,8 +53,6 @@ class ReaderSignInForm(AuthenticationForm):
 
 @method_decorator(reading_page, name="dispatch")
 class ReaderSignIn(views.LoginView):
-    """The way in: by a password here, or (`own_site`) by one's own site."""
-
     form_class = ReaderSignInForm
     template_name = "reader/sign_in.html"
     next_page = "reader:all"
@@ -68,7 +64,7 @@ class ReaderSignIn(views.LoginView):
         return response
 
     def get_redirect_url(self) -> str:  # type: ignore[override] # the stubs are of a later Django
-        """Never into the admin: whoever may go there signs in there."""
+        """Users of the admin must sign in there."""
         url = super().get_redirect_url()
         return "" if urlsplit(url).path.startswith(reverse("admin:index")) else url
 
@@ -77,20 +73,18 @@ class ReaderSignIn(views.LoginView):
 
 
 class ReaderSignOut(views.LogoutView):
-    """The way out."""
-
     next_page = "reader_sign_in"
 
 
 class JoinForm(NewcomerForm, RobotProofForm):
-    """What a stranger says who comes by themselves."""
+    pass
 
 
 @sensitive_post_parameters("password1", "password2")
 @reading_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest) -> HttpResponse:
-    """Where anybody may begin to read, while READER=open."""
+    """Registration, only with READER=open."""
     if settings.READER != OPEN:
         raise Http404("People are invited to read here.")
     if request.user.is_authenticated:
@@ -114,7 +108,7 @@ def join(request: HttpRequest) -> HttpResponse:
 
 
 def _join(ip: str, **given: Any) -> Reader:
-    """Counts only those who came in. Raises OverLimit."""
+    """Count only successful registrations. Raises OverLimit."""
     now = utcnow()
     limits = [
         (replace(NEWCOMERS_OF_NETWORK, most=NEWCOMERS_OF_NETWORK.most * times), network)
@@ -128,8 +122,6 @@ def _join(ip: str, **given: Any) -> Reader:
 
 
 class ReaderResetForm(PasswordResetForm):
-    """Asks for the address that the account has."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"label_suffix": "", **kwargs})
         self.fields["email"].label = gettext_lazy("Your e-mail address")
@@ -137,8 +129,6 @@ class ReaderResetForm(PasswordResetForm):
 
 @method_decorator(reading_page, name="dispatch")
 class ReaderReset(AskForReset):
-    """Where a reader asks for a link to choose another password."""
-
     form_class = ReaderResetForm
     template_name = "reader/password_reset.html"
     success_url = reverse_lazy("reader_password_reset_done")
@@ -148,14 +138,10 @@ class ReaderReset(AskForReset):
 
 @method_decorator(reading_page, name="dispatch")
 class ReaderResetTold(views.PasswordResetDoneView):
-    """What happens next, whether or not a mail was sent."""
-
     template_name = "reader/password_reset_told.html"
 
 
 @method_decorator(reading_page, name="dispatch")
 class ReaderNewPassword(views.PasswordResetConfirmView):
-    """Where the link leads."""
-
     template_name = "reader/password.html"
     success_url = reverse_lazy("reader_sign_in")

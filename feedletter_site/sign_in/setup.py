@@ -1,4 +1,4 @@
-"""The first admin: `manage.py up` prints a link that makes one account, once."""
+"""Creation of the first admin by a one-time link."""
 
 import hashlib
 import secrets
@@ -25,7 +25,7 @@ from feedletter_site.services.password_limits import TOO_MANY, tries_left
 
 
 class LimitedSignInForm(AuthenticationForm):  # type: ignore[misc]
-    """Checks no password after too many wrong ones: then even the right one has to wait."""
+    """Refuses even the right password after too many wrong ones."""
 
     def clean(self) -> Any:
         if not tries_left(self.request, self.cleaned_data.get("username") or ""):
@@ -34,8 +34,6 @@ class LimitedSignInForm(AuthenticationForm):  # type: ignore[misc]
 
 
 class FirstAdminForm(UserCreationForm):  # type: ignore[misc]
-    """A user name, an address for alerts, a password that Django's validators accept."""
-
     usable_password = None
 
     class Meta:
@@ -45,7 +43,7 @@ class FirstAdminForm(UserCreationForm):  # type: ignore[misc]
 
 
 def offer_setup() -> str | None:
-    """The path of a fresh one-time link, or None when there is an admin. Earlier links stop working."""
+    """Return a new one-time link, or None if there is an admin. Invalidates earlier links."""
     if has_admin():
         token_file().unlink(missing_ok=True)
         return None
@@ -61,7 +59,7 @@ def has_admin() -> bool:
 
 
 def token_file() -> Path:
-    """Holds only a digest: whoever can read the folder must not be able to use the link."""
+    """Contains only a digest, so that reading the folder does not give the link."""
     return Path(settings.DATA_DIR) / "setup_token"
 
 
@@ -78,9 +76,9 @@ def is_offered(token: str) -> bool:
 
 
 def create_first_admin(form: FirstAdminForm) -> User:
-    """Saves the superuser and uses the token up.
+    """Save the superuser and use up the token.
 
-    Raises FileNotFoundError, with nothing saved, when another request was faster.
+    Raises FileNotFoundError, with nothing saved, if another request was faster.
     """
     with transaction.atomic():
         user: User = form.save(commit=False)
@@ -91,7 +89,7 @@ def create_first_admin(form: FirstAdminForm) -> User:
 
 
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """The admin's sign-in. While nobody can, it says where the link is that makes the first admin."""
+    """Explain where the set-up link is while there is no staff."""
     if request.method != "POST" and not get_user_model().objects.filter(is_staff=True).exists():
         context = {**admin.site.each_context(request), "title": "Feedletter is set up once"}
         return render(request, "site/no_admin.html", context)
@@ -102,7 +100,6 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def setup(request: HttpRequest, token: str) -> HttpResponse:
-    """Shows the form; a POST creates the admin and logs in."""
     if not is_offered(token):
         raise Http404("This link has been used, or a newer one was printed.")
     form = FirstAdminForm(request.POST or None)
@@ -115,6 +112,6 @@ def setup(request: HttpRequest, token: str) -> HttpResponse:
         return HttpResponseRedirect(reverse("admin:index"))
     context: dict[str, Any] = {**admin.site.each_context(request), "form": form, "title": "Create the admin"}
     answer = render(request, "site/setup.html", context)
-    # Not no-referrer: with that browsers send "Origin: null", which the CSRF check refuses.
+    # With no-referrer, browsers send "Origin: null", which the CSRF check refuses.
     answer["Referrer-Policy"] = "same-origin"
     return answer

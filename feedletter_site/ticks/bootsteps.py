@@ -1,7 +1,4 @@
-"""Threads beside a worker's pool: beat, for the embedded default, and one that looks whether ticks come.
-
-Beat inside the worker saves a process, and the memory broker needs it there.
-"""
+"""Worker threads: beat in embedded mode, and a watch for missing ticks."""
 
 import logging
 import threading
@@ -21,12 +18,11 @@ from feedletter_site.ticks.schedule import STAGES
 logger = logging.getLogger(__name__)
 BEAT_PAUSE_SECONDS = 5
 STOP_SECONDS = 3
-# Seconds between two looks at whether ticks come.
 TICK_LOOK_SECONDS = 2.0
 
 
 class BeatThread(bootsteps.StartStopStep):
-    """Beat in a thread. `celery worker -B` forks it, with a memory broker of its own: no tick arrives."""
+    """Beat in a thread. `celery worker -B` would fork it with another memory broker."""
 
     requires = ("celery.worker.components:Pool",)
 
@@ -48,7 +44,7 @@ class BeatThread(bootsteps.StartStopStep):
             self.thread.join(STOP_SECONDS)
 
     def beat(self, app: Any) -> None:
-        """Beats until told to stop. After an error it begins anew: without beat the worker only idles."""
+        """Restart beat after errors."""
         while not self.stopping.is_set():
             try:
                 self.service.start()
@@ -59,14 +55,12 @@ class BeatThread(bootsteps.StartStopStep):
 
     @staticmethod
     def new_service(app: Any) -> Any:
-        # One second at most between looks, so that stopping takes no longer.
+        # At most one second between checks, for a quick stop.
         options: dict[str, Any] = {"scheduler_cls": app.conf.beat_scheduler, "remote_control": False}
         return Service(app, max_interval=1, **options)
 
 
 class OwnTicksThread(bootsteps.StartStopStep):
-    """Looks after the stages of this worker's queues (own_ticks.py)."""
-
     requires = ("celery.worker.components:Pool",)
 
     def __init__(self, parent: Any, **kwargs: Any) -> None:
@@ -98,7 +92,7 @@ class OwnTicksThread(bootsteps.StartStopStep):
             self.pool.shutdown(cancel_futures=True)
 
     def hear(self, request: Any, **_: Any) -> None:
-        """Receives Celery's task_received."""
+        """Receive Celery's task_received."""
         if self.ticks is not None:
             self.ticks.hear(request.name)
 
@@ -110,7 +104,7 @@ class OwnTicksThread(bootsteps.StartStopStep):
         try:
             self.tasks[stage].apply()
         finally:
-            # Ticks may come again at any time; then this thread idles, and needs no connection.
+            # Idle threads need no connection.
             connections.close_all()
 
     def watch(self) -> None:
@@ -125,7 +119,6 @@ class OwnTicksThread(bootsteps.StartStopStep):
 
 
 def tasks_of(app: Any) -> dict[str, Any]:
-    """The stages whose queues this worker takes ticks from."""
     queues, usual = set(app.amqp.queues.consume_from), app.conf.task_default_queue
     routes = app.conf.task_routes or {}
     return {name: app.tasks[name] for name in STAGES if routes.get(name, {}).get("queue", usual) in queues}

@@ -1,4 +1,4 @@
-"""The embedded broker: kombu's in-memory transport, which waits for a message instead of looking for one."""
+"""kombu's in-memory transport, waiting instead of polling."""
 
 import threading
 from time import monotonic
@@ -7,7 +7,7 @@ from typing import Any
 from kombu.transport import memory
 from kombu.transport.virtual import Empty
 
-# After so many seconds a waiting thread wakes in any case, to see whether the worker stops.
+# Seconds until a waiting thread checks for shutdown.
 LONGEST_WAIT = 1.0
 
 _arrived = threading.Condition()
@@ -30,7 +30,6 @@ class Transport(memory.Transport):
     cycle: Any
 
     def drain_events(self, connection: Any, timeout: float | None = None, **kwargs: Any) -> None:
-        """Delivers a message, or raises TimeoutError."""
         ends_at = monotonic() + min(timeout or LONGEST_WAIT, LONGEST_WAIT)
         while True:
             seen = _number
@@ -38,7 +37,7 @@ class Transport(memory.Transport):
                 self.cycle.get(self._deliver, timeout=timeout)
             except Empty:
                 with _arrived:
-                    # A message may have come since the look at the queues: then it looks once more.
+                    # A message may have arrived since the check of the queues.
                     if _number == seen and not _arrived.wait(ends_at - monotonic()):
                         raise TimeoutError from None
             else:

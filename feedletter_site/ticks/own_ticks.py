@@ -1,4 +1,4 @@
-"""A worker's own ticks, for when none come because beat or the broker is away or hangs."""
+"""Ticks by the worker itself while beat or the broker is down."""
 
 import logging
 import time
@@ -10,24 +10,23 @@ from common.counters import count
 
 log = logging.getLogger(__name__)
 
-# Seconds: without a tick for the first, a worker asks whether there is work; for the second, it may do the
-# work itself, if that has waited for the third. The fourth lies between two questions.
+# Seconds. After the first without a tick, a worker checks for work; after the second it runs the stage, if
+# work has waited for the third. The fourth is between checks.
 ASK_AFTER, PATIENCE, WORK_WAITS, ASK_EVERY = 16.0, 20.0, 8.0, 4.0
-# After work has waited so many seconds without a tick, the worker logs it.
+# Seconds that work has waited when it is logged.
 TELL_AFTER = 30.0
-# Seconds between two looks at the schedule, which an admin may change meanwhile.
+# Admins may edit the schedule.
 INTERVALS_REREAD_SECONDS = 30.0
-# Looks come two seconds apart: when so many lie between two of them, the process did not run.
+# Checks are two seconds apart, so a longer gap means that the process was frozen.
 STANDSTILL = 20.0
 NEVER = float("-inf")
 
 
 class OwnTicks:
-    """Runs stages whose ticks do not come, until they come again. By the monotonic clock, which nobody sets.
+    """Runs stages whose ticks are missing, by the monotonic clock.
 
-    Several workers share the ticks, and a stage without work gets few: silence means nothing by itself.
-    So the worker first asks whether a stage has work. `askable` are the stages that can be asked; any other
-    one simply runs now and then.
+    Workers share ticks, and a stage without work gets few, so silence alone means nothing: the worker first
+    checks for work. `askable` stages can be checked, others run at intervals.
     """
 
     def __init__(
@@ -55,7 +54,6 @@ class OwnTicks:
         return list(self._heard)
 
     def hear(self, stage: str) -> None:
-        """A tick came."""
         if stage not in self._heard:
             return
         self._heard[stage] = self._clock()
@@ -64,11 +62,10 @@ class OwnTicks:
             log.warning("Ticks of %s come again.", stage, extra={"stage": stage})
 
     def look(self) -> None:
-        """Runs what is overdue, as often as the schedule says."""
         now = self._clock()
         stood, self._looked_at = now - self._looked_at, now
         if stood >= STANDSTILL:
-            # Whatever a frozen process held was taken from it meanwhile.
+            # Others have taken over a frozen process's work.
             count("trouble", "stood_still")
             log.warning("This worker stood still for %d seconds. Was it frozen, or its machine?", stood)
         silent = {stage: now - at for stage, at in self._heard.items() if now - at >= ASK_AFTER}
@@ -91,7 +88,6 @@ class OwnTicks:
                 self._start(stage, now)
 
     def _run_waiting(self, stage: str, interval: float, silent: float, now: float) -> None:
-        """Runs the stage if its work has waited long enough, as far as this worker knows."""
         waited = min(silent, now - self._work_since.get(stage, now))
         if waited < WORK_WAITS or silent < PATIENCE:
             return
@@ -113,13 +109,13 @@ class OwnTicks:
 
 
 def intervals_of(stages: Iterable[str]) -> dict[str, float]:
-    """Seconds between two ticks of each, as the admin set them; those that are switched off are left out."""
+    """Return seconds between ticks, without disabled stages."""
     rows = PeriodicTask.objects.filter(enabled=True, task__in=list(stages), interval__isnull=False)
-    found = rows.values_list("task", "interval__every", "interval__period")
+    values = rows.values_list("task", "interval__every", "interval__period")
     lengths = {
         IntervalSchedule.DAYS: 86_400.0,
         IntervalSchedule.HOURS: 3_600.0,
         IntervalSchedule.MINUTES: 60.0,
         IntervalSchedule.SECONDS: 1.0,
     }
-    return {task: every * lengths.get(period, 1.0) for task, every, period in found}
+    return {task: every * lengths.get(period, 1.0) for task, every, period in values}

@@ -1,4 +1,4 @@
-"""When beat ticks each stage: rows that the admin may edit, made when missing and never changed here."""
+"""Schedule of stages: rows that are created if missing, and that only admins change."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
 from feedletter_site.models import Stage
 
-# task: (seconds when embedded, seconds when distributed, what the admin reads)
+# task: (seconds when embedded, seconds when distributed, description)
 STAGES = {
     "feeds.poll": (1, 5, "Read the feeds that are due."),
     "feeds.pushes": (1, 1, "Read what hubs have pushed."),
@@ -41,9 +41,9 @@ STAGES = {
 
 
 def ensure_schedule() -> list[str]:
-    """Creates the missing rows of the schedule and returns their names.
+    """Create missing rows and return their names.
 
-    CELERY_BEAT_SCHEDULE is not used because it overwrites the admin's edits at every start.
+    CELERY_BEAT_SCHEDULE would overwrite the admin's edits at every start.
     """
     there = set(PeriodicTask.objects.filter(name__in=STAGES).values_list("name", flat=True))
     missing = [task for task in STAGES if task not in there]
@@ -60,16 +60,16 @@ def ensure_schedule() -> list[str]:
 
 
 def every(seconds: int) -> IntervalSchedule:
-    """The interval's row. Such rows are not unique, so get_or_create could find several."""
+    """Rows are not unique, so get_or_create could find several."""
     known = IntervalSchedule.objects.filter(every=seconds, period=IntervalSchedule.SECONDS).first()
     return known or IntervalSchedule.objects.create(every=seconds, period=IntervalSchedule.SECONDS)
 
 
 def after_migrate(using: str, **_: Any) -> None:
-    """Receives post_migrate, which is also sent after a migration of one app alone."""
+    """Receive post_migrate, also for a single app."""
     tables = connections[using].introspection.table_names()
     if PeriodicTask._meta.db_table in tables:
         ensure_schedule()
     if Stage._meta.db_table in tables:
-        # With a row of its own, a stage that never runs is noticed from now on.
+        # From now on, stages that never run are noticed.
         Stage.objects.bulk_create([Stage(name=name) for name in STAGES], ignore_conflicts=True)

@@ -1,4 +1,4 @@
-"""Beat's scheduler, which goes on whatever happens, and lets stages rest while they have nothing to do."""
+"""Beat's scheduler, which skips stages without work."""
 
 import logging
 import time
@@ -14,18 +14,17 @@ from feedletter_site.ticks.steady_beat import SteadyScheduler
 
 log = logging.getLogger(__name__)
 
-# Seconds between two looks for work, and between two looks for what an admin changed in the schedule.
+# Seconds between checks for work, and for edits of the schedule.
 WORK_LOOK_SECONDS = 1.0
 SCHEDULE_REREAD_SECONDS = 5.0
-# A stage without work still ticks this often, for work that its question does not know of.
+# Seconds until a stage ticks anyway, for work that its query does not cover.
 LONGEST_REST = 15.0
 
 
 class Scheduler(SteadyScheduler):
-    """Asks one question for all stages, because a tick that finds nothing costs as much as any other.
+    """Checks all stages with one query, because an empty tick costs as much as any other.
 
-    Times are measured by the monotonic clock, so that a stage rests no longer than LONGEST_REST whatever
-    happens to the clock on the wall.
+    Uses the monotonic clock, so that clock changes cannot delay stages.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -49,7 +48,7 @@ class Scheduler(SteadyScheduler):
                 self._without_work = set()
         if entry.task not in self._without_work:
             return state
-        # All of them come again right after the next look, so that one look serves them all.
+        # All are due right after the next check, so that one check serves all.
         return schedstate(False, max(self._looked_at + WORK_LOOK_SECONDS - time.monotonic(), 0.01))
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
@@ -58,7 +57,7 @@ class Scheduler(SteadyScheduler):
         VITALS.ticked(entry.name)
 
     def schedule_changed(self) -> bool:
-        """Called at every tick. The answer may be a few seconds old."""
+        """May be outdated by SCHEDULE_REREAD_SECONDS."""
         if time.monotonic() - self._reread_at < SCHEDULE_REREAD_SECONDS:
             return False
         self._reread_at = time.monotonic()

@@ -1,7 +1,6 @@
-"""Beat that goes on whatever happens around it: a clock that is moved, a broker or a database that is away.
+"""Beat that survives clock changes and outages of broker and database.
 
-A tick has no expiry. With one, a worker whose clock differed from beat's by a few seconds dropped every tick.
-Instead, none is sent to a queue in which many wait already.
+Ticks have no expiry, because clock differences would make workers drop them. Instead, full queues get none.
 """
 
 import logging
@@ -18,20 +17,17 @@ from common.counters import count
 
 log = logging.getLogger(__name__)
 
-# So many ticks may wait in a queue. Ticks that come SELDOM are sent all the same.
+# Ticks per queue. SELDOM ticks are always sent.
 MOST_WAITING = 20
 SELDOM = timedelta(minutes=1)
-# Beat may be this far ahead of a row's last run before it is thought to be wrong.
+# A row's last run may be this far in the future.
 TOLERANCE = timedelta(seconds=2)
-# Seconds between two lines about the same trouble.
 SAY_EVERY = 30.0
-# Seconds without a tick after the broker took none: each attempt is a new connection, perhaps a login.
+# Seconds without ticks after a failure: each attempt connects anew.
 BROKER_RESTS = 2.0
 
 
 class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
-    """django-celery-beat's scheduler, except when the clock is wrong or something is away."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._drift = Drift()
         self._said_at: dict[str, float] = {}
@@ -47,7 +43,7 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
 
     def populate_heap(self, *args: Any, **kwargs: Any) -> None:
         for entry in self.schedule.values():
-            # A stage that ran in the future counts as run now, or it would wait until that future comes.
+            # Otherwise a stage with a last run in the future would wait until then.
             now = entry._default_now()
             last = max(maybe_make_aware(entry.last_run_at), maybe_make_aware(entry.model.last_run_at or now))
             if last - now <= TOLERANCE:
@@ -64,8 +60,7 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
         super().populate_heap(*args, **kwargs)
 
     def apply_entry(self, entry: Any, producer: Any = None) -> None:
-        """Sends the tick, unless its queue is full. If it cannot be sent, nothing is lost: others follow, and
-        workers that get none go on by themselves."""
+        """Send the tick unless its queue is full. Errors are harmless: more ticks follow."""
         if time.monotonic() < self._rests_until:
             return
         try:
@@ -75,10 +70,7 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
             self._refused(error)
 
     def _ensure_connected(self) -> Any:
-        """Return the connection also when the broker refuses it: each tick tries again, and beat goes on.
-
-        Celery ends beat for an answer such as RabbitMQ's to a wrong password.
-        """
+        """Return the connection even if the broker refuses it; Celery would end beat."""
         try:
             return super()._ensure_connected()
         except (*self.connection.connection_errors, *self.connection.channel_errors) as error:
@@ -104,7 +96,7 @@ class SteadyScheduler(DatabaseScheduler):  # type: ignore[misc]
         return bool(waiting >= MOST_WAITING)
 
     def all_as_schedule(self) -> dict[str, Any]:
-        """The schedule's rows; while the database is away, those that were read before."""
+        """Return the schedule, or the last known one if the database is unreachable."""
         try:
             return dict(super().all_as_schedule())
         except (DatabaseError, InterfaceError) as error:

@@ -1,4 +1,4 @@
-"""A worker that stays when its broker goes, and goes on by itself when no ticks come."""
+"""Worker that survives an outage of its broker."""
 
 import logging
 import time
@@ -10,15 +10,13 @@ from celery.worker.consumer import Consumer
 log = logging.getLogger(__name__)
 
 RECONNECT_PAUSE_SECONDS = 2.0
-# Seconds between two lines about a broker that refuses this worker.
 SAY_EVERY = 30.0
 
 
 class SteadyConsumer(Consumer):
-    """Celery's consumer of messages, but it connects again after any error. Celery ends the worker for every
-    error that it does not know."""
+    """Consumer that reconnects after any error; Celery's ends the worker after unknown ones."""
 
-    # Set by Celery, which has no types.
+    # Set by Celery.
     connection_errors: tuple[type[Exception], ...]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -32,7 +30,7 @@ class SteadyConsumer(Consumer):
                 return
             except Exception as error:
                 if self.connection is None and not self.restart_count > 1:
-                    raise  # it has never worked: a setting is wrong
+                    raise  # it never worked, so a setting is wrong
                 log.warning("The connection to the broker is made anew: %r", error)
                 self.connection = None
                 self.on_close()
@@ -41,7 +39,7 @@ class SteadyConsumer(Consumer):
                 state.maybe_shutdown()
 
     def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """Drop a tick of a newer release, with one line per task. Celery logs a traceback for each."""
+        """Drop a tick of a newer release. Celery would log a traceback for each."""
         name = (message.headers or {}).get("task", "")
         if name not in self._unknown:
             self._unknown.add(name)
@@ -49,10 +47,7 @@ class SteadyConsumer(Consumer):
         message.reject_log_error(log, self.connection_errors)
 
     def ensure_connected(self, conn: Any) -> Any:
-        """Retry when the broker answers and refuses, too, as RabbitMQ does for a wrong password.
-
-        Celery retries only when it cannot be reached, and ends the worker otherwise.
-        """
+        """Retry if the broker refuses the login, too; Celery would end the worker."""
         said_at = float("-inf")
         while True:
             try:
@@ -68,8 +63,10 @@ class SteadyConsumer(Consumer):
                 state.maybe_shutdown()
 
     def on_connection_error_after_connected(self, exc: Exception) -> None:
-        """Does not give unacknowledged messages back. kombu 5.7 would do that over the connection that it has
-        just taken apart ("'NoneType' object has no attribute 'hostname'"), and a tick is not worth it."""
+        """Do not restore unacknowledged messages: kombu 5.7 fails over the closed connection.
+
+        The error is "'NoneType' object has no attribute 'hostname'", and ticks are expendable.
+        """
         if channel := getattr(self.connection, "_default_channel", None):
             channel.do_restore = False
         super().on_connection_error_after_connected(exc)

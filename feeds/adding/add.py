@@ -1,7 +1,4 @@
-"""Adding a feed: a row only. Its first successful poll, whenever it comes, decides what is there already.
-
-A feed that is there is found again, for whoever adds without looking at the list.
-"""
+"""Adding feeds, without network. The first successful poll decides which posts are old."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -17,7 +14,6 @@ from feeds.models import Feed
 from feeds.tags import checked_tags, set_tags
 
 MAX_FEED_TITLE = 1000
-# What may be said of a feed besides its address, as it is added and later.
 SETTINGS = frozenset(
     {
         "title",
@@ -35,7 +31,7 @@ SETTINGS = frozenset(
 
 
 def set_address(feed: Feed, url: str) -> dict[str, str]:
-    """Sets the feed's checked address and host. Returns the user name and password in the address."""
+    """Set address and host. Returns user name and password from the address."""
     bare, pasted = split_address(url)
     feed.url = checked_url(bare)
     feed.host = host_of_url(feed.url)
@@ -53,10 +49,9 @@ def add_feed(
     for_letters: bool = True,
     **settings: Any,
 ) -> Feed:
-    """A new feed, due at once. Raises ValidationError when an argument is wrong. No network.
+    """Add a feed, due at once. Raises ValidationError.
 
-    `settings` are those of SETTINGS, `credentials` what `checked_credentials` takes; a user name and a
-    password in the address are taken out of it. Without `for_letters` it is for people who read here.
+    Credentials in the address are removed from it. Without `for_letters` it is for people who read here.
     """
     names = checked_tags(tags)
     feed = new_feed(url=url, now=now, credentials=credentials, **settings)
@@ -71,7 +66,7 @@ def add_feed(
 def new_feed(
     *, url: str, now: datetime, credentials: Mapping[str, str] | None = None, **settings: Any
 ) -> Feed:
-    """The row, unsaved and not yet checked but for its address. Raises ValidationError."""
+    """Return an unsaved feed; only its address is checked. Raises ValidationError."""
     if unknown := set(settings) - SETTINGS:
         raise ValidationError(f"A feed has no setting called {', '.join(sorted(unknown))}.")
     feed = Feed(added_at=now, next_poll_at=now, **tidy(settings))
@@ -81,7 +76,6 @@ def new_feed(
 
 
 def tidy(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with the title on one line. Raises ValidationError when it is absurdly long."""
     if "title" not in settings:
         return dict(settings)
     title = one_line(str(settings["title"]))
@@ -91,7 +85,7 @@ def tidy(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_feed(feed: Feed) -> None:
-    """Raises ValidationError, naming the field, for a feed that cannot be saved."""
+    """Raise ValidationError, by field, for a feed that cannot be saved."""
     feed.full_clean(validate_constraints=False)
     if feed.max_delay_minutes < feed.min_delay_minutes:
         raise ValidationError(
@@ -102,10 +96,7 @@ def check_feed(feed: Feed) -> None:
 
 
 def feed_at(url: str, *, is_open: bool = False) -> Feed | None:
-    """The feed of this address, whatever its scheme; None also for what is no address.
-
-    `is_open`: only one that is read without credentials.
-    """
+    """Ignore the scheme. `is_open`: only a feed without credentials."""
     bare = split_address(url.strip())[0]
     if not is_address(bare):
         return None

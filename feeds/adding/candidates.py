@@ -1,5 +1,3 @@
-"""What was found at an address, as it is offered: named, compared, warned about, ranked."""
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -22,22 +20,21 @@ COMMENTS = "This feed brings what readers comment, not the posts."
 NO_POSTS = "It has no posts at the moment."
 NO_DATES = "Its posts have no dates, so the order in the feed decides which are the newest."
 
-# A document, and what the page that led to it calls it.
+# Document, and its title in the page.
 Found = list[tuple[Looked, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePost:
-    """A line of a candidate."""
-
     title: str
     published: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A feed that was found and read. `url` is where it is to be watched; `also` (format, address) the same
-    posts elsewhere; `feed_id` the feed that watches it already. `looked` is the document, for a preview.
+    """`url`: the address to watch; `feed_id`: the feed that watches it.
+
+    `also`: (format, address) of the same posts.
     """
 
     url: str
@@ -53,11 +50,10 @@ class Candidate:
 
 
 def candidates_of(found: Found, now: datetime) -> tuple[Candidate, ...]:
-    """The feeds found, each once, the best first. Asks the database which are watched already."""
+    """Return each feed once, best first."""
     every = _collapsed([_candidate(looked, title, now) for looked, title in found])
     stale = {one.url for one in every if (newest := _newest(one.latest)) and now - newest > STALE}
     ranked = sorted(every, key=lambda one: (one.is_comments, not one.posts, one.url in stale))
-    # Which feeds watch one of these addresses already, over http or https.
     addresses = {url for one in ranked for url in (one.url, one.looked.base)}
     places = [urlunsplit((scheme, *urlsplit(url)[1:])) for url in addresses for scheme in ("http", "https")]
     rows = Feed.objects.filter(url__in=places, dropping=False).order_by("-pk").values_list("url", "pk")
@@ -107,7 +103,7 @@ def _newest(latest: Iterable[CandidatePost]) -> datetime | None:
 
 
 def _collapsed(every: Sequence[Candidate]) -> list[Candidate]:
-    """One for each set of posts: the same bytes or posts may be at several addresses and in two formats."""
+    """Keep one of each set of posts, which may be at several addresses or in two formats."""
     groups: list[list[Candidate]] = []
     for one in every:
         group = next((group for group in groups if _is_same(group[0], one)), None)
@@ -117,8 +113,7 @@ def _collapsed(every: Sequence[Candidate]) -> list[Candidate]:
             group.append(one)
     collapsed = []
     for group in groups:
-        # The one whose posts have the most text, over https if it can be. The length counts in steps, so that
-        # a few characters decide nothing. Others are named if they differ in format.
+        # Most text, then https. Lengths count in powers of two, so that a few characters do not matter.
         best = max(
             group,
             key=lambda one: (
@@ -145,5 +140,4 @@ def _compared(one: Candidate) -> tuple[Entry, ...]:
 
 
 def _key(url: str) -> str:
-    """The same for http and https, and with or without www."""
     return same_address(url).removeprefix("www.")

@@ -1,4 +1,4 @@
-"""From any address to the feeds behind it: a few requests, nothing stored."""
+"""Finds feeds behind an address. Stores nothing."""
 
 import re
 import time
@@ -21,7 +21,7 @@ from feeds.credentials import headers_for
 from feeds.parsing.discovery import Link, WebPage, well_known
 from feeds.parsing.known_sites import guesses, handle_page, prefers_guesses
 
-# How long the first address is tried while there is another one: most servers answer within a second.
+# If there is another address. Most servers answer within a second.
 FIRST_TRY_SECONDS = 8.0
 AT_A_TIME = 4
 NOT_THERE = (404, 410)
@@ -38,7 +38,7 @@ Credentials = Mapping[str, str] | None
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryBudget:
-    """What one discovery may cost: `seconds` in all, `max_bytes` for each answer."""
+    """`seconds` in all, `max_bytes` for each answer."""
 
     requests: int = 12
     seconds: float = 20.0
@@ -48,10 +48,10 @@ class DiscoveryBudget:
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
-    """What was found, the best first; without candidates, `problem` says why and what to do.
+    """Candidates, best first, or a `problem`.
 
-    `is_feed`: the address itself is the feed. `may_be_a_feed`: nothing was found, but nothing speaks against
-    it either (not reached, refused, broken). `unread`: so many feeds of the page were not looked at.
+    `is_feed`: the address is a feed. `may_be_a_feed`: unreadable, but may be one. `unread`: feeds not
+    fetched.
     """
 
     asked: str
@@ -68,14 +68,14 @@ class Discovery:
 
     @property
     def only(self) -> Candidate | None:
-        """The one feed of posts, when there is no choice to make."""
+        """The one feed of posts, if there is no choice."""
         posts = [one for one in self.candidates if not one.is_comments]
         return posts[0] if len(posts) == 1 else None
 
 
 @dataclass
 class _Hunt:
-    """The requests of one discovery. Its threads do not touch the database."""
+    """Threads do not use the database."""
 
     http: SafeClient
     budget: DiscoveryBudget
@@ -100,14 +100,13 @@ class _Hunt:
         return look(url, http=self.http, seconds=seconds, max_bytes=self.budget.max_bytes, secrets=secrets)
 
     def look_at(self, urls: Iterable[str]) -> list[Looked]:
-        """The addresses not looked at before, a few at a time, in their order."""
         new = [url for url in dict.fromkeys(urls) if url not in self.seen][: max(self.left, 0)]
         self.seen.update(new)
         with ThreadPoolExecutor(self.budget.threads) as pool:
             return list(pool.map(self.look, new))
 
     def first(self, addresses: Sequence[str]) -> Looked:
-        """The first address that answers at all; otherwise what was wrong with the first one."""
+        """Return the first answer, else the first failure."""
         failed: Looked | None = None
         for number, url in enumerate(addresses):
             self.asked = url
@@ -129,10 +128,9 @@ def discover(
     budget: DiscoveryBudget | None = None,
     credentials: Credentials = None,
 ) -> Discovery:
-    """The feeds behind an address, which may lack its scheme or be a handle such as @user@instance.example.
+    """Return the feeds behind an address or handle (@user@instance.example).
 
-    Raises ValidationError for what cannot be an address, and nothing that servers could cause. Credentials
-    go to the host of the address only.
+    Raises only ValidationError. Credentials are sent to its host only.
     """
     forbid_open_transaction()
     places = [new_feed(url=place, now=now, credentials=credentials) for place in addresses(url)]
@@ -165,7 +163,7 @@ def discover(
 
 
 def addresses(url: str) -> tuple[str, ...]:
-    """What to ask for: the address itself; without a scheme https, then http. Raises ValidationError."""
+    """Return the address, or those for https and http. Raises ValidationError."""
     text = url.strip()
     if profile := handle_page(text):
         return (checked_url(profile),)
@@ -174,15 +172,15 @@ def addresses(url: str) -> tuple[str, ...]:
         scheme, _, rest = text.partition("://")
         return (checked_url(f"{scheme.lower()}://{rest}"),)
     if re.match(r"[a-z][a-z0-9+.-]*:(?!\d)", text, re.IGNORECASE):
-        # mailto: and the like; host:8000 goes on.
+        # mailto:, but not host:8000.
         raise ValidationError({"url": NO_ADDRESS})
     return tuple(checked_url(f"{scheme}://{text}" if text else "") for scheme in ("https", "http"))
 
 
 def _search(hunt: _Hunt, first: Looked) -> Found:
-    """Looks at one place after the other until one has a feed: (document, the page's name for it)."""
+    """Search until one place has feeds."""
     page = first.page or WebPage()
-    # Guesses are made from the address asked for, too: a question about cookies may stand before the page.
+    # The base may be a consent page, so the address asked for counts, too.
     guessed = [*guesses(first.base, first.html), *guesses(first.url)]
     if first.is_json:
         guessed.append(first.base.rstrip("/") + ".rss")

@@ -1,5 +1,3 @@
-"""Changing a feed. Its items stay."""
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,16 +17,16 @@ from feeds.models import Feed
 from feeds.tags import checked_tags, set_tags
 
 EDITABLE = SETTINGS | {"url", "status", "tags", "credentials"}
-# What may be changed for many feeds at once: it makes sense whatever else they are.
+# May be changed for many feeds at once.
 SHARED = frozenset({"pace", "recheck_every_minutes", "ceiling_minutes", "hold_floods", "use_hub"})
 
 
 @transaction.atomic
 def alter_feed(*, feed: Feed, **changes: Any) -> Feed:
-    """Changes the named fields, nothing else. Raises ValidationError.
+    """Change the named fields. Raises ValidationError.
 
-    The first document after a change of address counts as the adding (rules: floods). `tags` are names, those
-    it had are replaced; `credentials` are what `checked_credentials` takes, and {} forgets them.
+    The first document after a change of address counts as the adding. `tags` replace all; `credentials` as in
+    `checked_credentials`, {} deletes them.
     """
     if unknown := set(changes) - EDITABLE:
         raise ValidationError(f"A feed has no field to alter called {', '.join(sorted(unknown))}.")
@@ -38,14 +36,14 @@ def alter_feed(*, feed: Feed, **changes: Any) -> Feed:
     if changes.get("status") == Feed.Status.ACTIVE:
         changes["dropping"] = False
     if changes.get("hold_floods") and not feed.hold_floods:
-        # Switching it on again asks to be asked.
+        # Asks for each flood again.
         changes["floods_sent_at"] = None
     interval = feed.recheck_every_minutes
     for name, value in changes.items():
         setattr(feed, name, value)
     check_feed(feed)
     if feed.recheck_every_minutes < interval and not feed.failures and feed.last_polled_at:
-        # Not only from the next reading on, which the old interval may have put weeks away.
+        # Or it may be weeks away.
         feed.next_poll_at = min(
             feed.next_poll_at, feed.last_polled_at + timedelta(minutes=feed.recheck_every_minutes)
         )
@@ -59,19 +57,18 @@ def alter_feed(*, feed: Feed, **changes: Any) -> Feed:
 
 
 def _access(feed: Feed, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What a change of address or of credentials means for the row. Raises ValidationError."""
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     if "credentials" in changes:
-        found["credentials"] = checked_credentials(changes["credentials"])
+        columns["credentials"] = checked_credentials(changes["credentials"])
     if "url" not in changes:
-        return found
+        return columns
     new = Feed()
     if pasted := set_address(new, changes["url"].strip()):
-        found["credentials"] = found.get("credentials") or checked_credentials(pasted)
-    found.update(url=new.url, host=new.host)
+        columns["credentials"] = columns.get("credentials") or checked_credentials(pasted)
+    columns.update(url=new.url, host=new.host)
     if new.url != feed.url:
-        # Due at once, whatever the old address did; a worker that is still reading that one stores nothing.
-        found.update(
+        # Due at once. A worker that reads the old address stores nothing.
+        columns.update(
             first_polled_at=None,
             start=Feed.Start.FROM_NOW,
             next_poll_at=feed.last_polled_at or feed.next_poll_at,
@@ -84,21 +81,18 @@ def _access(feed: Feed, changes: Mapping[str, Any]) -> dict[str, Any]:
             **RELEASED,
         )
         if feed.credentials and not keeps_secrets(feed.url, new.url):
-            # They were for the old host; the new one must not learn them.
-            found.setdefault("credentials", {})
-    return found
+            # The new host must not get the old one's credentials.
+            columns.setdefault("credentials", {})
+    return columns
 
 
 @transaction.atomic
 def alter_feeds(*, feeds: Iterable[int], **changes: Any) -> int:
-    """Makes the same change to many feeds (their keys), all or none. Returns how many there were.
-
-    Raises ValidationError, naming the field.
-    """
+    """Change many feeds, all or none. Raises ValidationError, by field."""
     if unknown := set(changes) - SHARED:
         raise ValidationError(f"Not to be changed for many at once: {', '.join(sorted(unknown))}.")
     check_feed(Feed(url="https://example.org/", **changes))
-    # Locked in the order of their keys, as everywhere: so there are no deadlocks.
+    # Ordered to avoid deadlocks.
     rows = Feed.objects.filter(pk__in=list(feeds)).order_by("pk")
     pks = list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
     chosen = Feed.objects.filter(pk__in=pks)
@@ -114,9 +108,9 @@ def alter_feeds(*, feeds: Iterable[int], **changes: Any) -> int:
 
 
 def start_over(*, feeds: Iterable[int], now: datetime) -> int:
-    """Makes failing feeds (their keys) due at once, whatever their back-off. Returns how many.
+    """Make failing feeds due at once. Returns how many.
 
-    Their failures stay counted until a reading succeeds.
+    Failures are counted until a reading succeeds.
     """
     failing = Feed.objects.watched().filter(pk__in=list(feeds), failures__gt=0)
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""A feed that another program has read so far: what it had sent is marked, so that nothing comes twice."""
+"""Feeds that another program has read: posts must not be sent twice."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from feeds.rules.plan import THERE_BEFORE
 
 @dataclass(frozen=True, slots=True)
 class KnownPost:
-    """A post by the id that the other program knew it by. `at`: when it was sent there, or seen first."""
+    """`guid` in the other program; `at`: when it was sent there, or first seen."""
 
     guid: str
     at: datetime
@@ -28,27 +28,25 @@ class KnownPost:
 def add_known_feed(
     *, url: str, title: str, read_from: datetime, read_until: datetime | None, now: datetime, **settings: Any
 ) -> Feed:
-    """A feed that the other program has read from `read_from` until `read_until`; None: it never did.
+    """Add a paused feed that the other program read until `read_until`, or never (None).
 
-    It is paused: whoever takes it over marks its posts and makes its newsletters first. Posts from before
-    `read_from` are not sent; of those from before `read_until` that are not marked an admin is asked.
-    Raises ValidationError.
+    The caller marks its posts, creates its newsletters and resumes it. Posts from before `read_from` are not
+    sent; unmarked ones from before `read_until` are held. Raises ValidationError.
     """
     with transaction.atomic():
         feed = add_feed(url=url, now=now, title=title, **settings)
         feed.added_at, feed.status = read_from, Feed.Status.PAUSED
         if read_until is not None:
-            # Without it the first reading would leave out what came meanwhile.
+            # Or the first reading would omit posts of the meantime.
             feed.first_polled_at, feed.read_elsewhere_until = read_from, read_until
         feed.save(update_fields=["added_at", "status", "first_polled_at", "read_elsewhere_until"])
     return feed
 
 
 def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
-    """Makes items of posts that the other program (`sender`, its name) knew. Returns how many are new.
+    """Create items for posts that `sender` knew, except existing ones. Returns how many are new.
 
-    Those that are items already stay as they are. A guid that is an address may stand for a post without
-    one, whose link it is: that id is marked, too.
+    A guid that is an address may be the link of a post without guid, so both ids are marked.
     """
     rows: dict[str, Item] = {}
     seconds: dict[str, Item] = {}
@@ -58,7 +56,7 @@ def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
         rows[item.guid_hash] = item
         if link:
             other = _item(feed, identity({"link": link}), post, link, sender)
-            # Seen long ago, so that lists of the latest posts have each post once.
+            # Keeps it out of lists of the latest posts.
             other.state, other.first_seen = Item.State.EXCLUDED, feed.added_at
             seconds[other.guid_hash] = other
     marked = 0
@@ -71,7 +69,7 @@ def mark_known(*, feed: Feed, posts: Iterable[KnownPost], sender: str) -> int:
 
 
 def waiting_among(*, feed: Feed, posts: Iterable[KnownPost]) -> list[int]:
-    """The items (keys) of posts that the other program had sent and that wait here to settle."""
+    """Return waiting items that the other program had sent."""
     items = dict(Item.objects.unassigned().filter(feed=feed).values_list("guid_hash", "pk"))
     sent = [post.guid for post in posts if post.was_sent] if items else []
     ids = {digest(identity({key: guid})) for guid in sent for key in ("id", "link")}
@@ -79,7 +77,6 @@ def waiting_among(*, feed: Feed, posts: Iterable[KnownPost]) -> list[int]:
 
 
 def _item(feed: Feed, guid: str, post: KnownPost, link: str, sender: str) -> Item:
-    """Unsaved. Without the post itself, which nobody needs any more."""
     return Item(
         feed=feed,
         guid=guid,

@@ -1,4 +1,4 @@
-"""Import and export of lists of feeds. No network: the feeds are read when they are due."""
+"""Import and export of lists of feeds, without network."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,13 +20,13 @@ from feeds.parsing.opml import Listed, Opml, Outline, Passed, write_opml
 from feeds.tags import MAX_TAGS_OF_A_FEED, checked_tags, tags_named
 
 FEEDS_A_STEP = 200
-# The number of our advisory lock: one import at a time looks and adds.
+# Advisory lock: one import at a time.
 LOCK = 7_268_310
 
 
 @dataclass
 class OpmlPlan:
-    """The feeds of a file, each once, and what in it is no feed. Plain lists, so that it can be kept."""
+    """Serializable."""
 
     title: str = ""
     outlines: list[Outline] = field(default_factory=list)
@@ -37,7 +37,7 @@ class OpmlPlan:
 
 @dataclass
 class OpmlReport:
-    """What was (or would be) done: counts of feeds. `tagged`: there already, and got tags they had not."""
+    """Counts of feeds. `tagged`: known feeds that got new tags."""
 
     added: int = 0
     known: int = 0
@@ -48,13 +48,10 @@ class OpmlReport:
 
 
 def plan_import(opml: Opml, *, tags: Iterable[str] = (), now: datetime) -> OpmlPlan:
-    """Each address once, with the tags of all its outlines and `tags`. Raises ValidationError for bad `tags`.
-
-    Passes the same checks as a feed that is added by itself; changes nothing.
-    """
+    """Merge outlines of one address. Raises ValidationError for bad `tags`."""
     extra = checked_tags(tags)
     plan = OpmlPlan(opml.title, refused=list(opml.passed), is_broken=opml.is_broken)
-    found: dict[str, Outline] = {}
+    outlines: dict[str, Outline] = {}
     for outline in opml.outlines:
         title, url = without_secrets(outline.title), listed_address(outline.url)
         outline = replace(outline, title=title, url=url, tags=(*outline.tags, *extra))
@@ -65,14 +62,14 @@ def plan_import(opml: Opml, *, tags: Iterable[str] = (), now: datetime) -> OpmlP
             plan.refused.append(Passed(outline.line, outline.title, " ".join(error.messages)))
             continue
         key = _key(outline)
-        if key in found:
+        if key in outlines:
             plan.repeated += 1
             names: dict[str, str] = {}
-            for name in (*found[key].tags, *outline.tags):
+            for name in (*outlines[key].tags, *outline.tags):
                 names.setdefault(name.casefold(), name)
-            outline = replace(found[key], tags=tuple(names.values())[:MAX_TAGS_OF_A_FEED])
-        found[key] = outline
-    plan.outlines = list(found.values())
+            outline = replace(outlines[key], tags=tuple(names.values())[:MAX_TAGS_OF_A_FEED])
+        outlines[key] = outline
+    plan.outlines = list(outlines.values())
     plan.refused.sort(key=lambda passed: passed.line)
     return plan
 
@@ -88,7 +85,6 @@ def _feed(outline: Outline, now: datetime) -> Feed:
 
 
 def count_import(plan: OpmlPlan) -> OpmlReport:
-    """What importing would do, in counts."""
     total = OpmlReport()
     for chunk in batched(plan.outlines, FEEDS_A_STEP):
         there = _there(chunk)
@@ -99,24 +95,22 @@ def count_import(plan: OpmlPlan) -> OpmlReport:
 
 
 def first_new(plan: OpmlPlan, count: int) -> list[Outline]:
-    """The first feeds that importing would add."""
-    found: list[Outline] = []
+    outlines: list[Outline] = []
     for chunk in batched(plan.outlines, FEEDS_A_STEP):
         there = _there(chunk)
-        found += [outline for outline in chunk if _key(outline) not in there]
-        if len(found) >= count:
+        outlines += [outline for outline in chunk if _key(outline) not in there]
+        if len(outlines) >= count:
             break
-    return found[:count]
+    return outlines[:count]
 
 
 @transaction.atomic
 def import_chunk(plan: OpmlPlan, *, begin: int, now: datetime) -> OpmlReport:
-    """Adds the next FEEDS_A_STEP feeds of a plan from `begin` on. Feeds that are there only get the tags.
+    """Add the next FEEDS_A_STEP feeds; known ones only get the tags. Idempotent.
 
-    Doing it twice changes nothing. The first readings are spread over the interval, so that thousands of
-    feeds do not begin at once.
+    First readings are spread over the interval, as there may be thousands.
     """
-    # No two imports look at the same time whether a feed is there. SQLite has one writer anyway.
+    # SQLite has one writer anyway.
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
@@ -135,7 +129,6 @@ def import_chunk(plan: OpmlPlan, *, begin: int, now: datetime) -> OpmlReport:
             new.append((feed, outline))
     Feed.objects.bulk_create([feed for feed, _ in new])
     tagged = len(tags)
-    # Each feed gets its tags, in a few statements for all.
     tags |= {feed.pk: outline.tags for feed, outline in new}
     feeds: dict[str, list[int]] = defaultdict(list)
     for pk, names in tags.items():
@@ -149,7 +142,6 @@ def import_chunk(plan: OpmlPlan, *, begin: int, now: datetime) -> OpmlReport:
 
 
 def _there(outlines: Sequence[Outline]) -> dict[str, Feed]:
-    """The feeds there are at the addresses of these outlines, with their tags."""
     hosts = {host_of_url(split_address(outline.url)[0].strip()) for outline in outlines}
     wanted = {_key(outline) for outline in outlines}
     rows = Feed.objects.filter(host__in=hosts, dropping=False).order_by("-pk").values_list("pk", "url")
@@ -164,7 +156,6 @@ def _missing(outline: Outline, feed: Feed) -> list[str]:
 
 
 def export_opml(feeds: FeedQuerySet, *, now: datetime | None = None) -> Iterator[str]:
-    """The lines of an OPML file with these feeds, never with their credentials."""
     rows = feeds.filter(dropping=False).order_by("title", "pk").prefetch_related("tags")
     listed = (
         Listed(

@@ -1,4 +1,4 @@
-"""What adding a feed would do, before it is done: the posts as they would look, and which would be sent."""
+"""Preview of a feed before it is added."""
 
 import hashlib
 import re
@@ -26,7 +26,7 @@ from feeds.rules.forecast import Forecast, of_insert
 from feeds.rules.plan import plan_document
 
 POSTS_PREVIEWED = 20
-# More of a post than an excerpt needs, and little enough to be cleaned twenty times.
+# Enough for an excerpt, and little to clean twenty times.
 MAX_HTML = 50_000
 WORDS = 70
 PAGE_WITHOUT_FEED = "This address is a web page, not a feed. Go back and choose one of its feeds."
@@ -35,10 +35,10 @@ _IMG = re.compile(r"<img (?=[^>]*>)")
 
 @dataclass(frozen=True, slots=True)
 class PostPreview:
-    """A post as a letter would show it. `excerpt` is safe html; `rank` counts from the newest, which is 1.
+    """`excerpt` is safe html; `rank` 1 is the newest.
 
-    `is_sent` is for the choice made, `is_sent_by_all` for “everything”; of the last n it is one if `rank` ≤
-    n. `sent` and `stays` say what becomes of it if it is sent and if it is not; `announce` is Entry's.
+    `is_sent` is for the choice made, `is_sent_by_all` for “everything”. `sent` and `stays`: what happens if
+    the post is sent or not.
     """
 
     id: str
@@ -59,8 +59,6 @@ class PostPreview:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a feed says of itself, its newest posts, and what adding it would do with all of them."""
-
     url: str
     title: str
     site: str
@@ -75,12 +73,11 @@ class Preview:
 
     @property
     def more(self) -> int:
-        """How many posts are not shown."""
         return self.total - len(self.posts)
 
 
 class NoPreview(Refused):
-    """There is nothing to show. The message is a sentence for the admin; `status` the server's, or None."""
+    """The message is a sentence for the admin; `status` is the server's, or None."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         super().__init__(message)
@@ -97,10 +94,7 @@ def preview(
     credentials: Mapping[str, str] | None = None,
     seconds: float = REQUEST_SECONDS,
 ) -> Preview:
-    """Fetches the feed and says what adding it would do. Writes nothing.
-
-    Raises NoPreview when it cannot be read, and ValidationError when the address or credentials are wrong.
-    """
+    """Fetch the feed, without storing anything. Raises NoPreview or ValidationError."""
     forbid_open_transaction()
     row = new_feed(url=url, now=now, credentials=credentials)
     looked = look(row.url, http=http or client(), seconds=seconds, secrets=headers_for(row))
@@ -110,13 +104,12 @@ def preview(
 
 
 def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime) -> Preview:
-    """The preview of a document that was read as a feed already."""
     parsed = looked.parsed
     assert parsed is not None  # noqa: S101 - the caller's promise
     sha256 = hashlib.sha256(looked.body).hexdigest()
     reading = Reading(looked.body, sha256, {}, looked.base, parsed=parsed)
     choices = _Choices(reading.document, timing, now)
-    chosen = choices.sent(adding)
+    sent = choices.sent(adding)
     ranks = choices.ranks(min(POSTS_PREVIEWED, len(parsed.entries)))
     shown = sorted(
         ((id_, entry) for id_, entry in reading.entries.items() if id_ in ranks),
@@ -132,7 +125,7 @@ def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime)
         image=parsed.channel.image,
         warnings=parsed.warnings,
         total=len(parsed.guids),
-        sent=len(chosen),
+        sent=len(sent),
         sent_by_all=len(choices.sent(Adding("all"))),
         posts=tuple(
             PostPreview(
@@ -144,7 +137,7 @@ def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime)
                 image=entry.image or next((medium.url for medium in entry.media if medium.is_image), ""),
                 excerpt=excerpt(entry, looked.base),
                 rank=ranks[id_],
-                is_sent=id_ in chosen,
+                is_sent=id_ in sent,
                 is_sent_by_all=choices.all[id_].event in ("new", "settled at once"),
                 sent=choices.all[id_].fate,
                 stays=choices.none[id_].fate,
@@ -157,7 +150,7 @@ def preview_of(looked: Looked, *, adding: Adding, timing: Timing, now: datetime)
 
 
 class _Choices:
-    """What each choice of the admin would do, by the very rule that decides at the adding."""
+    """Uses the same rule as the adding."""
 
     def __init__(self, document: Document, timing: Timing, now: datetime) -> None:
         self.document, self.timing, self.now = document, timing, now
@@ -168,7 +161,7 @@ class _Choices:
         return {insert.id for insert in self._plan(adding).insert if not insert.excluded}
 
     def ranks(self, count: int) -> dict[str, int]:
-        """Id → its place among the newest, as “the last n” counts, for the first `count` of them."""
+        """Return id → rank among the newest, as counted by “the last n”."""
         ranks: dict[str, int] = {}
         for number in range(1, count + 1):
             for id_ in self.sent(Adding("last", number)):
@@ -192,7 +185,7 @@ class _Choices:
 
 
 def excerpt(entry: Entry, url: str) -> str:
-    """The beginning of the post as safe html; pictures load late and tell their server nothing of us."""
+    """Return the beginning as safe html. Pictures load late and send no referrer."""
     cleaned = clean(entry.html[:MAX_HTML], base=entry.base or entry.link or url)
     short = Truncator(without_title(cleaned, entry.title)).words(WORDS, html=True, truncate=" …")
     return _IMG.sub('<img loading="lazy" referrerpolicy="no-referrer" ', short)

@@ -1,4 +1,4 @@
-"""One look at an address that is not (yet) a feed of ours: fetched and read, nothing stored."""
+"""Fetches addresses that are no feeds of ours."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,10 +21,9 @@ JSON_STARTS = (b"{", b"[")
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What an address answered. `url` is after permanent redirects, `base` after all of them.
+    """`url` is after permanent redirects, `base` after all. `status` is None without an answer.
 
-    `parsed` is there when it was read as a feed, `page` when it is html (a page with h-entries is both);
-    else `error` says in a sentence what is wrong. `status` is None when nothing answered.
+    `parsed`: it is a feed; `page`: it is html (with h-entries both); else `error`.
     """
 
     url: str
@@ -39,7 +38,7 @@ class Looked:
 
     @property
     def is_feed(self) -> bool:
-        """A document that is a feed and nothing else."""
+        """A feed and nothing else."""
         return self.parsed is not None and self.page is None
 
     @property
@@ -55,9 +54,9 @@ def look(
     max_bytes: int = MAX_BYTES,
     secrets: Mapping[str, str] | None = None,
 ) -> Looked:
-    """Fetches and reads, within `seconds`. Raises nothing that a server could cause.
+    """Fetch and read. Raises nothing that a server can cause.
 
-    `secrets` are headers for this address's own host; redirects to another one go without them.
+    `secrets`: headers for this host, dropped on redirects to others.
     """
     try:
         headers = {"Accept": ACCEPTED_PAGES, **(secrets or {})}
@@ -71,10 +70,9 @@ def look(
 
 
 def read_document(answer: Looked) -> Looked:
-    """The answer with what its body is: a feed where the parser reads one, else perhaps a page."""
     body, kind = answer.body, answer.content_type
     page, html, parsed, error = None, "", None, ""
-    # A page whose first element says so is looked at before its posts are: most have none.
+    # Most pages have no posts.
     if not is_page(body, kind):
         parsed, error = _parsed(answer)
     if parsed is None and is_page(body, kind, refused=True):
@@ -86,7 +84,6 @@ def read_document(answer: Looked) -> Looked:
 
 
 def _parsed(answer: Looked) -> tuple[ParsedFeed | None, str]:
-    """The feed, or why it is none."""
     try:
         return parse(answer.body, content_type=answer.content_type, url=answer.base), ""
     except ParseError as failure:
@@ -94,21 +91,20 @@ def _parsed(answer: Looked) -> tuple[ParsedFeed | None, str]:
 
 
 def settled(url: str, redirects: tuple[tuple[int, str], ...]) -> str:
-    """Where the address has moved for good, by the rule that polling believes redirects by."""
+    """Return where the address has moved, by the rule of polling."""
     return without_controls(permanent_target(url, redirects) or url)
 
 
 def refusal(status: int) -> str:
-    """What a status that is no success means for somebody who adds a feed, and what to do."""
-    said = f"(HTTP {status})"
+    code = f"(HTTP {status})"
     if status == 401:
-        return f"This address asks for a user name and a password {said}. Give them and try again."
+        return f"This address asks for a user name and a password {code}. Give them and try again."
     if status == 403:
-        return f"The server does not let us read this address {said}. Ask its publisher to allow Feedletter."
+        return f"The server does not let us read this address {code}. Ask its publisher to allow Feedletter."
     if status in (404, 410):
-        return f"There is nothing at this address {said}. Check it for a typing mistake."
+        return f"There is nothing at this address {code}. Check it for a typing mistake."
     if status == 429:
-        return f"The server says we ask too often {said}. Try again later."
+        return f"The server says we ask too often {code}. Try again later."
     if status >= 500:
-        return f"The server has a problem of its own {said}. Try again later."
-    return f"The server answered with an error {said}. Check the address in a browser."
+        return f"The server has a problem of its own {code}. Try again later."
+    return f"The server answered with an error {code}. Check the address in a browser."

@@ -1,7 +1,6 @@
-"""Adding a feed: an address, the feeds found behind it, a preview, and then the feed.
+"""Adding a feed: address, candidates, preview.
 
-Every step is one POST that carries all it needs; nothing is kept between them, and nothing is added before
-the last.
+Each step is a POST with all data. Nothing is stored before the last.
 """
 
 from typing import Any
@@ -37,8 +36,6 @@ ANNOUNCE = {
 
 
 class AddingPages:
-    """For FeedAdmin: its page for a new feed, in three steps."""
-
     def add_view(
         self: Any, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
@@ -48,8 +45,6 @@ class AddingPages:
 
 
 class Journey:
-    """One request of the journey."""
-
     def __init__(self, model_admin: Any, request: HttpRequest) -> None:
         self.admin, self.request, self.now = model_admin, request, utcnow()
 
@@ -60,30 +55,29 @@ class Journey:
         return steps.get(self.request.POST.get("step", ""), self.find)()
 
     def find(self) -> HttpResponse:
-        """The feeds behind the address; a single one is shown at once."""
+        """Show candidates, or the preview of a single one."""
         form = AddressForm(self.request.POST)
         if not form.is_valid():
             return self.ask(form)
-        # A user name and a password may stand in the address, too.
+        # The address may contain them.
         url, pasted = split_address(form.cleaned_data["url"])
         secrets = form.credentials() or pasted
         try:
-            found = discover(url, now=self.now, credentials=secrets)
+            discovery = discover(url, now=self.now, credentials=secrets)
         except ValidationError as error:
             add_refusal(form, error)
             return self.ask(form)
-        if not found.candidates:
-            form.add_error("url", found.problem)
-            return self.ask(form, found, secrets)
-        only = found.only
-        if only is None or only.feed_id or found.unread:
-            return self.offer(found, secrets)
-        choice = defaults(url=only.url, **_for_address(only.url, found.asked, secrets))
+        if not discovery.candidates:
+            form.add_error("url", discovery.problem)
+            return self.ask(form, discovery, secrets)
+        only = discovery.only
+        if only is None or only.feed_id or discovery.unread:
+            return self.offer(discovery, secrets)
+        choice = defaults(url=only.url, **_for_address(only.url, discovery.asked, secrets))
         document = preview_of(only.looked, adding=choice.adding(), timing=choice.timing(), now=self.now)
-        return self.show(choice, document, back=found.asked)
+        return self.show(choice, document, back=discovery.asked)
 
     def preview(self) -> HttpResponse:
-        """The feed that was chosen, or the same once more with other choices."""
         form = self.choice()
         if form["url"].errors:
             return self.ask(AddressForm(self.request.POST))
@@ -101,7 +95,7 @@ class Journey:
         return self.show(form, document, back=self.request.POST.get("back", ""))
 
     def choice(self, *, usual: bool = False) -> ChoiceForm:
-        """What was chosen; what is usual, as long as nothing was."""
+        """Return the choice, or the defaults."""
         data = self.request.POST
         if "start" in data and not usual:
             return ChoiceForm(data)
@@ -110,7 +104,7 @@ class Journey:
         return defaults(url=url, **_for_address(url, data.get("back", url), secrets))
 
     def add(self) -> HttpResponse:
-        """Adds the feed and reads it for the first time."""
+        """Add the feed and read it."""
         form = self.choice()
         if not form.is_valid():
             return self.preview()
@@ -137,7 +131,7 @@ class Journey:
         return HttpResponseRedirect(self.admin.page_url(feed.pk))
 
     def refuse(self, error: Exception) -> HttpResponse:
-        """Back at the first page, with what was wrong at its field."""
+        """Show the first page with errors."""
         form = AddressForm(self.request.POST)
         form.is_valid()
         if isinstance(error, ValidationError):
@@ -146,8 +140,8 @@ class Journey:
         form.add_error("url", str(error))
         status = getattr(error, "status", None)
         asked = form.data.get("url", "")
-        found = Discovery(asked, may_be_a_feed=status != OK, needs_password=status == 401)
-        return self.ask(form, found, form.credentials())
+        discovery = Discovery(asked, may_be_a_feed=status != OK, needs_password=status == 401)
+        return self.ask(form, discovery, form.credentials())
 
     def ask(
         self, form: AddressForm, found: Discovery | None = None, secrets: dict[str, str] | None = None
@@ -158,7 +152,7 @@ class Journey:
             form=form,
             secrets_open=bool(found and found.needs_password)
             or any(form[name].errors or form[name].value() for name in ("user", "password")),
-            # What could not be reached may be a feed all the same, and may be back soon.
+            # It may be a feed that is unreachable now.
             may_insist=bool(found and found.may_be_a_feed and not found.needs_password),
             insisted=found.asked if found else "",
             secrets=secrets or {},
@@ -215,7 +209,7 @@ class Journey:
                     "post": post,
                     "title": post.title or post.link or "Untitled",
                     "facts": " · ".join(filter(None, (", ".join(post.authors), when(post.published, "")))),
-                    # Made safe by common.html.clean.clean.
+                    # Safe (common.html.clean.clean).
                     "excerpt": SafeString(post.excerpt),
                     "note": ANNOUNCE.get(post.announce, ""),
                 }
@@ -234,7 +228,7 @@ class Journey:
         shared = {
             **self.admin.admin_site.each_context(self.request),
             "title": title,
-            # Unfold's way to say at the top of the page where one is.
+            # Unfold's heading.
             "content_title": title,
             "model_admin": self.admin,
             "media": self.admin.media,
@@ -245,12 +239,12 @@ class Journey:
 
 
 def _for_address(url: str, given_for: str, secrets: dict[str, str]) -> dict[str, str]:
-    """The secrets, if the feed is where they were given for; a feed at another host gets none."""
+    """Another host must not get the secrets."""
     return secrets if url == given_for or keeps_secrets(given_for, url) else {}
 
 
 def _sent_words(document: Preview) -> str:
-    # The script adding.js says the same when the choice changes.
+    # Repeated in adding.js.
     if not document.total:
         return "There are no posts in the feed at the moment. What comes from now on is sent."
     if document.total == 1:

@@ -1,5 +1,3 @@
-"""The forms of adding a feed: first an address, then what of it is sent, and when."""
-
 from typing import Any
 
 from django import forms
@@ -42,8 +40,6 @@ TIME_LABELS = {
 
 
 class SecretsForm(forms.Form):
-    """What a feed that is not open to everyone asks for."""
-
     user = forms.CharField(
         label="User name",
         required=False,
@@ -63,8 +59,6 @@ class SecretsForm(forms.Form):
 
 
 class AddressForm(SecretsForm):
-    """Any address at all."""
-
     url = forms.CharField(
         label="Address",
         max_length=MAX_FEED_URL,
@@ -90,7 +84,7 @@ def _timing(name: str) -> forms.IntegerField:
 
 
 class ChoiceForm(SecretsForm):
-    """What of a feed is sent, and when a post of it counts as settled. Use `choice_form()`."""
+    """Use `defaults()` for the first display."""
 
     url = forms.CharField(max_length=MAX_FEED_URL, widget=forms.HiddenInput())
     start = forms.ChoiceField(
@@ -135,7 +129,6 @@ class ChoiceForm(SecretsForm):
         return data
 
     def times(self) -> dict[str, Any]:
-        """The four timings as a feed has them."""
         return {name: 0 if self.cleaned_data["ping"] else self.cleaned_data[name] for name in TIME_FIELDS}
 
     def timing(self) -> Timing:
@@ -153,7 +146,7 @@ class ChoiceForm(SecretsForm):
 
 
 def defaults(**given: Any) -> ChoiceForm:
-    """The form as it is shown first, bound to what is usual, so that it can be asked like one sent."""
+    """Return a form that is bound to the defaults, so that it can be used like one that was sent."""
     usual = {name: field.initial for name, field in ChoiceForm.base_fields.items() if field.initial}
     form = ChoiceForm({**usual, **given})
     form.is_valid()

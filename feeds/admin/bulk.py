@@ -1,4 +1,4 @@
-"""Actions on many feeds: pause and resume with a way back, start over, tags, and how they are read."""
+"""Actions on many feeds."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +24,7 @@ from feeds.models.feed import A_MONTH
 from feeds.polling.poll import poll_feed, request_poll
 
 READ_AT_ONCE = 5
-# More would not fit into what a message may be.
+# Limit of a message's size.
 UNDONE_AT_ONCE = 200
 
 
@@ -37,7 +37,6 @@ def read_now(request: HttpRequest, keys: list[int]) -> str:
 
 
 def start_again(request: HttpRequest, keys: list[int]) -> str:
-    """Failing feeds are read now, whatever their back-off."""
     failing = list(Feed.objects.in_health("failing").filter(pk__in=keys).values_list("pk", flat=True))
     if not failing:
         return "None of them is failing."
@@ -61,7 +60,7 @@ def resume(request: HttpRequest, keys: list[int]) -> str:
 
 
 def _set_status(keys: list[int], status: str) -> list[int]:
-    """Returns those that had another status before."""
+    """Return the feeds that had another status."""
     feeds = list(Feed.objects.filter(pk__in=keys, dropping=False).exclude(status=status))
     for feed in feeds:
         alter_feed(feed=feed, status=status)
@@ -69,7 +68,7 @@ def _set_status(keys: list[int], status: str) -> list[int]:
 
 
 def undoable(request: HttpRequest, said: str, action: str, keys: Sequence[int]) -> SafeString | str:
-    """The sentence with a button that does the opposite to the same feeds."""
+    """Add a button for the opposite action to the message."""
     if not keys or len(keys) > UNDONE_AT_ONCE:
         return said
     chosen = format_html_join(
@@ -123,7 +122,7 @@ def change_pace(request: HttpRequest, keys: list[int], **changes: Any) -> str:
 
 
 def _never(feed: Feed) -> bool:
-    """On a feed's own page its form does this."""
+    """A feed's page has a form for this."""
     return False
 
 

@@ -1,5 +1,3 @@
-"""The pages of feeds."""
-
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -55,7 +53,7 @@ SOON = "{} offers to push its new posts. It is asked after the feed’s next rea
 
 
 def hub(feed: Feed) -> SafeString | str:
-    """The panel; nothing for a feed that names no hub."""
+    """Return nothing for a feed without hub."""
     row = subscription_of(feed)
     if row is None:
         offer = offered(feed) if feed.status == Feed.Status.ACTIVE else None
@@ -77,7 +75,6 @@ def hub(feed: Feed) -> SafeString | str:
 
 
 def describe_pushes(row: HubSubscription, now: datetime) -> str:
-    """One or two sentences: whether new posts are pushed; if not, why, and what happens next."""
     if not is_reachable():
         return f"They cannot arrive: SITE_URL is {settings.SITE_URL}, which the hub cannot call."
     if hub_is_live(row.state, row.expires_at, row.missed, now):
@@ -145,7 +142,7 @@ def how_it_goes(feed: Feed) -> SafeString:
 
 
 def states(feed: Feed) -> SafeString | str:
-    """How many posts are in each state, as links to them."""
+    """Link to the posts in each state."""
     counts = dict(feed.items.order_by().values_list("state").annotate(Count("pk")))
     links = [
         list_link(Item, f"{counts[state]:,} {label}", feed__id__exact=feed.pk, state__exact=state)
@@ -158,13 +155,13 @@ def states(feed: Feed) -> SafeString | str:
 def newest_posts(feed: Feed) -> SafeString:
     rows = feed.items.select_related("feed").defer("entry").order_by("-first_seen", "-published_at", "-pk")
     items = list(rows[:NEWEST])
-    # The apps that send posts say what became of them.
+    # Apps that send posts add columns.
     columns = panels.columns_of(Item._meta.label)
     later = [column.of_rows(items) for column in columns]
     return html_table(
         ("post", "published", *(column.title for column in columns)),
         (
-            (link_to(item), when(item.published_at), *(found.get(item.pk, "") for found in later))
+            (link_to(item), when(item.published_at), *(cells.get(item.pk, "") for cells in later))
             for item in items
         ),
         "No posts so far. They come with the first reading.",
@@ -221,7 +218,6 @@ class FeedAdmin(AddingPages, ForecastPage, OpmlPages, ServiceAdmin):
         return fieldsets(obj) if obj is not None else ()
 
     def save_model(self, request: HttpRequest, obj: Feed, form: Any, change: bool) -> None:
-        # Feeds are added by AddingPages.
         had = bool(obj.credentials)
         feed = alter_feed(feed=obj, **form.changes())
         if had and not feed.credentials and form.credentials() is None:

@@ -1,5 +1,3 @@
-"""Filters of the lists of feeds and posts."""
-
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +11,7 @@ FAILING = Q(status="active", failures__gt=0)
 
 
 class HealthFilter(SimpleListFilter):
-    """By the word that the list shows: failing feeds are active ones."""
+    """Filter feeds by `Feed.health`."""
 
     title = "How is the feed doing?"
     parameter_name = "health"
@@ -35,7 +33,7 @@ class HealthFilter(SimpleListFilter):
 
 
 class SentFilter(SimpleListFilter):
-    """By the state of a post, as what a person asks of it."""
+    """Filter posts by state."""
 
     title = "Which posts are waiting?"
     parameter_name = "state__exact"
@@ -56,8 +54,6 @@ class SentFilter(SimpleListFilter):
 
 
 class HeldFilter(SimpleListFilter):
-    """Posts that wait for an admin's word."""
-
     title = "Which posts wait for you?"
     parameter_name = "held"
 

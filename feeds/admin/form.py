@@ -1,5 +1,3 @@
-"""The form of a feed that is there."""
-
 from typing import Any
 
 from django import forms
@@ -32,7 +30,7 @@ def _text(label: str, limit: int) -> forms.CharField:
 
 
 class CredentialsForm(forms.Form):
-    """To be mixed into a form of a feed, which is its `instance`."""
+    """Mixin for a form with a feed as `instance`."""
 
     user = _text("User name", MAX_VALUE)
     password = _secret("Password")
@@ -41,7 +39,7 @@ class CredentialsForm(forms.Form):
     forget = forms.BooleanField(label="Forget what is stored", required=False, widget=UnfoldBooleanWidget())
 
     def credentials(self) -> dict[str, str] | None:
-        """What was typed in; {} to forget what is stored, None to leave it. The form is valid."""
+        """Return {} to delete what is stored, None to keep it."""
         given = {name: text for name in FIELDS[:4] if (text := self.cleaned_data.get(name))}
         return given or ({} if self.cleaned_data.get("forget") else None)
 
@@ -60,7 +58,6 @@ class CredentialsForm(forms.Form):
 
 
 def intro(feed: Feed) -> str:
-    """What stands above the fields."""
     stored = kind_of(feed)
     if not stored:
         return INTRO
@@ -108,7 +105,7 @@ class FeedForm(CredentialsForm, forms.ModelForm):  # type: ignore[type-arg]
         return data
 
     def changes(self) -> dict[str, Any]:
-        """What `alter_feed` is to change."""
+        """Return the arguments of `alter_feed`."""
         data = self.cleaned_data
         changes = {name: data[name] for name in self.changed_data if name in EDITABLE}
         given = self.credentials()

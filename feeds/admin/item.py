@@ -1,5 +1,3 @@
-"""The pages of posts."""
-
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -37,7 +35,7 @@ ASK_AGAIN = "To be asked again, switch “hold floods” off, save, and switch i
 
 
 def held(feed: Feed) -> SafeString | str:
-    """How many posts are held, since when and why. Nothing when there are none."""
+    """Return nothing if no posts are held."""
     if feed.held_since is None:
         return ""
     items = Item.objects.held().filter(feed=feed)
@@ -77,13 +75,11 @@ def what_sending_none_does(keys: list[int]) -> list[str]:
 
 
 def released(count: int, of: int = 0) -> str:
-    """The sentence after letting go."""
     said = f"{pluralize(count, 'post')} will be sent, each once it has settled."
     return said + _not_held(of - count)
 
 
 def dropped(count: int, of: int = 0) -> str:
-    """The sentence after excluding."""
     said = f"{pluralize(count, 'post')} will not be sent."
     return said + _not_held(of - count)
 
@@ -97,7 +93,7 @@ def _not_held(others: int) -> str:
 
 
 def what_not_sending_does(count: int) -> list[str]:
-    """What the page says before it is done."""
+    """Return sentences for the confirmation."""
     return [
         f"{pluralize(count, 'held post')} will not be sent to anybody.",
         "As long as a post stands in its feed, you can still send it: open it and choose “Send after all”.",
@@ -177,12 +173,12 @@ class ItemAdmin(LargeList):
         "admin:feeds_feed_add",
         "feeds.add_feed",
     )
-    # What became of it is told by the app that sends.
+    # The app that sends adds a panel.
     own_panels = (Panel("About it", about),)
     own_actions = (
         Action("include", "Send after all", include, fits=lambda item: item.state == "excluded"),
         Action("release", "Send what is held", send_held, fits=is_held),
-        # On a post's own page, “Do not send” does the same.
+        # A post's page has “Do not send”.
         Action(
             "drop_held",
             "Do not send what is held",
@@ -198,10 +194,10 @@ class ItemAdmin(LargeList):
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Item]", search_term: str
     ) -> "tuple[QuerySet[Item], bool]":
-        """All of a feed's own posts are searched: they are few."""
+        """Search all posts of one feed, as they are few, else the newest."""
         rows = queryset if "feed__id__exact" in request.GET else newest(queryset)
-        found: tuple[QuerySet[Item], bool] = super().get_search_results(request, rows, search_term)
-        return found if search_term.strip() else (queryset, False)
+        result: tuple[QuerySet[Item], bool] = super().get_search_results(request, rows, search_term)
+        return result if search_term.strip() else (queryset, False)
 
     @display(description="post")
     def shown_title(self, item: Item) -> str:

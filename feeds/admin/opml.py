@@ -1,7 +1,7 @@
-"""Import and export of lists of feeds: choose a file, see what it would do, and watch it being done.
+"""Import and export of lists of feeds, with a preview and progress.
 
-What was read of the file waits in the admin's session, encrypted (addresses may hold passwords). Each step
-takes the next part; as a feed that is there is left alone, a step that is lost or done twice does no harm.
+The parsed file is kept in the admin's session, encrypted, as addresses may hold passwords. Steps are
+idempotent.
 """
 
 import base64
@@ -63,7 +63,7 @@ class FileForm(forms.Form):
     )
 
     def plan(self) -> OpmlPlan | None:
-        """What the file means. None, with the reason at the field, when it cannot be taken."""
+        """Return None, with errors in the form, if the file or tags are invalid."""
         try:
             body = self.cleaned_data["file"].read(MAX_BYTES + 1)
             return plan_import(parse_opml(body), tags=self.cleaned_data["tags"], now=utcnow())
@@ -75,8 +75,6 @@ class FileForm(forms.Form):
 
 
 class OpmlPages:
-    """For FeedAdmin: the pages, and the buttons above the list that lead to them."""
-
     actions_list = ("import_opml", "export_opml")
 
     def get_urls(self: Any) -> list[URLPattern]:
@@ -106,7 +104,6 @@ class OpmlPages:
         return answer
 
     def opml_look_view(self: Any, request: HttpRequest) -> HttpResponse:
-        """What importing would do."""
         kept = self._kept(request)
         if isinstance(kept, HttpResponse):
             return kept
@@ -115,7 +112,7 @@ class OpmlPages:
             return HttpResponseRedirect(reverse("admin:feeds_feed_opml_run"))
         report = count_import(plan)
         first = first_new(plan, EXAMPLES_SHOWN)
-        # Without a button there is nothing to do.
+        # No button if there is nothing to do.
         button = f"Give tags to {pluralize(report.tagged, 'feed')}" if report.tagged else ""
         if report.added:
             button = f"Add {pluralize(report.added, 'feed')}"
@@ -136,7 +133,7 @@ class OpmlPages:
         )
 
     def opml_run_view(self: Any, request: HttpRequest) -> HttpResponse:
-        """How far it is; a POST does the next part."""
+        """Show the progress. A POST does the next part."""
         kept = self._kept(request)
         if isinstance(kept, HttpResponse):
             return kept
@@ -165,9 +162,9 @@ class OpmlPages:
     def _kept(self: Any, request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
-        found = kept(request)
-        if found is not None:
-            return found
+        progress = kept(request)
+        if progress is not None:
+            return progress
         messages.warning(request, FILE_LOST)
         return HttpResponseRedirect(reverse("admin:feeds_feed_import_opml"))
 
@@ -184,25 +181,24 @@ def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **c
 
 
 def step(request: HttpRequest, plan: OpmlPlan, report: OpmlReport, begin: int) -> int:
-    """Imports the next part of a plan and remembers it. Returns how many outlines are done then."""
+    """Import the next part. Returns how many outlines are done."""
     total = len(plan.outlines)
     if begin < total:
         report += import_chunk(plan, begin=begin, now=utcnow())
     done = min(begin + FEEDS_A_STEP, total)
-    # What is done is told once more, but need not be carried on.
+    # The page shows the final counts once more.
     keep(request, plan if done < total else replace(plan, outlines=[]), report, done if done < total else 0)
     return done
 
 
 def keep(request: HttpRequest, plan: OpmlPlan, report: OpmlReport, begin: int = 0) -> None:
-    """Puts a plan into the session. It is bounded by the size of the file."""
     text = json.dumps({"plan": asdict(plan), "report": asdict(report), "begin": begin})
     packed = base64.b64encode(zlib.compress(text.encode())).decode()
     request.session[KEY] = encrypt({"plan": packed, "until": (utcnow() + FILE_KEPT_FOR).isoformat()})
 
 
 def kept(request: HttpRequest) -> tuple[OpmlPlan, OpmlReport, int] | None:
-    """The plan in the session, what has been done of it, and where to go on."""
+    """Return the plan, what was done, and where to continue."""
     try:
         secrets = decrypt(request.session[KEY])
         if secrets["until"] < utcnow().isoformat():

@@ -1,5 +1,3 @@
-"""The pages of tags, and the filter of feeds by them."""
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -28,7 +26,7 @@ SUGGESTED = 200
 
 
 class TagsField(forms.CharField):
-    """Names with commas between them; cleaned to a list."""
+    """Names with commas; cleaned to a list."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("label", "Tags")
@@ -52,7 +50,6 @@ class TagsField(forms.CharField):
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """As in a dictionary, whatever the capitals."""
     return sorted(names, key=lambda name: (name.casefold(), name))
 
 
@@ -64,7 +61,7 @@ class AddTags(forms.Form):
         self.intro = f"{pluralize(len(keys), 'feed')} will have these tags besides those they have."
         if there := in_order(Tag.objects.values_list("name", flat=True)[:SUGGESTED]):
             text = f"Separate them by commas. There are so far: {', '.join(there)}."
-            self.fields["names"].help_text = escape(text)  # which is shown as html
+            self.fields["names"].help_text = escape(text)  # shown as html
 
 
 class RemoveTags(forms.Form):
@@ -105,7 +102,7 @@ OFFERED = 30
 
 
 class TagFilter(SimpleListFilter):
-    """The tags that most feeds have; the others by their own pages."""
+    """Offers the most frequent tags; the page of a tag links to others."""
 
     title = "Which tag has it?"
     parameter_name = "tag"
@@ -152,7 +149,7 @@ def delete(request: HttpRequest, keys: list[int]) -> str:
 
 @admin.register(Tag)
 class TagAdmin(ServiceAdmin):
-    """Tags come with feeds; here they are renamed, and deleted."""
+    """Tags are created by tagging feeds."""
 
     list_display = ("name", "shown_feeds")
     ordering = (Lower("name"),)

@@ -1,4 +1,4 @@
-"""A feed's page: how often it publishes, how its server answers, and reading after reading."""
+"""History of a feed, for its page."""
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
@@ -30,7 +30,7 @@ FORECASTS_SHOWN = 100
 
 
 class ForecastPage:
-    """For FeedAdmin: the page, and the button that leads to it."""
+    """Mixin of FeedAdmin: the page, and a button for it."""
 
     def get_urls(self: Any) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.forecast_view)
@@ -89,7 +89,7 @@ class ForecastPage:
         return TemplateResponse(request, "admin/feeds/forecast.html", context)
 
 
-# Lines in the open, and folded away below them.
+# Visible, and folded.
 LINES, MORE_LINES = 8, 60
 LONGEST_NOTE = 300
 KEPT = "Readings are kept for 30 days, at most 500 of a feed."
@@ -98,7 +98,6 @@ TONES = {Poll.Outcome.FAILED: "bad", Poll.Outcome.UNCHANGED: "still", Poll.Outco
 
 
 def at_a_glance(feed: Feed) -> SafeString:
-    """The two plots, with their numbers in words beside them."""
     polls = readings(feed, limit=POLLS_PLOTTED)
     return format_html(
         '<div class="fl-plots">{}{}</div>', publishing(posts_per_week(feed, now=utcnow())), answering(polls)
@@ -116,7 +115,6 @@ def publishing(weeks: Sequence[tuple[date, int]]) -> SafeString:
 
 
 def answering(polls: Sequence[Poll]) -> SafeString:
-    """The time that requests took, oldest first; failures stand out."""
     if not polls:
         return _figure("Time to answer", SafeString(""), "It has not been read so far.")
     bars = []
@@ -152,13 +150,11 @@ def _figure(title: str, drawn: SafeString, words: str) -> SafeString:
 
 
 def timeline(feed: Feed) -> SafeString:
-    """The latest readings, those that brought nothing in one line."""
     stretches = folded(readings(feed))
     shown = html_table(HEAD, map(_row, stretches[:LINES]), "It has not been read so far.")
     older, hidden = stretches[LINES : LINES + MORE_LINES], stretches[LINES + MORE_LINES :]
     if not older:
         return format_html('<div class="fl-timeline">{}</div>', shown)
-    # Unfolded on demand, without a script.
     words = KEPT
     if hidden:
         words = (
@@ -183,7 +179,7 @@ def _row(stretch: PollStretch) -> tuple[SafeString | str, ...]:
         moment = f"{when(oldest)} to {newest:%H:%M}"
     else:
         moment = f"{when(oldest)} to {when(newest)}"
-    # A dot and words; the colour says nothing that the words do not.
+    # The colour adds nothing to the words.
     note = format_html('<span class="fl-note">{}</span>', shortened(poll.note, LONGEST_NOTE))
     what = format_html(
         '<span class="fl-dot fl-dot-{}" aria-hidden="true"></span>{}{}',
@@ -202,7 +198,7 @@ def _row(stretch: PollStretch) -> tuple[SafeString | str, ...]:
 
 
 def stretch_words(stretch: PollStretch) -> str:
-    """ "23 readings, nothing new", "3 new posts, 1 changed", "failed"."""
+    """Return for example "23 readings, nothing new"."""
     words = poll_words(stretch.newest)
     number = len(stretch.polls)
     if number > 1:
@@ -211,7 +207,6 @@ def stretch_words(stretch: PollStretch) -> str:
 
 
 def poll_words(poll: Poll) -> str:
-    """What a reading brought, or that it failed."""
     if poll.outcome == Poll.Outcome.FAILED:
         return "failed"
     counts = (
@@ -227,7 +222,7 @@ def poll_words(poll: Poll) -> str:
 
 
 def answer(poll: Poll) -> str:
-    """ "200 OK", "304 Not Modified"; a push is no answer."""
+    """Return for example "304 Not Modified"."""
     if poll.origin == Poll.Origin.PUSH:
         return "a push"
     if poll.status is None:
@@ -239,7 +234,7 @@ def answer(poll: Poll) -> str:
 
 
 def read_again(poll: Poll) -> str:
-    """How much later the next reading was planned, and why then."""
+    """Return the planned wait and its reason."""
     wait = poll.next_poll_at - poll.at
     why = in_short(poll.next_poll_why)
     after = f"after {ago(wait)}" if wait > timedelta(0) else "at once"

@@ -1,5 +1,3 @@
-"""Sentences about feeds and posts."""
-
 from datetime import datetime, timedelta
 
 from django.contrib import messages
@@ -15,7 +13,6 @@ JUST_NOW = timedelta(seconds=10)
 
 
 def last_reading(feed: Feed, now: datetime) -> str:
-    """When it was read, and how that went."""
     if feed.last_polled_at is None:
         return "Not yet."
     passed = now - feed.last_polled_at
@@ -28,7 +25,6 @@ def last_reading(feed: Feed, now: datetime) -> str:
 
 
 def next_reading(feed: Feed, now: datetime) -> str:
-    """When it is read next, and why then."""
     if feed.dropping:
         return "Never again: it is deleted once its last posts have gone out."
     if feed.status != Feed.Status.ACTIVE:
@@ -41,7 +37,6 @@ def next_reading(feed: Feed, now: datetime) -> str:
 
 
 def tell(request: HttpRequest, result: PollResult | None) -> None:
-    """Shows what a reading brought."""
     if result is None:
         messages.warning(request, "It is being read at this moment, or it is paused.")
     elif not result.ok:
@@ -51,7 +46,7 @@ def tell(request: HttpRequest, result: PollResult | None) -> None:
 
 
 def brought(result: PollResult) -> str:
-    """ "3 new posts, 1 changed"; what there was none of is left out."""
+    """Return for example "3 new posts, 1 changed"."""
     counts = (
         (pluralize(result.new, "new post"), result.new),
         (f"{result.changed:,} changed", result.changed),

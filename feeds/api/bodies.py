@@ -1,5 +1,3 @@
-"""What feeds and their lists take."""
-
 from typing import Any
 
 from drf_spectacular.utils import OpenApiExample, extend_schema_serializer

@@ -1,5 +1,3 @@
-"""Feeds and items as the API shows them, in the words of the commands."""
-
 from rest_framework import serializers
 
 from feeds.models import Feed, Item

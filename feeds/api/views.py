@@ -1,4 +1,4 @@
-"""Feeds and items. What touches newsletters (dropping a feed, excluding a post) is in subscriptions/api."""
+"""Feeds and items. Actions that touch newsletters are in subscriptions/api."""
 
 from typing import Any, ClassVar
 

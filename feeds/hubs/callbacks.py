@@ -1,4 +1,4 @@
-"""What hubs say at our callback: a subscription verified, ended or denied (W3C WebSub, 5.2 and 5.3)."""
+"""Messages of hubs at our callback (W3C WebSub §5.2, §5.3)."""
 
 import hmac
 import re
@@ -13,7 +13,7 @@ MAX_REASON = 300
 
 
 def find(token: str) -> HubSubscription | None:
-    """The subscription of a callback's address."""
+    """Return the subscription of a callback's address."""
     if not TOKEN.fullmatch(token):
         return None
     row = HubSubscription.objects.filter(token=token).first()
@@ -21,12 +21,11 @@ def find(token: str) -> HubSubscription | None:
 
 
 def takes_pushes(row: HubSubscription) -> bool:
-    """Whether it is one that we asked for and have not given up."""
     return row.feed_id is not None and row.state in TAKES_PUSHES
 
 
 def confirm(*, token: str, mode: str, topic: str, now: datetime, lease: str = "", reason: str = "") -> bool:
-    """Takes note of what the hub says, if it is about something we asked for. False: it is not."""
+    """Apply a hub's message if it matches a request of ours. Returns whether it does."""
     row = find(token)
     if row is None or topic != row.topic:
         return False

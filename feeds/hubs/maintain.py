@@ -1,7 +1,7 @@
-"""Subscriptions at hubs: made, verified, renewed and ended as feeds want it (W3C WebSub); and their pushes.
+"""Subscriptions at hubs (W3C WebSub), and their pushes.
 
-A push is noted where it arrives and read by a worker, as strangers decide how much work it is. A push that
-cannot be kept or read is owed: a reading of the feed that begins later brings what it told.
+Workers read pushes, as strangers decide how much work they are. For a push that cannot be stored, a later
+reading is owed.
 """
 
 import hashlib
@@ -18,16 +18,16 @@ from feeds.models import Feed, HubSubscription, Push
 from feeds.polling.poll import request_poll
 from feeds.rules.websub import is_signed
 
-# How many pushes are remembered. A signature has no date: whoever overhears a push could send it again.
+# A signature has no date, so an eavesdropper could repeat a push.
 REMEMBERED = 50
 
 
 def hear(
     *, subscription: HubSubscription, signature: str, body: bytes, content_type: str, moment: datetime
 ) -> bool:
-    """A push at the callback. `moment` is before its body was read. Returns whether it is new.
+    """Receive a push. `moment` is before its body was read. Returns whether it is new.
 
-    A push with a wrong or no signature is counted and ignored (WebSub, 7.1). So is one that came before.
+    Wrong signatures are counted and ignored (WebSub §7.1), and repeated pushes ignored.
     """
     if not is_signed(signature, body, secret_of(subscription)):
         HubSubscription.objects.filter(pk=subscription.pk).update(refused=F("refused") + 1)
@@ -37,7 +37,7 @@ def hear(
 
 @transaction.atomic
 def note_push(*, subscription: HubSubscription, body: bytes, content_type: str, moment: datetime) -> bool:
-    """Keeps a push for a worker to read: only the newest of each subscription. False: it came before."""
+    """Store a push, the newest of its subscription. Returns whether it is new."""
     digest = hashlib.sha256(body).hexdigest()[:32]
     row = HubSubscription.objects.select_for_update().filter(pk=subscription.pk).first()
     if row is None or row.feed_id is None or digest in row.seen:
@@ -55,29 +55,27 @@ def note_push(*, subscription: HubSubscription, body: bytes, content_type: str, 
 
 
 def owe(*, subscription_id: int, feed_id: int, moment: datetime) -> None:
-    """Has the feed read instead of what was pushed at `moment`."""
+    """Have the feed read in place of a push at `moment`."""
     earlier = Q(owed_at=None) | Q(owed_at__lt=moment)
     HubSubscription.objects.filter(earlier, pk=subscription_id).update(owed_at=moment)
     request_poll(feed_ids=[feed_id], now=moment)
 
 
 def retry_missed_pushes(now: datetime) -> None:
-    """Has feeds read whose push could not be stored, until a reading that began after the push succeeded.
-
-    A poll that was under way when the push came may have asked too early; it sets off the next one.
-    """
+    """Poll feeds that owe a push, until a reading that began after the push succeeded."""
     owed = HubSubscription.objects.filter(owed_at__isnull=False, feed__isnull=False)
-    paid = list(owed.filter(feed__fetched_through__gte=F("owed_at")).values_list("pk", "owed_at"))
-    for pk, owed_at in paid:
+    settled = list(owed.filter(feed__fetched_through__gte=F("owed_at")).values_list("pk", "owed_at"))
+    for pk, owed_at in settled:
         HubSubscription.objects.filter(pk=pk, owed_at=owed_at).update(owed_at=None)
-    paid_pks = {pk for pk, _ in paid}
-    waiting = [feed_id for pk, feed_id in owed.values_list("pk", "feed_id") if pk not in paid_pks and feed_id]
+    settled_pks = {pk for pk, _ in settled}
+    waiting = [
+        feed_id for pk, feed_id in owed.values_list("pk", "feed_id") if pk not in settled_pks and feed_id
+    ]
     if waiting:
         request_poll(feed_ids=waiting, now=now)
 
 
 def keep_hubs(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """One pass. Returns how many hubs were asked for something."""
     now = clock()
     drop_unwanted(now)
     follow_offers(now)
@@ -86,6 +84,5 @@ def keep_hubs(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | Non
 
 
 def ask_again(*, feeds: list[int], now: datetime) -> int:
-    """Has the hubs of these feeds asked at the next pass. Returns how many."""
     rows = HubSubscription.objects.filter(feed__in=feeds, feed__status=Feed.Status.ACTIVE)
     return rows.update(next_at=now, failures=0)

@@ -1,4 +1,4 @@
-"""What hubs have pushed is read by a worker, each push once, in the order in which they came."""
+"""Reads stored pushes, each once, in order of arrival."""
 
 import logging
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from feeds.polling.poll import push_feed
 
 log = logging.getLogger(__name__)
 
-# After so long, whoever began to read a push is dead.
+# A worker that takes longer is dead.
 READER_LOST_AFTER = timedelta(minutes=5)
 PUSHES_A_PASS = 500
 
@@ -25,7 +25,7 @@ def unread(now: datetime) -> QuerySet[Push]:
 
 
 def read_pushes(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Reads the pushes that are there, or as many as the budget allows. Returns how many were taken in hand.
+    """Read pushes as the budget allows. Returns how many.
 
     One that cannot be stored has its feed read instead.
     """
@@ -40,27 +40,25 @@ def read_pushes(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | N
             rows = unread(now).filter(pk=pk).select_for_update(skip_locked=True, of=("self",))
             push = rows.select_related("subscription__feed").first()
             if push is None:
-                # Another worker has taken it.
                 continue
             was_begun = push.began_at is not None
             Push.objects.filter(pk=pk).update(began_at=now)
         subscription = push.subscription
         feed = subscription.feed
-        # What was read in full since then has it, or something newer.
+        # A full reading since then has it, or something newer.
         if (
             feed is not None
             and not (feed.fetched_through and feed.fetched_through >= push.arrived_at)
             and (was_begun or not _store(feed.pk, push, now))
         ):
             owe(subscription_id=subscription.pk, feed_id=feed.pk, moment=push.arrived_at)
-        # Unless a newer one has taken its place meanwhile.
+        # A newer push may have replaced it.
         Push.objects.filter(pk=pk, arrived_at=push.arrived_at).delete()
         done += 1
     return done
 
 
 def _store(feed_id: int, push: Push, now: datetime) -> bool:
-    """False: another worker is at the feed, or the push could not be used."""
     headers = {"content-type": push.content_type}
     try:
         result = push_feed(

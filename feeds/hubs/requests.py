@@ -1,4 +1,4 @@
-"""Requests to hubs: a subscription that is due is claimed, and its hub is called without a transaction."""
+"""Requests to hubs, made without a transaction."""
 
 import logging
 from collections.abc import Callable
@@ -33,7 +33,7 @@ REQUESTS_A_PASS = 500
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`error` is empty when the hub took the request; `answered` says whether there was an answer at all."""
+    """`error` is empty if the hub accepted."""
 
     error: str = ""
     retry_after: str = ""
@@ -41,9 +41,9 @@ class Outcome:
 
 
 def ask_due(*, clock: Callable[[], datetime], budget: timedelta | None = None) -> int:
-    """Sends the requests that are due, longest due first, as the budget allows. Returns how many.
+    """Send due requests, longest due first. Returns how many.
 
-    A hub that does not answer is left alone for the rest of the pass.
+    A hub that does not answer gets no more in this pass.
     """
     left = TimeBudget(budget)
     asked, silent = 0, set[str]()
@@ -58,7 +58,7 @@ def ask_due(*, clock: Callable[[], datetime], budget: timedelta | None = None) -
         except NetworkInTransaction:
             raise
         except Exception:
-            # One that fails in an unforeseen way stops nobody else: it is claimed, and comes again.
+            # It is claimed, so it is retried later.
             log.exception("asking a hub failed", extra={"subscription": row.pk})
             continue
         if outcome is not None:
@@ -72,12 +72,12 @@ def _server(row: HubSubscription) -> str:
 
 
 def send_due_request(row: HubSubscription, now: datetime) -> Outcome | None:
-    """Subscribes, renews or unsubscribes; forgets what was tried often enough. None: nothing was asked."""
+    """Send one request, or delete the row after enough tries. Returns None without a request."""
     act = next_act(row.state, row.failures)
     if act == "forget":
         _as_it_was(row).delete()
         return None
-    # The try is counted and the next one put off before the request: some hubs verify before they answer.
+    # Written before the request, as some hubs verify before they answer.
     leaving = row.state == HubSubscription.State.LEAVING
     changes: dict[str, Any] = {
         "state": HubSubscription.State.LEAVING if leaving else HubSubscription.State.PENDING,
@@ -93,13 +93,12 @@ def send_due_request(row: HubSubscription, now: datetime) -> Outcome | None:
     outcome = _post(row, act)
     again = ask_again_at(now, row.failures, taken=not outcome.error)
     again = max(again, retry_at(outcome.retry_after, now) or again)
-    # Unless the hub has verified meanwhile, or the subscription was left.
+    # The hub may have verified meanwhile.
     _as_it_was(row).update(next_at=again, last_error=shortened(one_line(outcome.error), MAX_ERROR))
     return outcome
 
 
 def callback_url(row: HubSubscription) -> str:
-    """Where the hub reaches us for this subscription."""
     return f"{settings.SITE_URL}{reverse('feeds:websub', args=[row.token])}"
 
 
@@ -108,7 +107,7 @@ def _as_it_was(row: HubSubscription) -> "QuerySet[HubSubscription]":
 
 
 def secret_of(row: HubSubscription) -> str:
-    """The secret that pushes are signed with; "" when SECRET_KEY has changed, so that it is unreadable."""
+    """Return "" if it is unreadable, as SECRET_KEY has changed."""
     try:
         return opened(row.secret).get("secret", "")
     except ValueError:
@@ -126,10 +125,10 @@ def _post(row: HubSubscription, act: str) -> Outcome:
         return Outcome(str(error), answered=False)
     if 200 <= answer.status < 300:
         return Outcome()
-    # The hub's own words, where they are plain text (WebSub, 5.1: "a description of the error").
+    # WebSub §5.1: "a description of the error".
     is_text = answer.headers.get("content-type", "").lower().startswith("text/plain")
-    said = shortened(
+    description = shortened(
         one_line(answer.body[: 4 * MAX_WORDS_OF_HUB].decode("utf-8", "replace")), MAX_WORDS_OF_HUB
     )
-    words = f": {said}" if is_text and said else "."
+    words = f": {description}" if is_text and description else "."
     return Outcome(f"The hub answered HTTP {answer.status}{words}", answer.headers.get("retry-after", ""))

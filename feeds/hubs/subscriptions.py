@@ -1,5 +1,3 @@
-"""Which feeds should be subscribed at a hub, compared with the subscriptions that there are."""
-
 import logging
 import secrets
 from collections.abc import Mapping
@@ -20,15 +18,14 @@ from feeds.rules.websub import Offer, may_change, offer
 
 log = logging.getLogger(__name__)
 
-# Only feeds that were read lately are looked at: a change shows at the next reading at the latest.
+# A changed offer shows after a reading.
 LATELY = timedelta(minutes=3)
 HERE = ("localhost", "localhost.localdomain")
-# Which of its subscriptions a hub may know of.
 KNOWN_TO_HUB = (HubSubscription.State.PENDING, HubSubscription.State.ACTIVE)
 
 
 def is_reachable() -> bool:
-    """Whether hubs could call SITE_URL: a public host, or private networks are in use on purpose."""
+    """Return whether hubs may be able to call SITE_URL."""
     if settings.ALLOW_PRIVATE_NETWORKS:
         return True
     host = (urlsplit(settings.SITE_URL).hostname or "").rstrip(".").lower()
@@ -39,26 +36,24 @@ def is_reachable() -> bool:
 
 
 def offered(feed: Feed) -> Offer | None:
-    """What the feed's last document offers, wanted or not."""
     document = FeedDocument.objects.filter(feed=feed).only("channel", "headers").first()
     return offer_of(document.channel, document.headers, feed.url) if document else None
 
 
 def offer_of(channel: dict[str, Any], headers: Mapping[str, str], url: str) -> Offer | None:
-    """`url` is the feed's own address, for a document that does not know where it came from."""
-    said = Channel.from_json(channel)
+    """`url`: the feed's address, for documents without their own."""
+    declared = Channel.from_json(channel)
     links = links_of_header(headers.get("link", ""))
-    return offer(links, said.hubs, said.topic, address=headers.get("url") or url)
+    return offer(links, declared.hubs, declared.topic, address=headers.get("url") or url)
 
 
 def wanted(feed: Feed) -> Offer | None:
-    """Where the feed should be subscribed, and to what. None when it offers nothing or should not be."""
+    """Return the offer to subscribe to, if the feed should use a hub."""
     fits = feed.use_hub and feed.status == Feed.Status.ACTIVE and is_reachable()
     return offered(feed) if fits else None
 
 
 def drop_unwanted(now: datetime) -> None:
-    """Leaves the hubs of feeds that are gone, are not watched, or should do without a hub."""
     unwanted = Q(feed=None) | Q(feed__use_hub=False) | ~Q(feed__status=Feed.Status.ACTIVE)
     rows = HubSubscription.objects.exclude(state=HubSubscription.State.LEAVING).filter(unwanted)
     for pk in list(rows.values_list("pk", flat=True)):
@@ -66,7 +61,6 @@ def drop_unwanted(now: datetime) -> None:
 
 
 def follow_offers(now: datetime) -> None:
-    """Makes a subscription for each feed that offers one anew, and changes those whose offer has changed."""
     if not is_reachable():
         return
     recent = FeedDocument.objects.filter(
@@ -86,7 +80,7 @@ def follow_offers(now: datetime) -> None:
 
 @transaction.atomic
 def change(*, feed_id: int, offer: Offer | None, now: datetime) -> None:
-    """Leaves what the feed is subscribed to, unless that is too new, and wants the offer instead."""
+    """Leave the current subscription, unless it is too new, and create one for the offer."""
     if not Feed.objects.select_for_update().filter(pk=feed_id).exists():
         return
     current = HubSubscription.objects.filter(feed_id=feed_id).first()
@@ -108,18 +102,18 @@ def change(*, feed_id: int, offer: Offer | None, now: datetime) -> None:
 
 
 def fresh_secret() -> dict[str, str]:
-    """For X-Hub-Signature: less than 200 bytes (WebSub, 5.1)."""
+    """For X-Hub-Signature: less than 200 bytes (WebSub §5.1)."""
     return {"secret": secrets.token_urlsafe(48)}
 
 
 def leave_hub(*, feed: Feed, now: datetime) -> None:
-    """Leaves the hub of a feed whose address has changed: what it pushes from now on is not this feed's."""
+    """Leave the hub after a change of address: later pushes are not this feed's."""
     for pk in list(HubSubscription.objects.filter(feed=feed).values_list("pk", flat=True)):
         _leave(pk, now)
 
 
 def _leave(pk: int, now: datetime) -> None:
-    """Takes the row from its feed. It stays until the hub has been told, if the hub knows of it."""
+    """Detach the row, which remains until unsubscribed, if the hub knows it."""
     row = HubSubscription.objects.filter(pk=pk)
     if not row.exclude(state__in=(*KNOWN_TO_HUB, HubSubscription.State.LEAVING)).delete()[0]:
         row.filter(state__in=KNOWN_TO_HUB).update(

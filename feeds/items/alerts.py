@@ -1,4 +1,4 @@
-"""Which feeds the admins are to be told of, and a note that they have been told."""
+"""Feeds that admins must be alerted to."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -12,37 +12,34 @@ from feeds.models import Feed, Poll
 from feeds.models.feed import FeedQuerySet
 from feeds.rules.alerts import A_DAY, ALONG, Trouble, What, due, is_nearly_due
 
-# Keys of feeds whose troubles are other people's: a later app tells them, and the admins get no mail.
+# Feeds whose followers get mail instead of the admins.
 told_to_others: "list[Callable[[], QuerySet[Any, Any]]]" = []
 
 
 def is_any_wanting(now: datetime) -> bool:
-    """Whether there may be something to tell: asked every minute, mostly in vain."""
+    """Cheap check, run every minute."""
     return _candidates(now).exists()
 
 
 def wanting(now: datetime) -> dict[What, list[Feed]]:
-    """What the admins are to be told → the feeds. Locks them within the caller's transaction.
+    """Return and lock the feeds of each alert. Needs a transaction.
 
-    A feed that is being recorded at this moment waits for the next time.
+    Feeds that are being recorded are skipped until next time.
     """
     rows = _candidates(now).order_by("pk").select_for_update(skip_locked=True, of=("self",))
     troubles = [(feed, trouble_of(feed)) for feed in rows]
-    found: dict[What, list[Feed]] = {}
+    feeds: dict[What, list[Feed]] = {}
     for feed, trouble in troubles:
         if what := due(trouble, now):
-            found.setdefault(what, []).append(feed)
-    if "failing" in found:
-        # All that began to fail at about the same time are told in one mail.
-        found["failing"] = [feed for feed, trouble in troubles if is_nearly_due(trouble, now)]
-    return found
+            feeds.setdefault(what, []).append(feed)
+    if "failing" in feeds:
+        # Feeds that fail together get one mail.
+        feeds["failing"] = [feed for feed, trouble in troubles if is_nearly_due(trouble, now)]
+    return feeds
 
 
 def mark_alerted(*, feeds: Iterable[Feed], what: What, now: datetime) -> int:
-    """Remembers, in the caller's transaction, that the admins are being told. Returns how many feeds.
-
-    Whoever else wants to know is told by it as well.
-    """
+    """Mark feeds as alerted, and emit the event, in the caller's transaction. Returns how many."""
     keys = tuple(sorted(feed.pk for feed in feeds))
     kind = EventKind.RECOVERED if what == "recovered" else EventKind.FAILING
     emit(Event(kind, keys, now, {"gone": what == "gone"} if kind is EventKind.FAILING else {}))
@@ -58,13 +55,12 @@ def mark_alerted(*, feeds: Iterable[Feed], what: What, now: datetime) -> int:
 
 
 def how_many_fail() -> tuple[int, int]:
-    """How many of the watched feeds fail, and how many are watched."""
+    """Return failing and watched feeds."""
     watched = Feed.objects.watched()
     return watched.filter(failures__gt=0).count(), watched.count()
 
 
 def trouble_of(feed: Feed) -> Trouble:
-    """The facts of a feed for the rule; `wanting` has asked for its last answer."""
     return Trouble(
         status=feed.status,
         failures=feed.failures,
@@ -78,12 +74,12 @@ def trouble_of(feed: Feed) -> Trouble:
 
 
 def _candidates(now: datetime) -> FeedQuerySet:
-    """The feeds that may be due, and few others: the rule decides."""
+    """A superset of the feeds that are due."""
     failing = Q(status="active", failures__gt=0, failing_since__lte=now - (A_DAY - ALONG), alerted_at=None)
     stopped = Q(status="stopped", failures__gt=0, dropping=False)
     untold = Q(alerted_at=None) | Q(alerted_at__lt=F("last_polled_at"))
     recovered = Q(status="active", failures=0, fetched_through__gt=F("alerted_at"))
-    # A feed is stopped by hand as well: only its server's last answer says that it is gone.
+    # Feeds are also stopped by hand, so the last answer counts.
     last = Poll.objects.filter(feed=OuterRef("pk")).order_by("-at", "-pk").values("status")[:1]
     rows = Feed.objects.annotate(last_answer=Subquery(last))
     rows = rows.filter(failing | (stopped & untold & Q(last_answer=HTTPStatus.GONE)) | recovered)

@@ -1,5 +1,3 @@
-"""What the next reading of a feed would do, and why: fetched and planned now, nothing written."""
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +23,7 @@ FAILED = "failed"
 
 @dataclass(frozen=True, slots=True)
 class DryRunRow:
-    """An item, and its forecast. `pk` is None for one that is not stored yet."""
+    """`pk` is None for a new item."""
 
     pk: int | None
     guid: str
@@ -40,9 +38,9 @@ class DryRunRow:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """`outcome` is read, unchanged or failed; then `error` says why. `more` rows are left out.
+    """`outcome` is read, unchanged or failed (with `error`). `more`: number of rows left out.
 
-    `events` counts all rows by event, the most frequent first.
+    `events`: counts, most frequent first.
     """
 
     feed: Feed
@@ -60,7 +58,7 @@ class DryRun:
 def dry_run(
     *, feed_id: int, http: SafeClient | None = None, clock: Callable[[], datetime] = utcnow
 ) -> DryRun:
-    """Asks the feed's server as a poll does and plans, but applies nothing. Raises Feed.DoesNotExist."""
+    """Fetch and plan as a poll does. Raises Feed.DoesNotExist."""
     forbid_open_transaction()
     feed = Feed.objects.get(pk=feed_id)
     ask = asks([feed])[0]
@@ -68,7 +66,7 @@ def dry_run(
 
 
 def judged(feed: Feed, kept: Kept | None, answer: FetchResult) -> DryRun:
-    """What the answer would do to the feed, of whose last document we know what was `kept`."""
+    """Return what an answer would do. `kept` is the last document's."""
     status = answer.fetched.status if answer.fetched else None
     is_first = feed.first_polled_at is None
     try:
@@ -79,7 +77,7 @@ def judged(feed: Feed, kept: Kept | None, answer: FetchResult) -> DryRun:
     if reading.unchanged:
         rows = known(feed, lock=False)
         plan = plan_unchanged(rows, timing=feed.timing, moment=answer.moment)
-        # The last document again, for the posts that it shows; unless it cannot be read any more.
+        # Shows the posts of the last document, if it is readable.
         document = FeedDocument.objects.filter(feed=feed).first()
         if document is not None and (parsed := kept_feed(document)):
             reading = Reading(b"", document.sha256, document.headers, document.headers.get("url", ""), parsed)
@@ -95,7 +93,6 @@ def judged(feed: Feed, kept: Kept | None, answer: FetchResult) -> DryRun:
 def _forecast(
     feed: Feed, plan: PollPlan, known: Sequence[KnownItem], reading: Reading, moment: datetime
 ) -> DryRun:
-    """What the plan, made from the rows `known`, would do to the posts that the reading shows."""
     order = reading.document.newest_first()
     done = []
     for chunk in chunks(order):
@@ -103,19 +100,19 @@ def _forecast(
         columns = excluded.values_list("pk", "guid_hash", "state", "reason", "first_seen", "stable_since")
         done += [ForecastStep(*row) for row in columns]
     watched = feed.status == Feed.Status.ACTIVE
-    found = forecast(plan, known, done, timing=feed.timing, moment=moment, watched=watched)
-    missing = [id_ for id_ in found if id_ not in reading.guids]
-    every = [*(id_ for id_ in order if id_ in found), *missing]
-    # Posts to which something happens go first, those that stay as they are below them.
-    every.sort(key=lambda id_: found[id_].is_quiet)
+    forecasts = forecast(plan, known, done, timing=feed.timing, moment=moment, watched=watched)
+    missing = [id_ for id_ in forecasts if id_ not in reading.guids]
+    every = [*(id_ for id_ in order if id_ in forecasts), *missing]
+    # Changes come first.
+    every.sort(key=lambda id_: forecasts[id_].is_quiet)
     return DryRun(
         feed,
         moment,
         READ,
         warnings=reading.parsed.warnings if reading.parsed else (),
-        rows=tuple(_rows(reading, [found[id_] for id_ in every[:AT_MOST]])),
+        rows=tuple(_rows(reading, [forecasts[id_] for id_ in every[:AT_MOST]])),
         more=max(0, len(every) - AT_MOST),
-        events=tuple(Counter(found[id_].event for id_ in every).most_common()),
+        events=tuple(Counter(forecasts[id_].event for id_ in every).most_common()),
     )
 
 
@@ -141,27 +138,25 @@ def _rows(reading: Reading, forecasts: Sequence[Forecast]) -> Iterator[DryRunRow
 
 
 def sentence(run: DryRun) -> str:
-    """What the reading would do as a whole."""
     if run.outcome == FAILED:
         return f"It could not be read. {run.error}"
     happening = [(event, count) for event, count in run.events if event != "unchanged"]
     if run.outcome == UNCHANGED:
-        said = "The feed is as it was at the last reading."
+        summary = "The feed is as it was at the last reading."
     elif run.is_first:
-        said = "This would be the first reading: it counts as the adding."
+        summary = "This would be the first reading: it counts as the adding."
     else:
-        said = "The feed is another than at the last reading."
+        summary = "The feed is another than at the last reading."
     if not happening:
-        return f"{said} Nothing would happen to any post."
+        return f"{summary} Nothing would happen to any post."
     counts = ", ".join(f"{count:,} {event}" for event, count in happening)
-    return f"{said} Of its posts: {counts}."
+    return f"{summary} Of its posts: {counts}."
 
 
 def remarks(run: DryRun) -> list[str]:
-    """What else an admin should know."""
-    said = list(run.warnings)
+    notes = list(run.warnings)
     if run.feed.status != Feed.Status.ACTIVE:
-        said.append(f"The feed is {run.feed.get_status_display()}: it is not read, and nothing settles.")
+        notes.append(f"The feed is {run.feed.get_status_display()}: it is not read, and nothing settles.")
     if run.outcome == FAILED and run.feed.status == Feed.Status.ACTIVE:
-        said.append("A reading now would count as a failure, and it would be tried again later by itself.")
-    return said
+        notes.append("A reading now would count as a failure, and it would be tried again later by itself.")
+    return notes

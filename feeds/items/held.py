@@ -1,5 +1,3 @@
-"""Held items: after a flood or a restore, an admin decides whether they are sent."""
-
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
@@ -17,12 +15,12 @@ from feeds.polling.read import clean_entry
 from feeds.polling.store import DROPPED
 from feeds.rules.finality import FLOOD, NOT_AFTER_MOVE, NOT_AFTER_RESTORE, RESTORED, SENT_ELSEWHERE
 
-# More than a poll reads in full: the item may have been excluded for standing beyond that.
+# A poll reads fewer, and excludes others.
 POSTS_SEARCHED = 5_000
 
 
 def include_item(*, item_id: int, now: datetime) -> str:
-    """Makes an excluded item new again, with its clock started now. Returns what happened, in a sentence."""
+    """Make an excluded item new, from the last document. Returns a sentence for the user."""
     item = Item.objects.get(pk=item_id)
     if item.state != Item.State.EXCLUDED:
         return f"“{item}” is not excluded."
@@ -32,7 +30,7 @@ def include_item(*, item_id: int, now: datetime) -> str:
         return f"“{item}” is no longer in the feed, so there is nothing to send."
     hash_ = content_hash(entry)
     with transaction.atomic():
-        # The feed first, as polls do: none may read the feed anew between our look and our writing.
+        # Feed before items, as in polls.
         feed = Feed.objects.select_for_update().get(pk=item.feed_id)
         if not FeedDocument.objects.filter(feed=item.feed_id, sha256=document.sha256).exists():
             return f"The feed of “{item}” was read this very moment. Try it once more."
@@ -52,13 +50,13 @@ def include_item(*, item_id: int, now: datetime) -> str:
 
 
 def kept_entry(item: Item, document: FeedDocument) -> Entry | None:
-    """The entry of an item in its feed's last document, uncleaned; None when it is not there."""
+    """Return the item's entry in the last document, uncleaned."""
     parsed = kept_feed(document, limit=POSTS_SEARCHED)
     return next((entry for entry in parsed.entries if entry.guid == item.guid), None) if parsed else None
 
 
 def present_entries(feed: Feed, count: int) -> list[Entry]:
-    """The first `count` posts of the feed's kept document, cleaned; none if there is none to read."""
+    """Return the first posts of the last document, cleaned."""
     document = FeedDocument.objects.filter(feed=feed).first()
     if document is None:
         return []
@@ -68,17 +66,15 @@ def present_entries(feed: Feed, count: int) -> list[Entry]:
 
 
 def _entry_of(feed: Feed, entry: Entry, url: str) -> Entry:
-    """Cleaned, and with what all summaries of the feed say."""
     return replace(clean_entry(entry, url), boilerplate=(feed.boilerplate_start, feed.boilerplate_end))
 
 
 def release(
     *, now: datetime, feed_ids: Iterable[int] | None = None, item_ids: Iterable[int] | None = None
 ) -> int:
-    """Lets held items go: of these feeds, or these items. Returns how many.
+    """Release held items of these feeds, or these items. Returns how many.
 
-    They settle as if they had never been held: at the next reading, when they have waited long enough. A feed
-    of which a whole flood is let go is not asked about again.
+    If a whole flood is released, the feed's next ones are not held.
     """
     return _decide(_held(feed_ids, item_ids), {"held_at": None, "reason": ""}, now=now)
 
@@ -86,7 +82,7 @@ def release(
 def exclude_held(
     *, now: datetime, feed_ids: Iterable[int] | None = None, item_ids: Iterable[int] | None = None
 ) -> int:
-    """Excludes held items: of these feeds, or these items. Each can be taken back. Returns how many."""
+    """Exclude held items of these feeds, or these items. Returns how many."""
     why = Case(
         When(reason=RESTORED, then=Value(NOT_AFTER_RESTORE)),
         When(reason=SENT_ELSEWHERE, then=Value(NOT_AFTER_MOVE)),
@@ -97,21 +93,21 @@ def exclude_held(
 
 @transaction.atomic
 def note_decided(*, feed_id: int) -> None:
-    """Ends the hold of a feed that has no held items any more."""
+    """Clear `held_since` of a feed without held items."""
     feed = Feed.objects.select_for_update().filter(pk=feed_id, held_since__isnull=False).first()
     if feed is not None:
         _note(feed)
 
 
 def _held(feed_ids: Iterable[int] | None, item_ids: Iterable[int] | None) -> dict[int, list[int]]:
-    """Feed → held items, unlocked, in the order of their keys."""
-    found: dict[int, list[int]] = {}
+    """Return held items by feed, unlocked and ordered."""
+    items: dict[int, list[int]] = {}
     for column, keys in (("feed__in", feed_ids), ("pk__in", item_ids)):
         for chunk in chunks(sorted(set(keys or ()))):
             rows = Item.objects.held().filter(**{column: chunk}).order_by("feed_id", "pk")
             for feed_id, pk in rows.values_list("feed_id", "pk"):
-                found.setdefault(feed_id, []).append(pk)
-    return found
+                items.setdefault(feed_id, []).append(pk)
+    return items
 
 
 def _decide(items: dict[int, list[int]], changes: dict[str, object], *, now: datetime) -> int:
@@ -119,7 +115,7 @@ def _decide(items: dict[int, list[int]], changes: dict[str, object], *, now: dat
     is_sent = "state" not in changes
     for feed_id in sorted(items):
         with transaction.atomic():
-            # The feed first, as polls do: none plans with what we are changing.
+            # Feed before items, as in polls.
             feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
             if feed is None:
                 continue
@@ -142,9 +138,9 @@ def _note(feed: Feed) -> None:
 
 
 def _remember_answer(feed: Feed, floods: Collection[datetime], sent_at: datetime | None) -> None:
-    """Note that the feed's floods are sent from now on, or are not. `floods`: when they were first seen.
+    """Note whether the feed's floods are sent. `floods`: when their posts were first seen.
 
-    An admin who sends only a part of a flood is asked again the next time.
+    After a part of a flood was sent, the next one is held again.
     """
     left_out = Item.objects.filter(feed=feed, state=Item.State.EXCLUDED, reason=FLOOD, first_seen__in=floods)
     if sent_at and (left_out.exists() or Item.objects.held().filter(feed=feed, reason="").exists()):
@@ -153,14 +149,11 @@ def _remember_answer(feed: Feed, floods: Collection[datetime], sent_at: datetime
 
 
 def hold_all(*, now: datetime) -> int:
-    """Holds every post that waits to settle, and has every feed hold what its next whole reading brings.
-
-    Returns how many posts are held. Feeds are taken some hundreds to a transaction.
-    """
+    """Hold all waiting posts, and what each feed's next full reading brings. Returns how many."""
     held = 0
     for pks in chunks(list(Feed.objects.order_by("pk").values_list("pk", flat=True))):
         with transaction.atomic():
-            # The feeds first, as polls do: none plans with what we are changing.
+            # Feeds before items, as in polls.
             list(Feed.objects.select_for_update().filter(pk__in=pks).order_by("pk").values_list("pk"))
             Feed.objects.filter(pk__in=pks).update(hold_next=True)
             waiting = Item.objects.filter(feed__in=pks, state=Item.State.UNASSIGNED, held_at=None)

@@ -1,5 +1,3 @@
-"""Which readings and posts a feed has had: for its page, in a fixed number of questions."""
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -16,7 +14,7 @@ from feeds.rules.item_status import ItemStatus, explain
 
 
 def standing(item: Item, now: datetime) -> str:
-    """Whether the post is sent, and why not. Asks the database for its feed."""
+    """Explain whether the post is sent. Uses the item's feed."""
     facts = ItemStatus(
         state=item.state,
         reason=item.reason,
@@ -37,13 +35,12 @@ WEEKS = 26
 POLLS_PLOTTED = 100
 KEPT_PER_FEED = 500
 POLLS_KEPT_FOR = timedelta(days=30)
-# Rows in one transaction.
 POLLS_DELETED_TOGETHER = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class PollStretch:
-    """Readings in a row that all went the same way, newest first; mostly a single one."""
+    """Consecutive readings with the same result, newest first."""
 
     polls: tuple[Poll, ...] = field(repr=False)
 
@@ -66,12 +63,12 @@ class PollStretch:
 
 
 def readings(feed: Feed, *, limit: int = KEPT_PER_FEED) -> list[Poll]:
-    """The latest readings, newest first. One question."""
+    """One query, newest first."""
     return list(feed.polls.all()[: min(limit, KEPT_PER_FEED)])
 
 
 def folded(polls: Sequence[Poll]) -> list[PollStretch]:
-    """Readings in a row that brought nothing, or failed the same way, become one line."""
+    """Group consecutive readings that brought nothing or failed alike."""
 
     def kind_of_line(numbered: tuple[int, Poll]) -> tuple[object, ...]:
         number, poll = numbered
@@ -84,17 +81,16 @@ def folded(polls: Sequence[Poll]) -> list[PollStretch]:
 
 
 def brought_nothing(poll: Poll) -> bool:
-    """Whether a good reading changed nothing that an admin would look for."""
     counts = (poll.new, poll.changed, poll.vanished, poll.held, poll.excluded, poll.final)
     return poll.outcome != Poll.Outcome.FAILED and not any(counts) and not poll.note
 
 
 def posts_per_week(feed: Feed, *, now: datetime) -> list[tuple[date, int]]:
-    """The Mondays of the last 26 weeks with how many posts were published, this week last. One question."""
+    """Return Mondays of the last 26 weeks and counts of posts. One query."""
     today = timezone.localtime(now).date()
     monday = today - timedelta(days=today.weekday())
     weeks = [monday - timedelta(weeks=back) for back in reversed(range(WEEKS))]
-    # A week more, for what falls on the first Monday in the admin's zone.
+    # A week more, as the first Monday depends on the zone.
     posts = Item.objects.filter(feed=feed).annotate(day=Coalesce("published_at", "first_seen"))
     posts = posts.filter(day__gt=now - timedelta(weeks=WEEKS + 1), day__lte=now)
     rows = posts.annotate(week=TruncWeek("day")).order_by().values_list("week").annotate(Count("pk"))
@@ -105,9 +101,9 @@ def posts_per_week(feed: Feed, *, now: datetime) -> list[tuple[date, int]]:
 def prune_polls(
     *, now: datetime, batch: int = POLLS_DELETED_TOGETHER, budget: timedelta | None = None
 ) -> int:
-    """Deletes readings that are a month old, or not among a feed's newest 500. Returns how many.
+    """Delete readings that are a month old or beyond a feed's newest 500. Returns how many.
 
-    In transactions of `batch` rows at most: while one is open on SQLite, no feed can be recorded.
+    Small transactions, as SQLite records no feed meanwhile.
     """
     left = TimeBudget(budget)
     total = 0
@@ -123,7 +119,7 @@ def _prunable(now: datetime, batch: int) -> Iterator[list[int]]:
     old = Poll.objects.filter(at__lt=now - POLLS_KEPT_FOR).order_by("at").values_list("pk", flat=True)
     while keys := list(old[:batch]):
         yield keys
-    # Then the readings of each feed beyond its newest; those of many feeds go together.
+    # Then surplus ones by feed; batches combine feeds.
     crowded = Poll.objects.order_by().values("feed").annotate(n=Count("pk")).filter(n__gt=KEPT_PER_FEED)
     keys = []
     for feed in list(crowded.values_list("feed", flat=True)):

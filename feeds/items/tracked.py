@@ -1,4 +1,4 @@
-"""For apps that send posts: which of them are tracked after they went out, and the news of them."""
+"""Tracking of sent posts, for the apps that sent them."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from feeds.rules.corrections import WITHDRAWN
 
 @dataclass(frozen=True, slots=True)
 class ItemNews:
-    """What became of an item, first seen `at`: the text that stands in its feed now, or None: withdrawn."""
+    """An item's new text, first seen `at`, or None if it was withdrawn."""
 
     item_id: int
     at: datetime
@@ -25,10 +25,9 @@ class ItemNews:
 
 
 def track(texts: Mapping[int, str], *, until: datetime) -> None:
-    """From now on polls look what becomes of these items, in the caller's transaction.
+    """Track items in the caller's transaction. `texts`: keys and content hashes of what was sent.
 
-    `texts` are the hashes of what was sent, by the items' keys. An item whose text nobody knows the hash of
-    is left out.
+    Items with an empty hash are skipped.
     """
     for pk, content_hash in sorted(texts.items()):
         if not content_hash:
@@ -39,7 +38,7 @@ def track(texts: Mapping[int, str], *, until: datetime) -> None:
             continue
         row = TrackedItem.objects.select_for_update().get(pk=pk)
         if row.content_hash != content_hash:
-            # Somebody else was told of another text since: that is news to the one who sent this.
+            # Others know another text by now, so the difference is news again.
             row.content_hash, row.seen_hash, row.seen_since = content_hash, "", None
             row.news = TrackedItem.News.NONE
         row.until, row.noted = max(row.until, until), False
@@ -48,9 +47,9 @@ def track(texts: Mapping[int, str], *, until: datetime) -> None:
 
 @transaction.atomic
 def note_tracked() -> None:
-    """Tells feeds of the posts that are tracked.
+    """Set `Feed.tracked_until`.
 
-    Apart from `track`: whoever publishes holds locks on items, and a poll locks its feed's row before those.
+    Not in `track`: publishing locks items, and polls lock feeds before items.
     """
     rows = TrackedItem.objects.unnoted().values_list("pk", "until", "item__feed_id")
     feeds: dict[int, datetime] = {}
@@ -66,24 +65,22 @@ def note_tracked() -> None:
 
 
 def take_news(item_id: int) -> ItemNews | None:
-    """The news of an item, once, in the caller's transaction: it is lost only with that. None: there are
-    none any more."""
+    """Return and remove an item's news, in the caller's transaction."""
     row = TrackedItem.objects.select_for_update(of=("self",)).with_news().filter(pk=item_id).first()
     if row is None:
         return None
     if row.news == WITHDRAWN:
         assert row.missing_since is not None  # noqa: S101 - or it were not withdrawn
-        found = ItemNews(item_id, row.missing_since)
+        news = ItemNews(item_id, row.missing_since)
         row.delete()
-        return found
+        return news
     assert row.seen_since is not None and row.entry is not None  # noqa: S101, PT018 - it is corrected
-    found = ItemNews(item_id, row.seen_since, Entry.from_json(row.entry), row.seen_hash)
+    news = ItemNews(item_id, row.seen_since, Entry.from_json(row.entry), row.seen_hash)
     row.content_hash, row.seen_hash, row.seen_since = row.seen_hash, "", None
     row.entry, row.news, row.corrections = None, TrackedItem.News.NONE, row.corrections + 1
     row.save()
-    return found
+    return news
 
 
 def forget_tracked(now: datetime) -> int:
-    """Deletes what is tracked no longer. Returns how many."""
     return TrackedItem.objects.over(now).delete()[0]

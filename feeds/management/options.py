@@ -1,4 +1,4 @@
-"""The options of a feed, as add_feed and alter_feed share them, and the feed that an ID names."""
+"""Options that add_feed and alter_feed share."""
 
 import sys
 from argparse import BooleanOptionalAction
@@ -12,7 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from common.cli.arguments import find, whole
 from feeds.models import Feed
 
-# The option, where it is not --name-of-the-field.
+# If it is not --name-of-the-field.
 OPTION_NAMES: Mapping[str, str] = {
     "tags": "--tag",
     "password": "--password-file",
@@ -34,7 +34,6 @@ def option(name: str) -> str:
 
 
 def add_timings(parser: CommandParser, *, defaults: bool) -> None:
-    """--ping or the four timings; left out, they are None."""
     parser.add_argument(
         "--ping", action="store_true", help="All four 0: posts go out as soon as they are seen."
     )
@@ -44,7 +43,7 @@ def add_timings(parser: CommandParser, *, defaults: bool) -> None:
 
 
 def timings(options: Mapping[str, Any]) -> dict[str, int]:
-    """The timings that were given. Raises CommandError for --ping beside one of them."""
+    """Raise CommandError for --ping with another timing."""
     given = {name: options[name] for name in TIMINGS if options[name] is not None}
     if options["ping"] and given:
         raise CommandError(
@@ -61,7 +60,6 @@ SWITCHES: Mapping[str, str] = {
 
 
 def add_settings(parser: CommandParser) -> None:
-    """How a feed is read; left out, they are None."""
     parser.add_argument(
         "--pace",
         choices=Feed.Pace.values,
@@ -78,13 +76,11 @@ def add_settings(parser: CommandParser) -> None:
 
 
 def settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that were given."""
     names = ("pace", "ceiling_minutes", *SWITCHES)
     return {name: options[name] for name in names if options.get(name) is not None}
 
 
 def add_credentials(parser: CommandParser) -> None:
-    """--user with --password-file, or --header: for feeds that are not open to everyone."""
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--user", help="A user name; the password is asked for, or the line piped in.")
     which.add_argument(
@@ -94,7 +90,7 @@ def add_credentials(parser: CommandParser) -> None:
 
 
 def credentials(options: Mapping[str, Any]) -> dict[str, str] | None:
-    """What was given, None when nothing was. Raises CommandError."""
+    """Return None if nothing was given. Raises CommandError."""
     user, header, file = options.get("user"), options.get("header"), options.get("password_file")
     if file is not None and user is None:
         raise CommandError("--password-file: give --user, too.")
@@ -109,12 +105,12 @@ def credentials(options: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def ask_secret(label: str) -> str:
-    """A secret that stays out of the list of processes: typed unseen, or the line piped in."""
+    """Read a secret that must not be in the list of processes."""
     return getpass(f"{label}: ") if sys.stdin.isatty() else sys.stdin.readline(LONGEST_SECRET).rstrip("\r\n")
 
 
 def read_secret(name: str) -> str:
-    """The first line of a file. Raises CommandError."""
+    """Raise CommandError if the file is unreadable."""
     try:
         with Path(name).open(encoding="utf-8-sig") as file:
             return file.readline(LONGEST_SECRET).rstrip("\r\n")
@@ -124,5 +120,5 @@ def read_secret(name: str) -> str:
 
 
 def find_feed(pk: int) -> Feed:
-    found: Feed = find(Feed.objects.all(), "feed", "“list_feeds” shows those there are.", pk=pk)
-    return found
+    feed: Feed = find(Feed.objects.all(), "feed", "“list_feeds” shows those there are.", pk=pk)
+    return feed

@@ -1,4 +1,4 @@
-"""What commands say about a feed, an item and a poll, under the names that docs and programs use."""
+"""Output of commands. The names are documented."""
 
 from typing import Any
 

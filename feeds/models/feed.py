@@ -1,5 +1,3 @@
-"""A feed: an address that is polled, and when to call its items settled."""
-
 from datetime import datetime, timedelta
 from typing import Self
 
@@ -25,7 +23,10 @@ class Tag(models.Model):
 
 
 class Host(models.Model):
-    """`free_at` is the earliest moment of the next request: after a gap, or when it wishes (429)."""
+    """One worker at a time reads a host's feeds, so that limits hold across workers.
+
+    `free_at`: earliest next request, after a gap or a wish (429).
+    """
 
     name = models.CharField(max_length=255, unique=True)
     free_at = models.DateTimeField(null=True, blank=True)
@@ -55,17 +56,16 @@ def minutes_field(default: int, help_text: str) -> "models.PositiveIntegerField[
     )
 
 
-# The words of `Feed.health`.
+# Values of `Feed.health`.
 HEALTH = ("active", "failing", "held", "paused", "stopped")
 
 
 class FeedQuerySet(models.QuerySet["Feed"]):
     def watched(self) -> Self:
-        """Feeds that are polled at all: not paused and not stopped."""
+        """Feeds that are neither paused nor stopped."""
         return self.filter(status="active")
 
     def in_health(self, word: str) -> Self:
-        """Feeds of which `Feed.health` says this word."""
         match word:
             case "failing":
                 return self.watched().filter(failures__gt=0)
@@ -80,7 +80,7 @@ class FeedQuerySet(models.QuerySet["Feed"]):
         return self.filter(unleased(now))
 
     def later(self, now: datetime) -> Self:
-        """Feeds that could be read sooner than they will be: they are not backing off from failures."""
+        """Feeds that could be read sooner: not backing off from failures."""
         return self.watched().filter(failures=0, next_poll_at__gt=now)
 
     def due(self, now: datetime) -> Self:
@@ -88,7 +88,7 @@ class FeedQuerySet(models.QuerySet["Feed"]):
 
 
 class Feed(models.Model):
-    """Polled under a lease; `fetched_through` is the moment before its last successful request."""
+    """`fetched_through` is just before the last successful request."""
 
     class Status(models.TextChoices):
         ACTIVE = "active", "active"
@@ -107,10 +107,10 @@ class Feed(models.Model):
     url = models.TextField("address", max_length=4000, help_text="For example https://example.org/feed.xml")
     title = models.TextField(blank=True, default="")
     site_url = models.TextField("web site", blank=True, default="")
-    # In its own words; new newsletters begin with it.
+    # Default of new newsletters.
     description = models.TextField(blank=True, default="", db_default="", editable=False)
     language = models.CharField(max_length=35, blank=True, default="")
-    # What nearly all of its summaries begin and end with (feeds.rules.boilerplate).
+    # Shared by nearly all summaries (feeds.rules.boilerplate).
     boilerplate_start = models.TextField(blank=True, default="", db_default="", editable=False)
     boilerplate_end = models.TextField(blank=True, default="", db_default="", editable=False)
     tags = models.ManyToManyField(Tag, blank=True, related_name="feeds")
@@ -137,9 +137,9 @@ class Feed(models.Model):
     ceiling_minutes = minutes_field(
         60, "The longest interval that its own rhythm, its server’s wishes or a hub may lead to."
     )
-    # After a restore from a backup: what the next reading brings may have been sent already.
+    # After a restore from a backup: posts of the next reading may have been sent.
     hold_next = models.BooleanField(default=False, editable=False)
-    # Another program read it before us: what the next reading brings and that one may have sent is held.
+    # Until then another program read it, and may have sent posts of the next reading.
     read_elsewhere_until = models.DateTimeField(null=True, blank=True, editable=False)
     hold_floods = models.BooleanField(
         "hold floods",
@@ -158,47 +158,46 @@ class Feed(models.Model):
     )
 
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
-    # Asked to be dropped while posts of it were on their way: deleted when the last has gone out.
+    # Deleted when its last post has been sent.
     dropping = models.BooleanField(default=False, editable=False)
     first_polled_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_polled_at = models.DateTimeField("last read", null=True, blank=True, editable=False)
     fetched_through = models.DateTimeField(null=True, blank=True, editable=False)
     next_poll_at = models.DateTimeField("next reading", default=timezone.now)
-    # Why then: a word of feeds.rules.why.
+    # A key of feeds.rules.why.
     next_poll_why = models.CharField(max_length=12, blank=True, default="", editable=False)
-    # Its requests are counted together with those of other feeds at this host.
+    # Limits on requests are per host.
     host = models.CharField(max_length=255, blank=True, default="", editable=False)
-    # When the newest post that it has shown came out.
+    # Date of the newest post.
     newest_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # The median distance of its latest posts, in minutes; for the adaptive pace.
+    # Median gap of the latest posts, for the adaptive pace.
     rhythm_minutes = models.PositiveIntegerField(null=True, blank=True, editable=False)
-    # A permanent redirect is believed after it has held for several readings.
+    # A permanent redirect counts after several readings.
     moved_to = models.TextField(blank=True, default="", editable=False)
     moved_polls = models.PositiveIntegerField(default=0, editable=False)
-    # Readings in a row at which all posts that may still change had changed: by a clock or an ad in them.
+    # Consecutive readings in which all unsettled posts had changed: by a clock or an ad.
     restless_polls = models.PositiveIntegerField(default=0, editable=False)
-    # A flood waits for an admin's word since then.
+    # Posts wait for an admin.
     held_since = models.DateTimeField(null=True, blank=True, editable=False)
-    # Since then its floods are not held any more, because somebody had one sent.
+    # Floods are no longer held, as an admin sent one.
     floods_sent_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # Until then it has posts whose corrections and withdrawals somebody wants to know of (TrackedItem).
+    # Some posts are tracked until then (TrackedItem).
     tracked_until = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
     failing_since = models.DateTimeField(null=True, blank=True, editable=False)
-    # How many readings in a row, and since when, its server has answered that it is gone for good (410).
+    # Consecutive answers 410.
     gone_polls = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     gone_since = models.DateTimeField(null=True, blank=True, editable=False)
-    # The admins were told by mail that it has been failing, and are told when it recovers.
+    # Mail about failing was sent to the admins; they also get mail when it recovers.
     alerted_at = models.DateTimeField(null=True, blank=True, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
     warning = models.TextField(blank=True, default="", editable=False)
-    # False: added by people who read it here. Its posts are not sent until a newsletter takes it.
+    # False: added by people who read here. Posts are not sent until a newsletter takes the feed.
     for_letters = models.BooleanField(default=True, db_default=True, editable=False)
-    # By how many channels of people who read here it is followed; nobody is told of its posts while it is 0.
+    # Number of readers' channels. Their audience is called only if it is above 0.
     read_by = models.PositiveIntegerField(default=0, db_default=0, editable=False)
-    # Since when nobody has followed it any more.
     unread_since = models.DateTimeField(null=True, blank=True, editable=False)
-    # Since this reading the audience has not been told everything (feeds.polling.audience).
+    # The audience lacks readings since (feeds.polling.audience).
     audience_behind_since = models.DateTimeField(null=True, blank=True, editable=False)
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
@@ -232,7 +231,7 @@ class Feed(models.Model):
 
     @property
     def health(self) -> str:
-        """active, failing, paused, stopped or held: one word for lists."""
+        """Return one of HEALTH."""
         if self.status != self.Status.ACTIVE:
             return self.status
         if self.failures:
@@ -240,17 +239,14 @@ class Feed(models.Model):
         return "held" if self.held_since else self.status
 
     def is_tracked(self, moment: datetime) -> bool:
-        """Whether a reading then has to look at posts that went out."""
         return self.tracked_until is not None and moment <= self.tracked_until
 
     @property
     def timing(self) -> Timing:
-        """Its delays, for the rules of when a post is final."""
         return Timing(self.min_delay_minutes, self.await_stabilization_minutes, self.max_delay_minutes)
 
     @property
     def pacing(self) -> Pacing:
-        """How often it may be read, for the rules of when it is read next."""
         return Pacing(
             interval=timedelta(minutes=self.recheck_every_minutes),
             ceiling=timedelta(minutes=self.ceiling_minutes),
@@ -259,7 +255,7 @@ class Feed(models.Model):
 
 
 class HubSubscription(models.Model):
-    """Asked for by us, verified by the hub, renewed before `expires_at`. Its callback has `token`."""
+    """W3C WebSub. Verified by the hub, renewed before `expires_at`; `token` is in the callback's address."""
 
     class State(models.TextChoices):
         WANTED = "wanted", "to be asked for"
@@ -268,7 +264,7 @@ class HubSubscription(models.Model):
         DENIED = "denied", "denied by the hub"
         LEAVING = "leaving", "to be ended"
 
-    # Null once it has been taken from its feed: the row stays until it is unsubscribed.
+    # Null once removed: the row remains until unsubscribed.
     feed = models.OneToOneField(Feed, on_delete=models.SET_NULL, null=True, related_name="hub_subscription")
     hub = models.TextField(max_length=4000)
     topic = models.TextField(max_length=4000)
@@ -277,18 +273,18 @@ class HubSubscription(models.Model):
     secret = SecretsField()
     state = models.CharField(max_length=10, choices=State, default=State.WANTED)
     expires_at = models.DateTimeField(null=True, blank=True)
-    # When there is something to do next: ask, ask again, renew, end.
+    # Next request.
     next_at = models.DateTimeField()
     failures = models.PositiveIntegerField(default=0)
     last_error = models.TextField(blank=True, default="")
     last_push_at = models.DateTimeField(null=True, blank=True)
-    # Digests of the latest pushes: one that comes again, from the hub or an eavesdropper, is not read.
+    # Digests of the latest pushes, as hubs and eavesdroppers may repeat them.
     seen = models.JSONField(default=list, blank=True)
-    # Pushes whose signature was wrong or missing.
+    # Pushes with a wrong or missing signature.
     refused = models.PositiveIntegerField(default=0)
-    # Readings since the last push that found posts the hub had not pushed.
+    # Readings since the last push that found new posts.
     missed = models.PositiveIntegerField(default=0)
-    # When a push came that could not be stored: it is owed until a reading that began later.
+    # A push was not stored: a reading that begins later must replace it.
     owed_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -1,5 +1,3 @@
-"""An item: one guid in one feed, with its state on the way to readers."""
-
 from datetime import datetime, timedelta
 from typing import Self
 
@@ -12,28 +10,28 @@ from feeds.models.feed import Feed
 
 class ItemQuerySet(models.QuerySet["Item"]):
     def held(self) -> Self:
-        """Waiting for an admin's word."""
+        """Waiting for an admin."""
         return self.unassigned().filter(held_at__isnull=False)
 
     def settling(self) -> Self:
-        """Waiting to become final at some reading to come."""
+        """Waiting to become final."""
         return self.unassigned().filter(held_at=None, final_at=None)
 
     def unassigned(self) -> Self:
         return self.filter(state="unassigned", vanished_at=None)
 
     def final(self) -> Self:
-        """Settled, and waiting for the assign stage."""
+        """Waiting for the assign stage."""
         return self.unassigned().filter(held_at=None, final_at__isnull=False)
 
     def counts(self) -> dict[str, int]:
-        """How many in each state; of many, about how many are done or excluded."""
+        """Return counts by state; large ones of cleared and excluded items are estimates."""
         order = ("-first_seen", "-pk")
         return counted_by(self, "state", found_by=dict.fromkeys(("unassigned", "assigned"), order))
 
 
 class Item(models.Model):
-    """Unassigned → Assigned → Cleared, or Excluded. Cleared and Excluded items keep identity, not content."""
+    """Unassigned → Assigned → Cleared, or Excluded. Cleared and Excluded items have no content."""
 
     class State(models.TextChoices):
         UNASSIGNED = "unassigned", "waiting to settle"
@@ -43,10 +41,10 @@ class Item(models.Model):
 
     feed = models.ForeignKey(Feed, on_delete=models.CASCADE, related_name="items")
     guid = models.TextField()
-    # guids have no length limit and index rows do: identity is the digest (hex SHA-256) of the guid.
+    # SHA-256 of the guid: rows of an index have a limit, guids have none.
     guid_hash = models.CharField(max_length=64, editable=False)
     link = models.TextField(blank=True, default="")
-    # Hex, 32 digits, of the canonical link (feeds.parsing.identity); "" without one.
+    # 32 hex digits, or "" (feeds.parsing.identity).
     link_hash = models.CharField(max_length=32, blank=True, default="", editable=False)
     title = models.TextField(blank=True, default="")
     published_at = models.DateTimeField(null=True, blank=True)
@@ -57,15 +55,15 @@ class Item(models.Model):
     last_checked = models.DateTimeField()
     final_at = models.DateTimeField(null=True, blank=True)
     vanished_at = models.DateTimeField(null=True, blank=True)
-    # Left the document at its old end before it was final: becomes final from what we kept.
+    # Left the document at its old end; becomes final from the stored content.
     rolled_off_at = models.DateTimeField(null=True, blank=True)
-    # It is in a collection, and its feed has withdrawn it since: it is not sent unless it comes back.
+    # Withdrawn while in a collection; not sent unless it returns.
     set_aside_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # Came in a flood, or after a restore: does not settle until an admin lets it go.
+    # Does not settle until an admin releases it.
     held_at = models.DateTimeField(null=True, blank=True)
-    # Readings in a row at which it had changed, while it may still change.
+    # Consecutive readings with changes, while unsettled.
     changes = models.PositiveIntegerField(default=0, editable=False)
-    # How often it had been withdrawn and came back before it was final.
+    # Returns after a withdrawal, before it was final.
     returns = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     content_hash = models.CharField(max_length=80, blank=True, default="", editable=False)
     entry = models.JSONField(null=True, blank=True, editable=False)
@@ -84,7 +82,7 @@ class Item(models.Model):
             ),
         )
         indexes = (
-            # Lists show the newest first: of all, of a feed, in a state.
+            # For lists, newest first.
             models.Index(name="item_seen", fields=["-first_seen", "-id"]),
             models.Index(name="item_of_feed", fields=["feed", "-first_seen", "-id"]),
             models.Index(name="item_in_state", fields=["state", "-first_seen", "-id"]),
@@ -101,7 +99,7 @@ class Item(models.Model):
         return self.title or self.link or self.guid
 
 
-# What was seen before the end may still come to rest so long after it.
+# A change seen before `until` may settle this long after.
 LINGERS = timedelta(hours=6)
 
 
@@ -110,11 +108,11 @@ class TrackedItemQuerySet(models.QuerySet["TrackedItem"]):
         return self.filter(noted=False)
 
     def unsettled(self) -> Self:
-        """A change was seen that has to stand for a while yet."""
+        """A change that is not yet stable."""
         return self.filter(~Q(seen_hash="") | Q(missing_since__isnull=False), news="")
 
     def with_news(self) -> Self:
-        """What the later app has not taken yet."""
+        """News for the app that sent the post."""
         return self.exclude(news="")
 
     def over(self, now: datetime) -> Self:
@@ -122,10 +120,9 @@ class TrackedItemQuerySet(models.QuerySet["TrackedItem"]):
 
 
 class TrackedItem(models.Model):
-    """Made by whoever sent the post; polls keep it, and say in `news` what is to be told of it.
+    """A sent post whose later changes an app wants to know; polls write `news`.
 
-    Rows of posts that nobody tracks do not exist, and a feed's row says whether it has any: so that polls of
-    other feeds ask nothing.
+    Only tracked posts have rows, and `Feed.tracked_until` saves queries for other feeds.
     """
 
     class News(models.TextChoices):
@@ -134,17 +131,17 @@ class TrackedItem(models.Model):
         WITHDRAWN = "withdrawn"
 
     item = models.OneToOneField(Item, on_delete=models.CASCADE, primary_key=True, related_name="tracked")
-    # What is seen first after this does not count any more.
+    # Later changes are ignored.
     until = models.DateTimeField()
-    # Whether the feed's row knows of it (Feed.tracked_until).
+    # Whether Feed.tracked_until includes it.
     noted = models.BooleanField(default=False)
-    # Of the text that whoever sent it knows.
+    # Of the text that was sent.
     content_hash = models.CharField(max_length=80)
-    # Another text, which has stood there since; `entry` is that text.
+    # Another text, and since when.
     seen_hash = models.CharField(max_length=80, blank=True, default="")
     seen_since = models.DateTimeField(null=True, blank=True)
     entry = models.JSONField(null=True, blank=True)
-    # Since when its feed has lost it, and not the older ones.
+    # Missing from the feed, though older posts remain.
     missing_since = models.DateTimeField(null=True, blank=True)
     corrections = models.PositiveSmallIntegerField(default=0)
     news = models.CharField(max_length=10, choices=News, blank=True, default=News.NONE)

@@ -1,21 +1,19 @@
-"""A poll: what one reading of a feed brought, for the timeline on its page. Pruned after a while."""
-
 from django.db import models
 
 from feeds.models.feed import Feed, HubSubscription
 
 
 class Push(models.Model):
-    """The newest push of its subscription. One that it replaced is owed, and read from the feed itself."""
+    """The newest push that no worker has read. One that it replaces is read from the feed itself."""
 
     subscription = models.OneToOneField(
         HubSubscription, on_delete=models.CASCADE, primary_key=True, related_name="push"
     )
     body = models.BinaryField()
     content_type = models.CharField(max_length=200, blank=True, default="")
-    # Before its body was read.
+    # Before reading the body.
     arrived_at = models.DateTimeField()
-    # When a worker began to read it. If that never ends, the push is not read a second time.
+    # When a worker began. If it never ends, the push is not read again.
     began_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
@@ -23,17 +21,20 @@ class Push(models.Model):
 
 
 class FeedDocument(models.Model):
-    """`body` is zlib-compressed; `order` is the concatenation of 16-byte guid digests, as they stood."""
+    """A feed's last document, for previews and the next plan.
+
+    `body` is zlib-compressed; `order` has 16 bytes of each guid's digest.
+    """
 
     feed = models.OneToOneField(Feed, on_delete=models.CASCADE, primary_key=True, related_name="document")
     body = models.BinaryField()
     headers = models.JSONField(default=dict)
-    # What the channel says of itself: see feeds.parsing.entry.Channel.
+    # feeds.parsing.entry.Channel.
     channel = models.JSONField(default=dict)
     sha256 = models.CharField(max_length=64)
     order = models.BinaryField()
     fetched_at = models.DateTimeField()
-    # When the server last sent it, rather than say that it has not changed (304).
+    # Last answer other than 304.
     sent_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
@@ -41,7 +42,7 @@ class FeedDocument(models.Model):
 
 
 class Poll(models.Model):
-    """`duration_ms` is the request's; the counts are of items; `note` says what else was done or wrong."""
+    """One reading, for the timeline. Pruned."""
 
     class Outcome(models.TextChoices):
         READ = "read", "read"
@@ -56,7 +57,7 @@ class Poll(models.Model):
     at = models.DateTimeField()
     origin = models.CharField(max_length=4, choices=Origin, default=Origin.POLL)
     outcome = models.CharField(max_length=10, choices=Outcome)
-    # The HTTP status; none when there was no answer.
+    # HTTP status, null without an answer.
     status = models.PositiveSmallIntegerField(null=True)
     bytes = models.PositiveIntegerField(default=0)
     duration_ms = models.PositiveIntegerField(default=0)

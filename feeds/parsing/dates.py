@@ -1,19 +1,17 @@
-"""Dates as feeds write them → aware datetimes in UTC."""
-
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
 
 MAX_DATE = 100
 
-# RFC 3339 and variants: other separators, no seconds, no time, any zone or none.
+# RFC 3339 and variants.
 _ISO = re.compile(
     r"(\d{4})([-/.]?)(\d\d)\2(\d\d)"
     r"(?:[T\s]\s*(\d\d?):?(\d\d)(?::?(\d\d)(?:[.,](\d{1,6})\d*)?)?\s*(?:(Z|UTC|GMT)|([+-])(\d\d)(?::?(\d\d))?)?"
     r"(?:\[[^\]]*\])?)?",
     re.IGNORECASE | re.ASCII,
 )
-# RFC 5322 §3.3 in its usual form, for speed.
+# RFC 5322 §3.3, usual form.
 _MAIL = re.compile(
     r"[A-Z][a-z]{2}, (\d\d?) ([A-Z][a-z]{2}) (\d{4}) (\d\d):(\d\d):([0-5]\d)"
     r" (?:(GMT|UTC?|Z)|([+-])(\d\d):?(\d\d))",
@@ -27,13 +25,13 @@ _COLON_IN_ZONE = re.compile(r"([+-]\d\d):(\d\d)$", re.ASCII)
 _STRANGE_ZONE = re.compile(
     r"\d\s+(?!(?:UTC?|GMT|Z|[ECMP][SD]T)$)[A-Za-z]{1,5}$|\d\s+[A-Za-z]{1,5}[+-]\d", re.ASCII | re.IGNORECASE
 )
-# After the month: a year written by a computer without a clock.
+# From a computer without a clock.
 _NO_YEAR = re.compile(r"[A-Za-z]{3}\.?[\s-]+(?:0\d{3}|\d{3}|\d{5,})(?!\d)", re.ASCII)
-# "January 29, 2021 04:42 PM": the mail parser would ignore PM.
+# The mail parser ignores PM.
 _HALF_DAY = re.compile(r"(?<![\d:])(\d{1,2})((?::[0-5]\d){1,2})\s*([AaPp])\.?[Mm]\.?(?![A-Za-z])", re.ASCII)
-# RFC 5322 §3.3 allows a leap second; datetime does not.
+# RFC 5322 §3.3 allows leap seconds; datetime does not.
 _LEAP = re.compile(r"(\d\d:\d\d:)60", re.ASCII)
-# The end of a day in the last zone, after its beginning in UTC; half a day for times without a zone.
+# From the beginning of a day in UTC to its end in the last zone; half of it without a zone.
 A_DAY_ANYWHERE = timedelta(hours=36)
 A_ZONE = timedelta(hours=12)
 _TIME = re.compile(r"\d:\d\d|T\d{4}", re.ASCII)
@@ -44,7 +42,7 @@ _ZONE = re.compile(
 
 
 def moment_of(text: object) -> datetime | None:
-    """Return the moment of a date like dates of RFC 3339 or RFC 5322, UTC by default, or None."""
+    """Parse dates like RFC 3339 or RFC 5322, by default in UTC."""
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_DATE:
         return None
     written = _HALF_DAY.sub(_of_the_clock, text.strip())
@@ -54,10 +52,10 @@ def moment_of(text: object) -> datetime | None:
             if month not in _MONTHS or year < "1900":
                 return None
             zone = _zone(sign, hours, minutes)
-            found = datetime(
+            moment = datetime(
                 int(year), _MONTHS[month], int(day), int(hour), int(minute), int(second), tzinfo=zone
             )
-            return found.astimezone(UTC)
+            return moment.astimezone(UTC)
         if iso := _ISO.fullmatch(written):
             return _of_iso(iso).astimezone(UTC)
         if _ISO_START.match(written) or _NO_YEAR.search(written):
@@ -69,18 +67,18 @@ def moment_of(text: object) -> datetime | None:
 
 
 def mail_date(text: str) -> datetime | None:
-    """Return a date of RFC 5322 or HTTP (RFC 9110 §5.6.7) in UTC, or None."""
+    """Parse a date of RFC 5322 or HTTP (RFC 9110 §5.6.7)."""
     try:
-        found = parsedate_to_datetime(text.strip()[:MAX_DATE])
-        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        date = parsedate_to_datetime(text.strip()[:MAX_DATE])
+        return date.astimezone(UTC) if date.tzinfo else date.replace(tzinfo=UTC)
     except (ValueError, TypeError, IndexError, OverflowError):
         return None
 
 
 def slack_of(text: str) -> timedelta:
-    """Return how much later than `moment_of` the moment may be.
+    """Return how much later than `moment_of` it may be.
 
-    A date without a time, or with midnight, may mean the end of the day in any zone.
+    Midnight, or no time, may mean the end of the day in any zone.
     """
     written = _HALF_DAY.sub(_of_the_clock, text.strip()[:MAX_DATE])
     if not written or not _TIME.search(written) or _MIDNIGHT.search(written):
@@ -94,22 +92,22 @@ def _of_the_clock(match: re.Match[str]) -> str:
 
 
 def is_zone_unknown(text: str) -> bool:
-    """Return whether the zone is not in RFC 5322 ("GMT+2", a letter). It is read as UTC."""
+    """Return whether the zone is not in RFC 5322 ("GMT+2"), and read as UTC."""
     return bool(_STRANGE_ZONE.search(_HALF_DAY.sub(_of_the_clock, text.strip())))
 
 
 def is_guess(text: str, year: int) -> bool:
-    """Return whether another parser's `year` is not in the text, or the text is no date."""
+    """Return whether another parser invented the `year`."""
     if _ISO_START.match(text.strip()) and not re.fullmatch(r"\d{4}-\d\d", text.strip(), re.ASCII):
         return True
-    stand = {int(found) for found in _YEAR.findall(text)}
-    return not stand & {year - 1, year, year + 1}
+    years = {int(year_text) for year_text in _YEAR.findall(text)}
+    return not years & {year - 1, year, year + 1}
 
 
 def _of_iso(match: re.Match[str]) -> datetime:
     year, _, month, day, hour, minute, second, fraction, _, sign, hours, minutes = match.groups()
     leap, midnight = second == "60", hour == "24" and not int(minute) and not int(second or 0)
-    found = datetime(
+    moment = datetime(
         int(year),
         int(month),
         int(day),
@@ -119,7 +117,7 @@ def _of_iso(match: re.Match[str]) -> datetime:
         int((fraction or "").ljust(6, "0")),
         tzinfo=_zone(sign, hours, minutes),
     )
-    return found + timedelta(days=midnight, seconds=leap)
+    return moment + timedelta(days=midnight, seconds=leap)
 
 
 def _zone(sign: str | None, hours: str | None, minutes: str | None) -> timezone:

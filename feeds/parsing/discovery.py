@@ -1,7 +1,4 @@
-"""A web page → addresses that may be feeds.
-
-Tags are scanned without a tree, in linear time. Feeds of comments are recognised by address and title.
-"""
+"""Finds addresses of feeds in web pages, in linear time."""
 
 import codecs
 import re
@@ -24,29 +21,28 @@ _PARAMETER = re.compile(r"""\s*;\s*([^\s=;,"<>]+)?(?:\s*=\s*(?:"((?:[^"\\]|\\.)*
 
 
 def links_of_header(value: str) -> list[tuple[str, str]]:
-    """Return (lower-case relation, target) pairs. Skips links with `anchor`; stops at errors."""
-    found: list[tuple[str, str]] = []
-    # On one line, so that runs of white space stay short.
+    """Return (lower-case relation, target). Skips links with `anchor`; stops at errors."""
+    links: list[tuple[str, str]] = []
+    # Bounds white space.
     position, value = 0, one_line(value[:MAX_LINK_HEADER])
-    while len(found) < MAX_HEADER_LINKS and (target := _TARGET.match(value, position)):
+    while len(links) < MAX_HEADER_LINKS and (target := _TARGET.match(value, position)):
         parameters: dict[str, str] = {}
         position = target.end()
         while match := _PARAMETER.match(value, position):
             name, quoted, token = match.groups()
             text = re.sub(r"\\(.)", r"\1", quoted) if quoted is not None else token or ""
-            # RFC 8288 §3: the first of duplicate parameters counts.
+            # RFC 8288 §3: the first counts.
             parameters.setdefault((name or "").lower(), text)
             position = match.end()
         if "anchor" not in parameters:
-            found += [(rel, target.group(1).strip()) for rel in parameters.get("rel", "").lower().split()]
-        # Continue after the next comma.
+            links += [(rel, target.group(1).strip()) for rel in parameters.get("rel", "").lower().split()]
         comma = value.find(",", position)
         position = comma if comma >= 0 else len(value)
-    return found[:MAX_HEADER_LINKS]
+    return links[:MAX_HEADER_LINKS]
 
 
 MAX_TAG_ATTRIBUTES = 40
-# Raw text, without tags (WHATWG HTML §13.2.5).
+# WHATWG HTML §13.2.5.
 RAW = words("script style textarea title xmp noembed noframes iframe template")
 
 _START = re.compile(r"<(!--|[a-zA-Z][a-zA-Z0-9:-]{0,40})")
@@ -58,7 +54,7 @@ _PATH = re.compile(
     re.IGNORECASE,
 )
 _QUERY = re.compile(r"(?:^|&)(?:feed|format|type)=comments?-", re.IGNORECASE)
-# In WordPress, Blogger, Drupal and their translations.
+# WordPress, Blogger, Drupal, translated.
 _TITLES = (
     r"\bcomments?[- ](?:feed|rss|on|for|to|by)\b",
     r"\b(?:recent|latest|all|new) comments\b",
@@ -87,14 +83,13 @@ FEED_MEDIA_TYPES = words(
     "application/rss+xml application/atom+xml application/feed+json application/rdf+xml application/rss"
     " application/x.atom+xml application/x-atom+xml text/rss+xml text/atom+xml"
 )
-# Types of feeds and of much else.
 VAGUE_TYPES = words("application/xml text/xml application/json")
 WELL_KNOWN = ("feed", "feed.xml", "rss.xml", "atom.xml", "index.xml", "rss", "blog/feed", "feed.json")
-# For parts of a site (https://example.org/~ada/) with their own feed.
+# For parts of a site, like https://example.org/~ada/.
 WELL_KNOWN_BELOW = ("feed", "feed.xml", "index.xml")
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([a-zA-Z0-9._:-]{1,40})", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([a-zA-Z0-9._:-]{1,40})", re.IGNORECASE)
-# Codecs for text on the web. Others are slow or not for text.
+# Other codecs are slow or not for text.
 _CODECS = re.compile(
     r"utf-8|utf-16(?:-[lb]e)?|cp125\d|cp866|cp874|iso8859-\d+|koi8-[ru]|mac-roman|gbk|gb2312|gb18030|big5"
     r"|euc_jp|shift_jis|iso2022_jp|euc_kr"
@@ -113,7 +108,7 @@ _FEED_WORDS = re.compile(r"\b(?:rss|atom|web ?feed|json ?feed)\b|^\W*feed\W*$", 
 
 @dataclass(frozen=True, slots=True)
 class StartTag:
-    """Names are in lower case. Its content begins at `end`; raw text ends at `raw_end`."""
+    """Its content begins at `end`; raw text ends at `raw_end`."""
 
     name: str
     attributes: dict[str, str]
@@ -128,7 +123,7 @@ class StartTag:
 
 
 def start_tags(html: str) -> Iterator[StartTag]:
-    """Yield the start tags outside comments and raw text."""
+    """Skip comments and raw text."""
     position = 0
     while start := _START.search(html, position):
         name = start.group(1).lower()
@@ -143,7 +138,6 @@ def start_tags(html: str) -> Iterator[StartTag]:
             match = _ATTRIBUTE.match(html, position)
             if match is None:
                 break
-            # The first of duplicate attributes counts.
             value = match.group(2) or match.group(3) or match.group(4) or ""
             attributes.setdefault(match.group(1).lower(), unescape(value))
             position = match.end()
@@ -175,10 +169,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class WebPage:
-    """`links` are declared feeds; `anchors` only look like feeds.
-
-    `has_posts`: the page has h-entries and may be a feed itself.
-    """
+    """`links` are declared feeds, `anchors` only look like feeds. `has_posts`: it has h-entries."""
 
     title: str = ""
     links: tuple[Link, ...] = ()
@@ -187,19 +178,18 @@ class WebPage:
 
 
 def decoded(body: bytes, content_type: str = "") -> str:
-    """Return the text of up to 1 MB of a page, replacing undecodable bytes."""
     body = body[:MAX_PAGE]
     if (wide := wide_text(body)) is not None:
         return wide
-    said = _CHARSET.search(content_type)
+    header = _CHARSET.search(content_type)
     meta = _META_CHARSET.search(body[:4096])
-    names = [said.group(1) if said else "", meta.group(1).decode("ascii") if meta else ""]
+    names = [header.group(1) if header else "", meta.group(1).decode("ascii") if meta else ""]
     for name in filter(None, names):
         try:
             known = codecs.lookup(name).name
         except (LookupError, ValueError):
             continue
-        # WHATWG Encoding §4.2: these labels mean windows-1252.
+        # WHATWG Encoding §4.2.
         known = {"iso8859-1": "cp1252", "ascii": "cp1252"}.get(known, known)
         if _CODECS.fullmatch(known):
             return body.decode(known, "replace")
@@ -207,7 +197,6 @@ def decoded(body: bytes, content_type: str = "") -> str:
 
 
 def read_page(html: str, url: str) -> WebPage:
-    """Return the feeds that a page names, each address once."""
     html = html[:MAX_PAGE]
     base, title, has_posts = url, "", False
     links: list[Link] = []
@@ -224,8 +213,8 @@ def read_page(html: str, url: str) -> WebPage:
             anchors_read += 1
             href = tag.get("href")
             text = html[tag.end : tag.end + ANCHOR_TEXT].partition("</a")[0]
-            said = any(name in text.lower() for name in ("rss", "atom", "feed"))
-            label = shortened(plain(text), MAX_LINK_TITLE) if said else ""
+            is_named = any(name in text.lower() for name in ("rss", "atom", "feed"))
+            label = shortened(plain(text), MAX_LINK_TITLE) if is_named else ""
             typed = tag.get("type").partition(";")[0].strip().lower() in FEED_MEDIA_TYPES
             if typed or looks_like_feed(href) or (label and len(label) <= 40 and _FEED_WORDS.search(label)):
                 anchors.append(Link(href, label or _title(tag.get("title"))))
@@ -239,7 +228,7 @@ def read_page(html: str, url: str) -> WebPage:
 
 
 def _declares_feed(tag: StartTag) -> bool:
-    """<link rel=alternate type=…>, or <link rel=feed> of any type (microformats)."""
+    """rel=alternate with a type, or rel=feed (microformats)."""
     rel, href = tag.tokens("rel"), tag.get("href")
     if not href or "stylesheet" in rel:
         return False
@@ -260,7 +249,7 @@ def looks_like_feed(href: str) -> bool:
 
 
 def _resolved(links: Iterable[Link], base: str, url: str) -> Iterator[Link]:
-    """Yield links with absolute addresses, once each, except to the page itself."""
+    """Yield absolute addresses once each, except the page itself."""
     seen = {urldefrag(url).url}
     for link in links:
         address = urldefrag(absolute(link.url, base)).url
@@ -274,7 +263,6 @@ def _title(text: str) -> str:
 
 
 def well_known(url: str) -> tuple[str, ...]:
-    """Return usual places of feeds: first beside the page, then at the root."""
     url = urldefrag(url).url.partition("?")[0]
     root = urljoin(url, "/")
     is_file = "." in url.rpartition("/")[2]
@@ -284,14 +272,13 @@ def well_known(url: str) -> tuple[str, ...]:
 
 
 def format_of(body: bytes) -> str:
-    """Return a feed format's name for people."""
     form = form_of(body)
     if form is not Form.XML:
         return "JSON Feed" if form is Form.JSON else "the page itself (h-feed)"
     head = body[:20_000].replace(b"\0", b"")
-    found = re.search(rb"<(rss|feed|rdf:rdf|rdf|atom:feed)(?=[\s>])([^>]{0,2000})", head, re.IGNORECASE)
-    name = found.group(1).lower() if found else b"rss"
+    root = re.search(rb"<(rss|feed|rdf:rdf|rdf|atom:feed)(?=[\s>])([^>]{0,2000})", head, re.IGNORECASE)
+    name = root.group(1).lower() if root else b"rss"
     if name == b"rss":
-        version = re.search(rb"version\s*=\s*[\"']([0-9.]{1,8})", found.group(2)) if found else None
+        version = re.search(rb"version\s*=\s*[\"']([0-9.]{1,8})", root.group(2)) if root else None
         return f"RSS {version.group(1).decode()}" if version else "RSS"
     return "RSS 1.0" if b"rdf" in name else "Atom"

@@ -1,5 +1,3 @@
-"""A document's bytes → a parsed feed, in any format."""
-
 from typing import Any
 
 from feeds.parsing import format, json_feed, xml_feed
@@ -12,8 +10,7 @@ MAX_ENTRIES = 500
 def parse(body: bytes, *, content_type: str, url: str, limit: int = MAX_ENTRIES) -> ParsedFeed:
     """Return all guids in document order, and the newest `limit` entries in full.
 
-    The format (RSS, Atom, JSON Feed, h-feed) is detected from the bytes alone. `url` is the base of relative
-    links. Raises only ParseError, also above `expense.PROCESSOR_SECONDS`.
+    Detects the format from the bytes. Raises only ParseError, also above `expense.PROCESSOR_SECONDS`.
     """
     readers = {
         format.Form.JSON: json_feed.read_json_feed,
@@ -25,7 +22,7 @@ def parse(body: bytes, *, content_type: str, url: str, limit: int = MAX_ENTRIES)
 
 
 def _read_page(body: bytes, **options: Any) -> ParsedFeed:
-    # Beautiful Soup loads slowly, and few feeds are web pages.
+    # Loads slowly (Beautiful Soup), and is rarely needed.
     from feeds.parsing.h_feed import read_h_feed
 
     return read_h_feed(body, **options)

@@ -1,7 +1,7 @@
-"""Separates posts that share a guid (or a link, without guids) by names that never change.
+"""Names for posts that share a guid (or a link, without guids).
 
-The first post with a guid (the holder) keeps it. Others get guid and title, else text, else link. The holder
-is remembered per feed, so names stay when posts come or leave.
+The first (the holder) keeps the guid; others get guid and title, text or link. Holders are stored per feed,
+so names stay when posts leave.
 """
 
 import hashlib
@@ -15,7 +15,6 @@ MARK_DIGITS = 32
 
 
 def name_of(guid: str, words: str) -> Name:
-    """`words` distinguish the post from others with its guid."""
     return Name(guid, digest_of(f"shared\n{guid}\n{' '.join(words.split()).casefold()}"))
 
 
@@ -24,23 +23,21 @@ def digest_of(text: str) -> str:
 
 
 def mark(guid: str) -> str:
-    """Return the short form of a guid or name that is stored."""
+    """Return the short form for storage."""
     return hashlib.sha256(guid.encode("utf-8", "surrogatepass")).hexdigest()[:MARK_DIGITS]
 
 
 def shared(parsed: ParsedFeed) -> dict[str, list[Name]]:
-    """Return shared guids with the names of their posts."""
-    found: dict[str, list[Name]] = {}
+    names_by_guid: dict[str, list[Name]] = {}
     for name in parsed.names:
-        found.setdefault(name.guid, []).append(name)
-    return {guid: names for guid, names in found.items() if len(names) > 1}
+        names_by_guid.setdefault(name.guid, []).append(name)
+    return {guid: names for guid, names in names_by_guid.items() if len(names) > 1}
 
 
 def told_apart(parsed: ParsedFeed, holders: Mapping[str, str]) -> ParsedFeed:
     """Return the document with unique guids.
 
-    `holders`: mark of a shared guid → mark of the holder's name, or "". Without it the first post is the
-    holder.
+    `holders`: mark of a shared guid → mark of the holder's name, or "".
     """
     if not holders:
         return parsed

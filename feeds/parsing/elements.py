@@ -1,6 +1,6 @@
-"""Extends feedparser's parsers by elements that they lack or misread.
+"""Extends feedparser's parsers.
 
-Handlers are named `_start_` or `_end_`, prefix of the namespace, element.
+Handlers are `_start_` or `_end_`, prefix, element.
 """
 
 from typing import Any
@@ -23,10 +23,7 @@ _IFFY = {f"{scheme}://{NAMESPACE}{slash}": "iffy" for scheme in ("http", "https"
 
 
 class _Media:
-    """Media RSS: descriptions, groups and ratings of files.
-
-    feedparser takes media:description for the post's content and ignores groups.
-    """
+    """feedparser takes media:description for the content and ignores media:group."""
 
     _groups = 0
     _group = ""
@@ -59,7 +56,7 @@ class _Media:
 
 
 class _Skipped:
-    """RSS 2.0 skipHours and skipDays as lists. feedparser keeps only the last value."""
+    """feedparser keeps only the last skipHours and skipDays (RSS 2.0)."""
 
     def _start_hour(self: Any, attrs: dict[str, str]) -> None:
         self.push("hour", 0)
@@ -81,7 +78,7 @@ class _Skipped:
 
 
 class _Hints:
-    """iffy:hint-announce. feedparser would mix its nested elements into the post."""
+    """feedparser would mix nested elements into the post."""
 
     _hint: dict[str, Any] | None = None
 
@@ -120,22 +117,20 @@ class _Hints:
 
 
 class _Names:
-    """Relations by full IRI, isPermaLink in capitals, names with addresses."""
-
     def _start_link(self: Any, attrs: dict[str, str]) -> None:
-        # RFC 4287 §4.2.7.2: the IRI of a registered relation equals its name.
+        # RFC 4287 §4.2.7.2.
         rel = attrs.get("rel", "").removeprefix(RELATIONS)
         if rel == "enclosure":
-            # feedparser assumes text/html without a type.
+            # feedparser assumes text/html.
             attrs.setdefault("type", "")
         super()._start_link({**attrs, "rel": rel} if rel else attrs)  # type: ignore[misc]
 
     def _start_guid(self: Any, attrs: dict[str, str]) -> None:
-        said = attrs.get("ispermalink", "true").strip().lower()
-        super()._start_guid({**attrs, "ispermalink": said})  # type: ignore[misc]
+        permalink = attrs.get("ispermalink", "true").strip().lower()
+        super()._start_guid({**attrs, "ispermalink": permalink})  # type: ignore[misc]
 
     def _sync_author_detail(self: Any, key: str = "author") -> None:
-        """Split names from addresses, which feedparser ends after four letters."""
+        """feedparser ends addresses after four letters."""
         context = self._get_context()
         text, people = context.get(key), context.get(f"{key}s") or [feedparser.util.FeedParserDict()]
         if people[-1]:
@@ -149,7 +144,7 @@ class _Names:
 
 
 class _Params(feedparser.util.FeedParserDict):  # type: ignore[misc]
-    """Type, language and base of a text. Saves the search for synonyms and a deep copy."""
+    """Saves feedparser's search for synonyms and a deep copy."""
 
     get = dict.get
     __getitem__ = dict.__getitem__
@@ -159,13 +154,13 @@ class _Params(feedparser.util.FeedParserDict):  # type: ignore[misc]
 
 
 class _Savings:
-    """Skips slow work of feedparser that we do not need."""
+    """Skips slow work of feedparser."""
 
     def push_content(self: Any, *arguments: Any) -> None:
         super().push_content(*arguments)  # type: ignore[misc]
         self.contentparams = _Params(self.contentparams)
 
-    # Dates stay as written. `feeds.parsing.fields.moment` parses those needed.
+    # `feeds.parsing.fields.moment` parses them.
     def _end_date(self: Any) -> None:
         self.pop("published")
 
@@ -177,7 +172,7 @@ class _Savings:
 
 
 class _Bounds:
-    """Bounds texts with quadratic cost in feedparser, and the cost of a whole document."""
+    """Bounds texts with quadratic cost in feedparser."""
 
     def _add_tag(self: Any, term: str | None, scheme: str | None, label: str | None) -> None:
         if len(self._get_context().get("tags") or ()) < MAX_CATEGORIES:
@@ -195,18 +190,17 @@ class _Bounds:
 
 
 def install() -> None:
-    """Extend feedparser's two parser classes, as it has no way to set a parser. Can be repeated."""
+    """Extend feedparser's parser classes, as it has no setting for them. Idempotent."""
     for name in ("StrictFeedParser", "LooseFeedParser"):
         known = getattr(feedparser.api, name)
         if issubclass(known, _Hints):
             continue
         more = {
             "namespaces": {**known.namespaces, **_IFFY},
-            # feedparser builds it from `namespaces` on first use.
+            # Built from `namespaces` on first use.
             "_matchnamespaces": {},
-            # RFC 4287 §4.2.6.1: ids are compared literally, so they are not resolved.
+            # RFC 4287 §4.2.6.1: ids are not resolved.
             "can_be_relative_uri": known.can_be_relative_uri - {"id"},
-            # A `def` cannot have a hyphen in its name.
             "_start_iffy_hint-announce": _Hints._start_hint,
             "_end_iffy_hint-announce": _Hints._end_hint,
         }

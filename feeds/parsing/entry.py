@@ -1,4 +1,4 @@
-"""The neutral entry: a post of any format."""
+"""Posts of any format."""
 
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An enclosure or media:content. `length` in bytes or None."""
+    """`length` in bytes."""
 
     url: str
     type: str = ""
@@ -28,8 +28,6 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place, in the post's words."""
-
     name: str = ""
     url: str = ""
     latitude: str = ""
@@ -38,8 +36,6 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A post that is answered, liked or reposted. `text` is plain."""
-
     url: str
     name: str = ""
     text: str = ""
@@ -48,9 +44,9 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Social:
-    """Facts for the reader only. They change no letter.
+    """Facts for the reader, not for letters.
 
-    `relations`: (microformats property, address). `start` and `end`: ISO 8601 with offset. `kind`: "event" or
+    `relations`: (microformats property, address). `start`, `end`: ISO 8601 with offset. `kind`: "event" or
     "".
     """
 
@@ -68,7 +64,7 @@ class Social:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One post. Html is raw until `common.html.clean.clean`; times are aware."""
+    """Html is raw until `common.html.clean.clean`; times are aware."""
 
     guid: str
     title: str = ""
@@ -82,30 +78,28 @@ class Entry:
     media: tuple[Media, ...] = ()
     language: str = ""
     image: str = ""
-    # iffy:hint-announce: "" (always), "never" or "piggyback".
+    # "" (always), "never" or "piggyback".
     announce: str = ""
-    # Base of relative links (xml:base or its page), or "" for its link.
+    # Base of relative links if not `link`.
     base: str = ""
-    # Declared pixels, or 0.
+    # Pixels, or 0.
     image_width: int = 0
-    # Its pictures are shown only when opened.
+    # Pictures are shown only when opened.
     sensitive: bool = False
-    # Content warning, shown instead of the text until it is opened.
+    # Shown instead of the text until opened.
     warning: str = ""
-    # Common beginning and end of its feed's summaries when it was read, or ("", "").
+    # Common beginning and end of its feed's summaries.
     boilerplate: tuple[str, str] = field(default=("", ""), compare=False)
-    # How much later than `published` it may be (dates.slack_of). Not stored.
+    # How much later than `published` it may be.
     slack: timedelta = field(default=timedelta(0), compare=False)
-    # Not stored: the release before would fail on it, and letters do not need it.
+    # The previous release could not read it.
     social: Social = field(default=Social(), compare=False)
 
     @property
     def html(self) -> str:
-        """Return the content, else the summary."""
         return self.content or self.summary
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON-ready dict, the inverse of `from_json`."""
         data: dict[str, Any] = {name: getattr(self, name) for name in _KEPT}
         data["media"] = tuple(map(asdict, self.media))
         for key in ("published", "updated"):
@@ -119,7 +113,7 @@ class Entry:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Entry":
-        """Return the entry of a `to_json` dict, ignoring keys of other releases."""
+        """Ignore keys of other releases."""
 
         def moment(value: str | None) -> datetime | None:
             return datetime.fromisoformat(value) if value else None
@@ -143,10 +137,9 @@ _KEPT = tuple(one.name for one in fields(Entry) if one.name not in ("slack", "so
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """Facts about the feed.
+    """`ttl` in minutes; `skip_hours` and `skip_days` (0 is Monday) in UTC.
 
-    `ttl` in minutes (RSS 2.0); `skip_hours` 0–23 and `skip_days` 0 (Monday)–6 in UTC; `hubs` and `topic`
-    (rel=self) for WebSub; `image`: the logo's address.
+    `topic` (rel=self) and `hubs` are for WebSub; `image` is the logo.
     """
 
     ttl: int | None = None
@@ -169,7 +162,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """`guid` of the feed, or its substitute; `own` differs for posts that share a guid."""
+    """`own` is unique if posts share a `guid`."""
 
     guid: str
     own: str
@@ -177,10 +170,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class ParsedFeed:
-    """A document: all guids in order (usually newest first), the newest entries in full.
-
-    `names` are in the same order and identify posts that share guids (`feeds.parsing.duplicate_guids`).
-    """
+    """All guids in order, usually newest first, and the newest entries in full."""
 
     title: str = ""
     link: str = ""
@@ -194,4 +184,4 @@ class ParsedFeed:
 
 
 class ParseError(Exception):
-    """The document is no feed. The message is a sentence for an admin."""
+    """The message is a sentence for an admin."""

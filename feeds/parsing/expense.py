@@ -1,4 +1,4 @@
-"""Limits the CPU time of parsing one document. Checked at each element and post."""
+"""Limits the CPU time of parsing one document."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from feeds.parsing.entry import ParseError
 
-# The most expensive document of 5 MB (tiny posts) takes five on an ordinary machine.
+# The most expensive document of 5 MB takes five on an ordinary machine.
 PROCESSOR_SECONDS = 20.0
 TOO_DEAR = (
     "Reading the feed takes more than {:g} seconds of the processor, which can be an attack. Ask its"
@@ -43,7 +43,7 @@ def cpu_limit(seconds: float | None = None, clock: Callable[[], float] | None = 
 
 
 def check_allowance() -> None:
-    """Raise ParseError when the current allowance is used up."""
+    """Raise ParseError if the CPU time is used up."""
     ours = _current.get()
     if ours is not None:
         ours.check()

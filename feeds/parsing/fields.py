@@ -1,4 +1,4 @@
-"""feedparser's dict of an entry → Entry, with bounded fields."""
+"""feedparser's entries → Entry."""
 
 import html
 import re
@@ -24,7 +24,7 @@ from feeds.parsing.pictures import Picture
 from feeds.parsing.plain_html import markup, paragraphs, without_void_ends
 from feeds.parsing.posts import PostReader
 
-# Mastodon writes a content warning and a line before the hidden text.
+# Mastodon: content warning and line before hidden text.
 _WARNING = re.compile(
     r"\s*<p>((?:<strong>[^<]{0,100}:\s*</strong>)?(?:(?!</?p\b|<hr\b).){1,2000})</p>\s*<hr\s*/?>",
     re.IGNORECASE | re.DOTALL,
@@ -38,7 +38,7 @@ Raw = dict[str, Any]
 
 
 def identity(raw: Raw) -> str:
-    """Return the guid, else the link, else a digest of title and date, or ""."""
+    """Return the guid, link, or a digest of title and date."""
     guid = without_controls(_text(raw, "id")).strip()
     if guid:
         return guid if len(guid) <= MAX_GUID else digest_of(guid)
@@ -50,29 +50,29 @@ def identity(raw: Raw) -> str:
 
 
 def moment(raw: Raw, key: str) -> datetime | None:
-    """Return `published` or `updated` in UTC, or None.
+    """Return a date in UTC.
 
-    feedparser knows more languages and zones than we do, but invents missing parts.
+    feedparser knows more formats, but invents missing parts.
     """
     text = _text(raw, key)
-    found = moment_of(text)
-    if not text or (found and not is_zone_unknown(text)):
-        return found
+    exact = moment_of(text)
+    if not text or (exact and not is_zone_unknown(text)):
+        return exact
     try:
         parsed = feedparser.datetimes._parse_date(text[:MAX_DATE])
         if not parsed or is_guess(text, parsed[0]):
-            return found
+            return exact
         year, month, day, hour, minute, second = parsed[:6]
         return datetime(year, month, day, hour, minute, tzinfo=UTC) + timedelta(seconds=second)
     except (TypeError, ValueError, OverflowError):
-        return found
+        return exact
 
 
 @dataclass(frozen=True, slots=True)
 class XmlReader(PostReader[Raw]):
-    """Reads entries of a document at `url`, resolving links against `base`.
+    """Reads entries at `url`, resolving links against `base`.
 
-    `inherited`: authors of an Atom feed, for entries without any; `owners`: the same with addresses.
+    `inherited`, `owners`: authors of an Atom feed, for entries without any.
     """
 
     base: str
@@ -85,10 +85,7 @@ class XmlReader(PostReader[Raw]):
         return identity(post)
 
     def words(self, post: Raw) -> str:
-        """Return the title, else the text, else the link.
-
-        RFC 4287 §4.1.1: Atom entries with one id are states of one entry, unless their links differ.
-        """
+        """RFC 4287 §4.1.1: Atom entries with one id are states of one entry, unless links differ."""
         if self.atom and _text(post, "id").strip():
             return _text(post, "link")
         return _text(post, "title").strip() or _said(post) or _text(post, "link")
@@ -101,7 +98,7 @@ class XmlReader(PostReader[Raw]):
         return moment(post, "published") or moment(post, "updated")
 
     def entry(self, post: Raw, guid: str) -> Entry:
-        # A plain dict: feedparser's searches synonyms at every access.
+        # feedparser's dict searches synonyms at every access.
         raw = dict(post)
         contents = raw.get("content") or ()
         summary_detail, title_detail = _dict(raw, "summary_detail"), _dict(raw, "title_detail")
@@ -109,16 +106,16 @@ class XmlReader(PostReader[Raw]):
         for one in contents:
             if not isinstance(one, dict):
                 continue
-            # RFC 4287 §4.1.3.1: content of another type is a film, or a picture in base64.
+            # RFC 4287 §4.1.3.1: others are films or base64.
             kind = str(dict.get(one, "type") or "text/html")
             if kind.startswith("text/") or kind.endswith("xml") or "/" not in kind:
                 texts.append(dict(one))
         detail = max(texts, key=lambda text: len(str(text.get("value") or "")), default={})
         content = html_of(detail, self.atom)
-        # feedparser copies the content into a missing summary.
+        # feedparser copies it into a missing summary.
         is_copy = any(dict.get(one, "value") == _text(raw, "summary") for one in contents)
         summary = "" if is_copy else html_of(summary_detail, self.atom)
-        # The text's xml:base. A relative one is resolved against the document's address.
+        # xml:base may be relative.
         declared = (one["base"] for one in (detail, summary_detail, title_detail) if one.get("base"))
         near = absolute(next(declared, ""), self.url)
         link = _link(raw, self.base, self.atom)
@@ -128,7 +125,7 @@ class XmlReader(PostReader[Raw]):
         published, updated = moment(raw, "published"), moment(raw, "updated")
         tongue = _text(raw, "language") or dict.get((contents or [title_detail])[0], "language")
         title = line_of(raw, "title", MAX_ENTRY_TITLE, self.atom)
-        # An author with only an address has no name.
+        # An author may have only an address.
         people = authors_of(raw)
         if not (has_author := any(people)):
             people = authors_of(_dict(raw, "source"))
@@ -139,7 +136,7 @@ class XmlReader(PostReader[Raw]):
             authors=names_of(people) or (() if has_author else self.inherited),
             content=content,
             summary=summary or ("" if content else _described(raw)),
-            # RSS 1.0 has one date, and Atom requires only `updated`.
+            # Atom requires only `updated`.
             published=published or updated,
             updated=updated,
             categories=listed(
@@ -159,29 +156,28 @@ class XmlReader(PostReader[Raw]):
 
 
 def line_of(raw: Raw, key: str, limit: int, atom: bool) -> str:
-    """Return a title or subtitle in one line. Atom declares its type (RFC 4287 §3.1.1.1); RSS is guessed."""
+    """Atom declares the type (RFC 4287 §3.1.1.1); RSS is guessed."""
     text = _text(raw, key)
     kind = dict.get(_dict(raw, f"{key}_detail"), "type") if atom else ""
     if kind == "text/plain":
         return shortened(one_line(text[: 10 * MAX_ENTRY_TITLE]), limit)
-    # Descriptions of RSS channels have paragraphs and links.
+    # RSS descriptions have paragraphs and links.
     return shortened(plain_title(text, is_html=bool(kind) or key == "subtitle"), limit)
 
 
 def hint_of(raw: Raw) -> tuple[str, str]:
-    """Return Entry.announce, and the policy if unknown."""
     hints = dict.get(raw, "iffy_hints") or ()
     return announced(Hint(str(one["policy"]), bool(one["restricted"])) for one in hints)
 
 
 def language(text: object) -> str:
-    """Return a language tag (RFC 5646), or ""."""
+    """RFC 5646."""
     tag = str(text or "").strip().replace("_", "-")
     return tag if re.fullmatch(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}", tag) and len(tag) <= 35 else ""
 
 
 def _text(raw: Raw, key: str) -> str:
-    # FeedParserDict would return `published` for a missing `updated`, with a warning.
+    # FeedParserDict returns `published` for `updated`, with a warning.
     value = dict.get(raw, key)
     return value if isinstance(value, str) else ""
 
@@ -200,28 +196,28 @@ def _link(raw: Raw, base: str, atom: bool) -> str:
     link, guid = _text(raw, "link"), _text(raw, "id")
     is_address = guid.partition(":")[0].strip().lower() in ("http", "https")
     if link == guid and link:
-        # The guid replaces a missing link only if it is an address.
+        # Not a guid that is no address.
         named = any(dict.get(one, "href") == link for one in raw.get("links") or ())
         link = link if named or is_address else ""
-    # RFC 4287 §4.2.7.2: an alternate of any type counts; feedparser accepts web pages only.
+    # RFC 4287 §4.2.7.2: alternates have any type.
     alternates = (
         dict.get(one, "href") for one in raw.get("links") or () if dict.get(one, "rel") == "alternate"
     )
     links = (_text(raw, "feedburner_origlink"), link, next(filter(None, alternates), ""))
-    # An Atom id has no isPermaLink that denies being a link.
+    # Atom ids have no isPermaLink.
     own = absolute(guid, "") if atom and is_address else ""
     return next(filter(None, (absolute(one, base) for one in links)), own)
 
 
 def warning_of(text: str, link: str) -> str:
-    """Return the content warning at the beginning of a status, or ""."""
-    found = _WARNING.match(text)
-    is_status = found and ("/@" in link or found[1].lower().startswith("<strong>"))
-    return plain(found[1].replace("</strong>", " </strong> ")) if found and is_status else ""
+    """Return the content warning of a status."""
+    match = _WARNING.match(text)
+    is_status = match and ("/@" in link or match[1].lower().startswith("<strong>"))
+    return plain(match[1].replace("</strong>", " </strong> ")) if match and is_status else ""
 
 
 def html_of(detail: Mapping[str, Any], atom: bool) -> str:
-    """Return a detail's html. Atom declares plain text (RFC 4287 §3.1.1.1, §4.1.3.3); RSS is guessed."""
+    """Atom declares plain text (RFC 4287 §3.1.1.1, §4.1.3.3); RSS is guessed."""
     value = bounded(without_controls(str(detail.get("value") or "")), MAX_CONTENT).strip()
     kind = str(detail.get("type") or "")
     if kind.endswith("xml"):
@@ -232,7 +228,7 @@ def html_of(detail: Mapping[str, Any], atom: bool) -> str:
 
 
 def _described(raw: Raw) -> str:
-    """Return the media description, the only text of YouTube's entries."""
+    """Media descriptions are the only text of YouTube's entries."""
     for one in raw.get("media_content") or ():
         if one.get("description") and not is_image(one):
             text = without_controls(str(one["description"]))[:MAX_CONTENT]
@@ -245,11 +241,11 @@ def names_of(people: Iterable[Raw]) -> tuple[str, ...]:
 
 
 def people_of(people: Iterable[Raw], base: str) -> tuple[Person, ...]:
-    """Return named people with the address that Atom gives (RFC 4287 §3.2.2)."""
+    """RFC 4287 §3.2.2."""
     named = ((", ".join(author_names([_text(one, "name")])), one) for one in people)
     return tuple(Person(name, absolute(one.get("href"), base)) for name, one in named if name)
 
 
 def authors_of(raw: Raw) -> list[Raw]:
-    """Return feedparser's authors of an entry, its source (RFC 4287 §4.2.1) or a feed."""
+    """RFC 4287 §4.2.1."""
     return [dict(one) for one in dict.get(raw, "authors") or () if isinstance(one, dict)][:MAX_LISTED]

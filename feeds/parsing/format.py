@@ -1,6 +1,6 @@
-"""Rejects documents that no parser should see, and repairs prolog, encoding and references.
+"""Rejects documents that no parser should see, and repairs others.
 
-One invalid reference or bare ampersand would cost the whole feed.
+One invalid reference would cost the whole feed.
 """
 
 import codecs
@@ -12,22 +12,22 @@ from enum import Enum, auto
 from feeds.parsing.entry import ParseError
 
 _REFERENCE = re.compile(rb"&#(?:[xX][0-9a-fA-F]+|[0-9]+);?")
-# Some programs write an emoji as its two UTF-16 halves.
+# An emoji as its UTF-16 halves.
 _PAIR = re.compile(
     rb"&#(x[dD][89abAB][0-9a-fA-F]{2}|5[56][0-9]{3});&#(x[dD][c-fC-F][0-9a-fA-F]{2}|5[67][0-9]{3});"
 )
 _LAST = 0x10FFFF
-# Where an ampersand is literal, and an ampersand that begins no reference.
+# Literal ampersands, or ones that begin no reference.
 _AMPERSAND = re.compile(
     rb"<!\[CDATA\[.*?(?:\]\]>|\Z)|<!--.*?(?:-->|\Z)|&(?!#|[a-zA-Z][a-zA-Z0-9]{0,30};)", re.DOTALL
 )
-# WHATWG HTML §13.2.5.80: these numbers mean Windows-1252.
+# WHATWG HTML §13.2.5.80.
 _WINDOWS = {code: char for code in range(0x80, 0xA0) if (char := bytes([code]).decode("cp1252", "ignore"))}
 MAX_BODY = 10_000_000
 MAX_PROLOG_STEPS = 1_000
 MAX_DECLARATIONS = 10_000
 JUNK_BYTES = 20_000
-# Non-ASCII bytes per wrong one, at least.
+# At least.
 BYTES_PER_WRONG_ONE = 8
 EMPTY_BODY = "The address answers with nothing. Check it in a browser, or try again later."
 PAGE_NOT_FEED = (
@@ -45,15 +45,14 @@ HIDING = (
 )
 FEED_TOO_LARGE = "The feed is larger than 10 MB. Ask its publisher for a shorter one."
 _PAGE_ROOTS = frozenset({b"html", b"head", b"body", b"meta", b"script"})
-# A page may start in its middle. It then needs an h-feed or h-entry.
+# Only with an h-feed or h-entry.
 _FRAGMENT_ROOTS = frozenset(
     b"title link style base div header main article section nav p h1 h2 a ul ol span".split()
 )
 _POSTS = re.compile(rb"\bh-(?:feed|entry)\b", re.IGNORECASE)
-# An object's first name, or a list's first element.
 _JSON_START = re.compile(rb"\{\s*[\"}]|\[\s*[\[{\"\]]")
 _SUBSET = re.compile(rb"<!DOCTYPE[^<>\[]{0,1000}\[", re.IGNORECASE)
-# Starts of parts that may contain a bracket without ending the subset.
+# These may contain a bracket.
 _WITHIN_SUBSET = re.compile(rb"[\"'\]]|<!--|<\?")
 _ENTITY = re.compile(rb"<!ENTITY", re.IGNORECASE)
 _FEED_ROOTS = frozenset({b"rss", b"feed", b"rdf", b"rdf:rdf", b"atom:feed"})
@@ -61,30 +60,29 @@ _ROOT_NAME = re.compile(rb"<([A-Za-z_][A-Za-z0-9_:-]*)")
 _START = re.compile(rb"<(?:\?xml|rss|feed|rdf:RDF|RDF|atom:feed)[\s>]", re.IGNORECASE)
 _DECLARATION = re.compile(rb"<\?xml[^<>]{0,200}\?>")
 _DECLARED = re.compile(rb"<\?xml[^>]{0,150}?\sencoding\s*=\s*[\"']([A-Za-z0-9_.:-]+)")
-# ESC, SO and SI stay, as ISO-2022 needs them.
+# ISO-2022 needs ESC, SO and SI.
 _CONTROLS = bytes(set(range(32)) - {0x09, 0x0A, 0x0D, 0x0E, 0x0F, 0x1B})
-# Codecs that can hide "<" from a search.
+# They can hide "<".
 _HIDING_CODECS = frozenset({"utf-7", "unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined"})
 _BLANK = b" \t\r\n\xef\xbb\xbf\xff\xfe"
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")
 
 
 def escaped(body: bytes) -> bytes:
-    """Escape ampersands that begin no reference ("R&D", "?a=1&b=2")."""
+    """ "R&D", "?a=1&b=2"."""
     return _AMPERSAND.sub(lambda match: b"&amp;" if match.group() == b"&" else match.group(), body)
 
 
 def mend(body: bytes) -> bytes:
-    """Join halves of emoji and remove references that XML does not allow."""
+    """Join halves of emoji and remove invalid references."""
     if b"&#" not in body:
         return body
-    # Many references, few different ones.
     mended = {}
     for written in set(_REFERENCE.findall(body)):
         number = written[2:].rstrip(b";").lower()
         digits = number.lstrip(b"x").lstrip(b"0")
         code = int(digits or b"0", 16 if number.startswith(b"x") else 10) if len(digits) <= 7 else _LAST + 1
-        # XML 1.0 §2.2
+        # XML 1.0 §2.2.
         allowed = (
             code in (9, 10, 13) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0xFFFF < code <= _LAST
         )
@@ -112,7 +110,7 @@ class Form(Enum):
 
 
 def form_of(body: bytes) -> Form:
-    """Return the form by the bytes. Raises ParseError for what no parser should see."""
+    """Raise ParseError for documents that no parser should see."""
     if len(body) > MAX_BODY:
         raise ParseError(FEED_TOO_LARGE)
     if not body.strip(b"\0" + _BLANK):
@@ -129,15 +127,11 @@ def form_of(body: bytes) -> Form:
 
 
 def has_posts(page: bytes) -> bool:
-    """Return whether a page may have an h-feed or h-entry: a quick check before parsing."""
     return bool(_POSTS.search(_ascii(page)))
 
 
 def is_page(body: bytes, content_type: str, *, refused: bool = False) -> bool:
-    """Return whether the first element is html's.
-
-    Guesses more loosely once it was `refused` as a feed, as a page may start with text.
-    """
+    """Guess more loosely if `refused` as a feed: a page may start with text."""
     try:
         form, (root, _) = form_of(body), _root(_ascii(body))
     except ParseError:
@@ -148,24 +142,21 @@ def is_page(body: bytes, content_type: str, *, refused: bool = False) -> bool:
 
 
 def wide_text(body: bytes) -> str | None:
-    """Return the text of UTF-16 or UTF-32, even if truncated, or None."""
     return body.decode(json.detect_encoding(body), "replace").lstrip("\ufeff") if _is_wide(body) else None
 
 
 def tidied(body: bytes) -> tuple[bytes, list[str]]:
-    """Return an XML body without junk and control characters, and warnings."""
+    """Return the body and warnings."""
     warnings: list[str] = []
     if _is_wide(body):
-        # UTF-16 and UTF-32 become UTF-8. Undecodable ones stay.
         with suppress(UnicodeError, LookupError):
-            # The zeros show the encoding in JSON and XML.
+            # Works for XML, too.
             body = body.decode(json.detect_encoding(body)).lstrip("\ufeff").encode("utf-8")
             if declared := _DECLARED.search(body[:1000]):
                 body = body[: declared.start(1)] + b"utf-8" + body[declared.end(1) :]
         if _is_wide(body):
             _refuse_entities(body)
             return body, warnings
-    # Junk is before the prolog, or before a feed's first element.
     root, place = _root(body)
     if root in _FEED_ROOTS:
         prolog = body.find(b"<?xml ", 0, place)
@@ -182,33 +173,33 @@ def tidied(body: bytes) -> tuple[bytes, list[str]]:
         warnings.append("The feed has control characters, which XML does not allow; they were left out.")
     root, place = _root(kept)
     if root:
-        # Keep only the XML declaration: feedparser searches the rest forever.
+        # feedparser would search the rest forever.
         declaration = _DECLARATION.match(kept.lstrip(_BLANK))
         kept = (declaration.group() if declaration else b"") + b"\n" + kept[place:]
     else:
         _refuse_entities(kept)
-        # After a line end it is not taken for a declaration.
+        # So that it is no declaration.
         kept = b"\n" + kept
     return mend(_as_utf8(kept)), warnings
 
 
 def _refuse_entities(body: bytes) -> None:
-    """Only for documents whose prolog stays. Others lose their entities with it."""
+    """For documents that keep their prolog."""
     if _ENTITY.search(_ascii(body)):
         raise ParseError(DECLARES_ENTITIES)
 
 
 def charset_header(body: bytes, content_type: str) -> str:
-    """Return the Content-Type to parse with. Raises ParseError for encodings that can hide tags."""
+    """Raise ParseError for encodings that hide tags."""
     if not _is_wide(body) and not body.isascii() and _is_utf8(body):
         return "application/xml; charset=utf-8"
     declared = _DECLARED.search(_ascii(body[:1000]))
-    said = re.search(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", content_type, re.IGNORECASE)
-    charset = declared.group(1).decode("ascii") if declared else said.group(1) if said else ""
+    parameter = re.search(r"charset\s*=\s*[\"']?([A-Za-z0-9_.:-]+)", content_type, re.IGNORECASE)
+    charset = declared.group(1).decode("ascii") if declared else parameter.group(1) if parameter else ""
     known = _codec(charset)
     if known in _HIDING_CODECS:
         raise ParseError(HIDING.format(charset))
-    # WHATWG Encoding §4.2: the label means windows-1252.
+    # WHATWG Encoding §4.2.
     if known in ("iso8859-1", "ascii"):
         return "application/xml; charset=windows-1252"
     return "application/xml" if declared or not known else f"application/xml; charset={charset}"
@@ -222,7 +213,7 @@ def _codec(charset: str) -> str:
 
 
 def _as_utf8(body: bytes) -> bytes:
-    """Return the document in UTF-8, reading a few wrong bytes as Windows-1252."""
+    """Read a few wrong bytes as Windows-1252."""
     declared = _DECLARED.search(body[:1000])
     if (
         _is_wide(body)
@@ -248,9 +239,9 @@ codecs.register_error("feedletter-windows", _windows)
 
 
 def _root(text: bytes) -> tuple[bytes, int]:
-    """Return the first element's lower-case name and position, or b"" and 0.
+    """Return the first element's lower-case name and position.
 
-    Raises ParseError for entities outside a DOCTYPE or in an unclosed one.
+    Raises ParseError for entities outside a closed DOCTYPE.
     """
     position = 0
     for _ in range(MAX_PROLOG_STEPS):
@@ -273,17 +264,17 @@ def _root(text: bytes) -> tuple[bytes, int]:
 
 
 def _after_subset(text: bytes, position: int) -> int:
-    """Return where a DOCTYPE's declarations end (XML 1.0 §2.8), or their start if they do not."""
+    """Return the end of a DOCTYPE's declarations (XML 1.0 §2.8), or their start."""
     start = position
     for _ in range(MAX_DECLARATIONS):
-        found = _WITHIN_SUBSET.search(text, position)
-        if found is None:
+        match = _WITHIN_SUBSET.search(text, position)
+        if match is None:
             break
-        token = found.group()
+        token = match.group()
         if token == b"]":
-            return found.end()
+            return match.end()
         ends = {b"<!--": b"-->", b"<?": b"?>"}.get(token, token)
-        end = text.find(ends, found.end())
+        end = text.find(ends, match.end())
         if end < 0:
             break
         position = end + len(ends)

@@ -1,7 +1,7 @@
-"""Web pages as feeds: h-feed and h-entry (microformats.org/wiki/h-feed), parsed by mf2py.
+"""Web pages as feeds (microformats.org/wiki/h-feed).
 
-Unknown classes are removed first: mf2py parses a nested microformat once per property name, so two names on
-thirty nested ones take 10⁹ readings.
+Unknown classes are removed: mf2py parses nested microformats once per property name, so two names on thirty
+nested ones take 10⁹ readings.
 """
 
 import re
@@ -68,19 +68,17 @@ PROPERTIES = words(
     "p-name u-url u-uid p-summary e-content p-content dt-published dt-updated p-author u-author p-category"
     " u-category u-photo u-featured u-video u-audio p-entry"
 )
-# Facts for the reader come from a second parse. In the first, these names would change mf2py's implied name
-# and address, and so the post's identity.
+# A second parse, as these names change mf2py's implied name and url, and so the post's identity.
 SOCIAL_ROOTS = ROOTS | words("h-adr h-geo")
 SOCIAL_PROPERTIES = PROPERTIES | words(
     " ".join(f"{kind}-{relation}" for relation in REFERRING for kind in "up")
     + " p-rsvp u-checkin p-checkin u-syndication dt-start dt-end p-location u-location p-latitude p-longitude"
     " p-geo"
 )
-# Roots and properties.
 Vocabulary = tuple[frozenset[str], frozenset[str]]
 POST_WORDS: Vocabulary = (ROOTS, PROPERTIES)
 SOCIAL_WORDS: Vocabulary = (SOCIAL_ROOTS, SOCIAL_PROPERTIES)
-# How programs describe themselves (https://microformats.org/wiki/h-app).
+# https://microformats.org/wiki/h-app
 APP_WORDS: Vocabulary = (words("h-app h-x-app"), words("p-name u-url u-logo u-photo"))
 _SOCIAL = re.compile("|".join(sorted(map(re.escape, SOCIAL_PROPERTIES - PROPERTIES))))
 MAX_FEED_NAME = 200
@@ -89,21 +87,18 @@ _TITLE = re.compile(r"<title[^>]*>([^<]{0,2000})</title", re.IGNORECASE)
 
 
 def microformats(html: str, url: str, known: Vocabulary = POST_WORDS) -> dict[str, Any]:
-    """Return mf2py's `items`, `rels` and `lang` for `known` classes.
-
-    Raises what mf2py raises. Nothing is fetched.
-    """
-    # Loads slowly, and is rarely needed.
+    """Return mf2py's `items`, `rels` and `lang`. Fetches nothing; raises mf2py's errors."""
+    # Loads slowly.
     import mf2py
 
     beginning = "<".join(html[:MAX_PAGE].split("<", MAX_PAGE_TAGS)[:MAX_PAGE_TAGS])
-    # A balanced page avoids html5lib's slow repairs (minutes for a megabyte of "<").
+    # Avoids html5lib's repairs (minutes for a megabyte of "<").
     page = BeautifulSoup(balance(beginning), "html.parser")
     for child in _child_tags(page):
         _prune(child, known, roots=0, properties=0, embedded=False)
     parser = mf2py.Parser(doc=page, url=url)
-    found: dict[str, Any] = parser.to_dict()
-    return {"items": found["items"], "rels": found["rels"], "lang": parser.lang}
+    document: dict[str, Any] = parser.to_dict()
+    return {"items": document["items"], "rels": document["rels"], "lang": parser.lang}
 
 
 def _prune(
@@ -114,15 +109,15 @@ def _prune(
     properties: int,
     embedded: bool,
 ) -> None:
-    """Remove unknown and classic (hentry) classes, recursively."""
+    """Remove unknown and classic (hentry) classes."""
     names = list(dict.fromkeys(name for name in element.get_attribute_list("class") if name))
     kinds = [name for name in names if name in known[0]][:1] if roots < MAX_ROOTS else []
-    said = [name for name in names if name in known[1]] if properties < MAX_PROPERTIES else []
+    property_names = [name for name in names if name in known[1]] if properties < MAX_PROPERTIES else []
     if embedded:
-        said = [name for name in said if name != EMBEDDED]
-    # Needed by value-class-pattern for complete dates.
+        property_names = [name for name in property_names if name != EMBEDDED]
+    # For value-class-pattern.
     values = [name for name in names if name in ("value", "value-title")]
-    kept = [*kinds, *(said[:1] if kinds else said), *values]
+    kept = [*kinds, *(property_names[:1] if kinds else property_names), *values]
     if "class" in element.attrs:
         element["class"] = AttributeValueList(kept)
     roots += any(one in known[0] for one in kept)
@@ -176,7 +171,6 @@ def read_h_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pars
 
 
 def read_entries(html: str, url: str) -> tuple[Entry, ...]:
-    """Return the readable h-entries of a page, whether it is a feed or not."""
     try:
         page = microformats(html, url, SOCIAL_WORDS)
     except (MemoryError, KeyboardInterrupt, ParseError):
@@ -189,7 +183,6 @@ def read_entries(html: str, url: str) -> tuple[Entry, ...]:
 
 
 def _reader(page: Mapping[str, Any], feed: Microformat | None, url: str) -> "PageReader":
-    """Return a reader with what the h-feed states for all entries."""
     cards = dict(_cards(page["items"], url))
     names = {address: card.name for address, card in cards.items()}
     owners = Social(people=cards_of(feed, url, cards) if feed else ())
@@ -199,14 +192,12 @@ def _reader(page: Mapping[str, Any], feed: Microformat | None, url: str) -> "Pag
 
 
 def _entries(items: list[Any]) -> tuple[Microformat | None, list[Microformat]]:
-    """Return the h-feed and its h-entries: its children, or its property `entry`."""
     feed = next(found_in(items, "h-feed"), None)
     children = [*(feed.get("children") or ()), *values_of(feed, "entry")] if feed else items
     return feed, list(found_in(children, "h-entry")) or list(found_in(items, "h-entry"))
 
 
 def _with_social(entries: list[Microformat], html: str, url: str) -> list[Microformat]:
-    """Add the second parse to entries as "social", if it found anything."""
     if not _SOCIAL.search(html):
         return entries
     expense.check_allowance()
@@ -222,7 +213,7 @@ def _with_social(entries: list[Microformat], html: str, url: str) -> list[Microf
 
 
 def _cards(items: object, url: str, depth: int = 0) -> Iterator[tuple[str, Person]]:
-    """Yield address and person of every h-card. Later ones of an address replace earlier ones."""
+    """Yield address and person of h-cards. The last one counts."""
     for item in items if isinstance(items, list) else []:
         if not isinstance(item, dict) or depth > MAX_NESTING:
             continue
@@ -239,11 +230,6 @@ def _cards(items: object, url: str, depth: int = 0) -> Iterator[tuple[str, Perso
 
 @dataclass(frozen=True, slots=True)
 class PageReader(PostReader[Microformat]):
-    """Reads h-entries of a page at `url`.
-
-    `shared`: default authors and language. `names` and `cards`: the page's h-cards by address.
-    """
-
     url: str
     shared: Entry
     names: Mapping[str, str]
@@ -274,7 +260,7 @@ class PageReader(PostReader[Microformat]):
             for value in values_of(post, key)
         )
         featured = next((absolute(address_of(value), self.url) for value in values_of(post, "featured")), "")
-        # e-content has html and a language; p-content is text.
+        # p-content is text.
         text = next(iter(values_of(post, "content")), "")
         marked_up = text if isinstance(text, dict) else {}
         html = str(marked_up.get("html") or "") if isinstance(text, dict) else paragraphs(str(text))
@@ -299,7 +285,7 @@ class PageReader(PostReader[Microformat]):
 
 
 def _authors(item: Microformat, url: str, cards: Mapping[str, str]) -> tuple[str, ...]:
-    """An author may be an address whose h-card has the name (indieweb.org/authorship, 5 to 7)."""
+    """Look up addresses in h-cards (indieweb.org/authorship, 5 to 7)."""
     texts = map(_author, values_of(item, "author"))
     return author_names(
         cards.get(absolute(text, url), text) if text.startswith(("http://", "https://")) else text

@@ -1,4 +1,4 @@
-"""Relations of an h-entry to posts, people and places (indieweb.org/authorship, /posts)."""
+"""Relations of h-entries (indieweb.org/authorship, /posts)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,6 @@ Microformat = Mapping[str, Any]
 
 
 def found_in(items: object, kind: str, depth: int = 0) -> Iterator[Microformat]:
-    """Yield microformats of a kind, except nested ones."""
     for item in items if isinstance(items, list) else []:
         if not isinstance(item, dict) or depth > MAX_NESTING:
             continue
@@ -37,7 +36,7 @@ def link_of(item: Microformat, url: str) -> str:
 
 
 def title_of(item: Microformat) -> str:
-    """Return the name, unless it repeats the text as implied names of notes do."""
+    """Return the name unless it copies the text (implied)."""
     name, content = one_line(text_of(item, "name")[: 10 * MAX_ENTRY_TITLE]), one_line(content_text(item))
     beginning = _CUT.sub("", name).strip()
     if name and (name == content or (beginning != name and content.startswith(beginning))):
@@ -66,7 +65,6 @@ def plain_of(value: object) -> str:
 
 
 def address_of(value: object) -> str:
-    """Return an address, an image's value or a microformat's url."""
     if isinstance(value, dict):
         return next((one for one in values_of(value, "url") if isinstance(one, str)), "") or plain_of(value)
     return plain_of(value)
@@ -81,7 +79,6 @@ _DEGREES = re.compile(r"\s*-?\d{1,3}(\.\d{1,15})?\s*")
 
 
 def social_of(post: Microformat, url: str, cards: Mapping[str, Person], owners: tuple[Person, ...]) -> Social:
-    """Return an h-entry's facts for the reader. `cards` by address; `owners`: authors of the h-feed."""
     seen = post.get("social") or {}
     cited = [
         (kind, value)
@@ -108,7 +105,6 @@ def social_of(post: Microformat, url: str, cards: Mapping[str, Person], owners: 
 
 
 def cards_of(item: Microformat, url: str, cards: Mapping[str, Person]) -> tuple[Person, ...]:
-    """Return authors with addresses and photos, completed from their h-cards."""
     return tuple(
         filter(None, (_person(value, url, cards) for value in values_of(item, "author")[:MAX_LISTED]))
     )
@@ -142,7 +138,6 @@ def _citation(value: Microformat, url: str) -> Citation:
 
 
 def _spot(value: object, url: str) -> Spot | None:
-    """Return the place of an h-card, h-adr or h-geo, or of a name."""
     if not isinstance(value, dict):
         return Spot(_words(plain_of(value))) if plain_of(value).strip() else None
     geo = next((one for one in values_of(value, "geo") if isinstance(one, dict)), value)
@@ -161,10 +156,10 @@ def _degrees(text: str) -> str:
 
 def _iso(text: str) -> str:
     """Return a moment with offset, a day, or ""."""
-    found = moment_of(text)
-    if found is None:
+    moment = moment_of(text)
+    if moment is None:
         return ""
-    return text.strip() if _DAY.match(text.strip()) else found.isoformat()
+    return text.strip() if _DAY.match(text.strip()) else moment.isoformat()
 
 
 def _words(text: str) -> str:

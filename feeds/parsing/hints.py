@@ -1,11 +1,11 @@
-"""iffy:hint-announce: whether a post is announced (http://tech.interfluidity.com/xml/iffy/)."""
+"""iffy:hint-announce (http://tech.interfluidity.com/xml/iffy/)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from common.text import one_line, shortened
 
-# In the namespace's URI, ignoring scheme and last slash.
+# Without scheme and last slash.
 NAMESPACE = "tech.interfluidity.com/xml/iffy"
 ALWAYS, NEVER, PIGGYBACK = "always", "never", "piggyback"
 MAX_POLICY_SHOWN = 40
@@ -17,14 +17,14 @@ UNKNOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A hint of a post. Restricted ones are for other readers."""
+    """Restricted hints are for other readers."""
 
     policy: str
     restricted: bool = False
 
 
 def announced(hints: Iterable[Hint]) -> tuple[str, str]:
-    """Return the first unrestricted hint for Entry.announce, and its policy if unknown."""
+    """Return Entry.announce, and the policy if unknown."""
     hint = next((one for one in hints if not one.restricted and one.policy.strip()), None)
     policy = hint.policy.strip().lower() if hint else ALWAYS
     if policy in (NEVER, PIGGYBACK):

@@ -1,8 +1,3 @@
-"""Compares posts and addresses.
-
-Digests cover meaning, not times and places. Tracking parameters are removed from addresses.
-"""
-
 import hashlib
 import json
 import re
@@ -13,7 +8,6 @@ from urllib.parse import urlsplit
 from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import SIGNING_PARAMETERS, file_key
 
-# A star matches any ending.
 PARAMETERS = (
     "utm_*",
     "mtm_*",
@@ -60,20 +54,19 @@ PARAMETERS = (
 
 MAX_REMEMBERED = 500
 
-# An ampersand in any html notation.
 _AND = r"&(?:amp;|#0*38;|#x0*26;)?"
 _NAMES = "|".join(re.escape(name).replace(r"\*", r"[\w.-]*") for name in PARAMETERS)
 _TRACKED = re.compile(rf"(\A\?|{_AND})(?:(?:{_NAMES})=[^&#]*(?:{_AND}|(?!&)))+", re.IGNORECASE)
 _ENDS_IN_AND = re.compile(rf"{_AND}\Z", re.IGNORECASE)
 _TOKEN = re.compile(rf"(\A\?|{_AND})(?:{SIGNING_PARAMETERS})=[^&#]*", re.IGNORECASE)
-# The query. The pattern starts with one character, for speed.
+# Starts with one character, for speed.
 _QUERY = re.compile(r"\?[^\s\"'<>]+")
 VERSION = "2"
 _DEFAULT_PORTS = {80, 443}
 
 
 def untracked(text: str) -> str:
-    """Return an address, or a text with addresses, without tracking parameters."""
+    """Remove tracking parameters from addresses."""
     return _QUERY.sub(_without, text) if "?" in text else text
 
 
@@ -88,14 +81,13 @@ def _cleared(query: str) -> str:
     return _TRACKED.sub(lambda found: found[1] if _ENDS_IN_AND.search(found[0]) else "", query)
 
 
-# Most links of a feed share their parts.
 _remembered = lru_cache(maxsize=1_000)(_cleared)
 
 
 def content_hash(entry: Entry) -> str:
-    """Return "2:" and a hex SHA-256 of title, authors, link, content, summary, media and categories.
+    """Return "2:" and a hex SHA-256.
 
-    Ignores dates, tracking parameters, tokens, sizes of files, white space and duplicate names.
+    Ignores dates, tracking parameters, tokens, file sizes, white space and duplicate names.
     """
     content, summary = _html(entry.content), _html(entry.summary)
     heading = [
@@ -104,11 +96,9 @@ def content_hash(entry: Entry) -> str:
         untracked(entry.link),
         [(file_key(medium.url), medium.type, _text(medium.alt)) for medium in entry.media],
         _each(entry.categories),
-        # The boundary of content and summary.
         len(content),
     ]
     written = f"{json.dumps(heading)}\n{content}{summary}"
-    # Lone surrogates are hashed, too.
     return f"{VERSION}:{hashlib.sha256(written.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
@@ -140,10 +130,9 @@ def _each(names: Iterable[str]) -> list[str]:
 
 
 def canonical(url: str) -> str:
-    """Return one address for all that lead to the same post, for comparison only.
+    """Return one address for all that lead to the same post, only for comparison.
 
-    https, lower-case host without default port, "/" for no path, no fragment or tracking parameters. "www."
-    and the order of parameters stay. Returns other texts stripped.
+    Keeps "www." and the order of parameters. Strips other texts.
     """
     text = url.strip()
     try:
@@ -160,6 +149,6 @@ def canonical(url: str) -> str:
 
 
 def link_hash(url: str) -> str:
-    """Return 32 hex digits, equal for addresses of the same post; "" for ""."""
+    """Return 32 hex digits, equal for addresses of the same post."""
     text = canonical(url)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32] if text else ""

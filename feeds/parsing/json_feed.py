@@ -1,7 +1,4 @@
-"""JSON Feed 1.0 and 1.1 (https://www.jsonfeed.org/version/1.1/) and variants.
-
-Profiles often answer with ActivityPub's JSON, which is no feed but names one.
-"""
+"""JSON Feed 1.0 and 1.1 (https://www.jsonfeed.org/version/1.1/)."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -51,8 +48,6 @@ MESSAGE = (
 
 
 class Number(str):
-    """A number as written, however large."""
-
     __slots__ = ()
 
 
@@ -102,7 +97,7 @@ def read_json_feed(body: bytes, *, content_type: str, url: str, limit: int) -> P
 
 
 def _loaded(body: bytes) -> tuple[Any, list[str]]:
-    """Return document and warnings. UTF-16 and UTF-32 are accepted beyond RFC 8259 §8.1."""
+    """Accept UTF-16 and UTF-32 beyond RFC 8259 §8.1."""
     warnings = []
     encoding = json.detect_encoding(body)
     try:
@@ -123,13 +118,10 @@ def _loaded(body: bytes) -> tuple[Any, list[str]]:
 
 @dataclass(frozen=True, slots=True)
 class JsonReader(PostReader[Json]):
-    """`shared`: the feed's authors and language, for items without."""
-
     base: str
     shared: Entry
 
     def guid(self, post: Json) -> str:
-        """Return the id, else the link, else title and date."""
         link = _text(post, "url") or _text(post, "external_url")
         date = _text(post, "date_published") or _text(post, "date_modified")
         return identity(
@@ -146,13 +138,13 @@ class JsonReader(PostReader[Json]):
     def entry(self, post: Json, guid: str) -> Entry:
         published, updated = moment_of(post.get("date_published")), moment_of(post.get("date_modified"))
         image = absolute(_text(post, "image"), self.base) or absolute(_text(post, "banner_image"), self.base)
-        # §Attachments: equal titles mark representations of one thing.
+        # §Attachments: equal titles mark one thing.
         files = one_of_each(
             Rendition(one, group="" if one.is_image else one.alt)
             for one in map(self._file, _list(post, "attachments"))
         )
         media = tuple(one.medium for one in files)
-        # Its page, else the page that it is about, else its id if that is an address.
+        # The page that it is about comes second.
         links = (absolute(_text(post, key), self.base) for key in ("url", "external_url"))
         id_ = _text(post, "id")
         own = absolute(id_, "") if id_.startswith(("http://", "https://")) else ""
@@ -191,7 +183,7 @@ def _html(item: Json, key: str) -> str:
 
 
 def _said_authors(item: Json) -> list[Any]:
-    """1.1 has a list, 1.0 one; some feeds have names instead of objects."""
+    """1.1 has a list, 1.0 one; some are names."""
     authors = item.get("authors") or item.get("author")
     return authors if isinstance(authors, list) else [authors]
 
@@ -236,7 +228,7 @@ def _is_text(value: Any) -> TypeGuard[str]:
 
 
 def _number(values: Json, key: str) -> str:
-    """Return a number's text or a text: §Items allows both as id."""
+    """§Items allows numbers as id."""
     value = values.get(key)
     return str(value) if isinstance(value, str) else ""
 
@@ -247,7 +239,7 @@ def _list(values: Json, key: str) -> list[Any]:
 
 
 def is_activitypub(document: Any) -> bool:
-    """Return whether it is an ActivityPub actor or object (W3C ActivityPub §3)."""
+    """W3C ActivityPub §3."""
     context = document.get("@context") if isinstance(document, dict) else None
     return any(
         isinstance(one, str) and ACTIVITYSTREAMS in one
@@ -256,9 +248,7 @@ def is_activitypub(document: Any) -> bool:
 
 
 def activitypub_refusal(document: Mapping[str, Any]) -> str:
-    """Return a sentence that says what it is and where its feed usually is."""
     is_actor = document.get("type") in ACTORS if isinstance(document.get("type"), str) else False
-    # An address, a link object, or the first of a list.
     url = document.get("url")
     first = url[0] if isinstance(url, list) and url else url
     href = first.get("href") if isinstance(first, dict) else first

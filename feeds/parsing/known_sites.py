@@ -1,4 +1,4 @@
-"""Guesses where well-known sites keep their feeds. They must be tried."""
+"""Guesses addresses of feeds on well-known sites."""
 
 import re
 from collections.abc import Sequence
@@ -12,12 +12,11 @@ _CHANNEL_IN_PAGE = re.compile(rf'"(?:channelId|externalId|browseId)"\s*:\s*"({_C
 _PLAYLIST = re.compile(r"[A-Za-z0-9_-]{2,64}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _ACCOUNT = re.compile(r"@([A-Za-z0-9_.-]{1,100})(?:@([A-Za-z0-9.-]{1,253}))?")
-# GitHub's own pages at the place of users.
 _NOT_USERS = words(
     "about apps collections contact customer-stories enterprise explore features login marketplace new"
     " notifications orgs pricing search settings signup site sponsors topics trending"
 )
-# Sites with a host per user, and the feed's path.
+# A host per user.
 _OWN_HOSTS = {
     r"\.tumblr\.com$": "/rss",
     r"\.(?:medium|substack)\.com$": "/feed",
@@ -26,13 +25,14 @@ _OWN_HOSTS = {
 
 
 def handle_page(text: str) -> str:
-    """Return the profile of @user@instance.example, or ""."""
-    found = _ACCOUNT.fullmatch(text.strip())
-    return f"https://{found[2].lower()}/@{found[1]}" if found and found[2] and "." in found[2] else ""
+    account = _ACCOUNT.fullmatch(text.strip())
+    return (
+        f"https://{account[2].lower()}/@{account[1]}" if account and account[2] and "." in account[2] else ""
+    )
 
 
 def guesses(url: str, html: str = "") -> tuple[str, ...]:
-    """Return possible feed addresses, best first. `html` is the page's."""
+    """Return possible feeds, best first. `html` is the page's."""
     try:
         parts = urlsplit(url)
         host = (parts.hostname or "").removeprefix("www.")
@@ -66,7 +66,7 @@ def guesses(url: str, html: str = "") -> tuple[str, ...]:
 
 
 def prefers_guesses(url: str) -> bool:
-    """Return whether guesses beat the page: GitHub's pages name only commits."""
+    """GitHub's pages name only commits."""
     try:
         return (urlsplit(url).hostname or "").removeprefix("www.") == "github.com"
     except ValueError:
@@ -79,17 +79,17 @@ def _at(parts: SplitResult, path: str) -> str:
 
 def _youtube(query: str, path: Sequence[str], html: str) -> list[str]:
     listed = parse_qs(query).get("list", [""])[0]
-    found = [f"{YOUTUBE}?playlist_id={listed}"] if _PLAYLIST.fullmatch(listed) else []
+    feeds = [f"{YOUTUBE}?playlist_id={listed}"] if _PLAYLIST.fullmatch(listed) else []
     if path[:1] == ["channel"] and len(path) > 1 and _CHANNEL.fullmatch(path[1]):
-        return [*found, f"{YOUTUBE}?channel_id={path[1]}"]
+        return [*feeds, f"{YOUTUBE}?channel_id={path[1]}"]
     if path[:1] == ["user"] and len(path) > 1 and _NAME.fullmatch(path[1]):
-        found.append(f"{YOUTUBE}?user={path[1]}")
+        feeds.append(f"{YOUTUBE}?user={path[1]}")
     inside = _CHANNEL_IN_PAGE.search(html)
-    return [*found, f"{YOUTUBE}?channel_id={inside[1]}"] if inside else found
+    return [*feeds, f"{YOUTUBE}?channel_id={inside[1]}"] if inside else feeds
 
 
 def _fediverse(parts: SplitResult, path: Sequence[str]) -> list[str]:
-    """Mastodon and similar: https://instance.example/@user, /users/user."""
+    """Mastodon and similar: /@user, /users/user."""
     account = _ACCOUNT.fullmatch(path[0]) if path else None
     if account and account[2]:
         return [f"https://{account[2]}/@{account[1]}.rss"]

@@ -1,4 +1,4 @@
-"""Recognises a post at another id and address, even after a move of the site."""
+"""Recognises posts at another id and address."""
 
 import hashlib
 import re
@@ -13,23 +13,22 @@ from feeds.parsing.identity import canonical
 _ENDING = re.compile(r"(?:/index)?(?:\.(?:html?|php|aspx?))?/*$", re.IGNORECASE)
 MAX_COMPARED_TITLE = 300
 MAX_COMPARED_TEXT = 10_000
-# Letters per compared piece, as scripts without spaces have no words.
+# Scripts without spaces have no words.
 PIECE = 4
-# For shorter texts the title is compared, too.
+# With fewer, titles are compared, too.
 FEWEST_PIECES = 20
-# Shorter titles may be from a series.
+# Others may be from a series.
 LONG_TITLE = 20
-# Variants of an address with the same page.
 _AMP = re.compile(r"/amp/*$", re.IGNORECASE)
 _SAYS_NOTHING = re.compile(r"(?:ref|amp)(?:=.*)?$|outputtype=amp$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """Keys for comparison; each may be "". `title` is lower-case with single spaces.
+    """Keys for comparison, or "".
 
-    `loose`: address without scheme, "www.", final slash, "index" and ".html". `place`: its path, which
-    survives a change of host. `fragment` separates posts on one page.
+    `loose`: address without scheme, "www.", "index", ".html". `place`: its path, which survives moves.
+    `fragment` separates posts on one page.
     """
 
     title: str = ""
@@ -53,7 +52,7 @@ def likeness(title: str, link: str) -> Likeness:
 
 
 def copy_hash(link: str) -> str:
-    """Return 32 hex digits, equal for addresses at which several feeds show one post, or ""."""
+    """Return 32 hex digits, equal for addresses at which feeds show one post."""
     loose = likeness("", _AMP.sub("", canonical(link).partition("?")[0])).loose if link.strip() else ""
     query = canonical(link).partition("?")[2].split("&")
     kept = sorted(one for one in query if one and not _SAYS_NOTHING.match(one))
@@ -62,12 +61,12 @@ def copy_hash(link: str) -> str:
 
 
 def is_long(title: str) -> bool:
-    """Return whether a title is long enough to be unique. Wide letters count twice."""
+    """Wide letters count twice."""
     return sum(2 if east_asian_width(char) in "WF" else 1 for char in title) >= LONG_TITLE
 
 
 def similarity(one: tuple[str, str], other: tuple[str, str]) -> float:
-    """Return the similarity (0 to 1) of two posts, each a title and html."""
+    """Compare (title, html) of two posts, from 0 to 1."""
     pieces = [_pieces(plain(html[:MAX_COMPARED_TEXT])) for _, html in (one, other)]
     if min(counter.total() for counter in pieces) < FEWEST_PIECES:
         pieces = [_pieces(plain(f"{title} {html[:MAX_COMPARED_TEXT]}")) for title, html in (one, other)]

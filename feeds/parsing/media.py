@@ -1,5 +1,3 @@
-"""Addresses, pictures and sounds of an entry."""
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +13,7 @@ from feeds.parsing.entry import Media
 from feeds.parsing.identity import canonical
 from feeds.parsing.pictures import Picture, file_key, type_by_ending
 
-# WHATWG URL §3.5: forbidden in hosts.
+# WHATWG URL §3.5.
 _HOST = re.compile(r"[^\x00-\x20#/<>?@\[\\\]^|%\x7f]+")
 
 MAX_ABSOLUTE_URL = 10_000
@@ -29,7 +27,7 @@ SAYS_NOTHING = frozenset(
 
 
 def absolute(url: object, base: str) -> str:
-    """Return the http(s) address that `url` means at `base`, or ""."""
+    """Return an http(s) address or ""."""
     if not url:
         return ""
     text = without_controls(str(url)).strip().replace("\n", "").replace("\r", "").replace("\t", "")
@@ -39,7 +37,7 @@ def absolute(url: object, base: str) -> str:
     try:
         joined = text if text.startswith(("https://", "http://")) else urljoin(base, text)
         parts = urlsplit(joined)
-        # Accessing an invalid port raises ValueError.
+        # An invalid port raises ValueError.
         sound = (
             parts.scheme in ("http", "https") and _HOST.fullmatch(parts.hostname or "") and parts.port != 0
         )
@@ -50,7 +48,7 @@ def absolute(url: object, base: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rendition:
-    """One size or format of a file. `group` is shared by renditions of one thing, or ""."""
+    """One size or format. Renditions of one thing share a `group`."""
 
     medium: Media
     group: str = ""
@@ -60,7 +58,7 @@ class Rendition:
 
 
 def renditions_of(raw: dict[str, Any], base: str, link: str) -> list[Rendition]:
-    """Return the entry's files: media:content first, then enclosures. Players of `link` are no files."""
+    """Return media:content, then enclosures, without players of `link`."""
     contents = raw.get("media_content")
     files = [_content(one, base) for one in contents] if contents else []
     for one in raw.get("links") or ():
@@ -75,9 +73,9 @@ def distinct(media: Iterable[Media]) -> tuple[Media, ...]:
 
 
 def one_of_each(renditions: Iterable[Rendition]) -> list[Rendition]:
-    """Return the best rendition of each picture, sound or film, at most fifty.
+    """Return the best rendition of each thing, at most fifty.
 
-    Renditions share a media:group, or differ only in size or query of the address.
+    Renditions share a group, or differ in size or query of the address.
     """
     by_address: dict[str, Rendition] = {}
     for one in islice(renditions, MAX_RENDITIONS):
@@ -86,20 +84,20 @@ def one_of_each(renditions: Iterable[Rendition]) -> list[Rendition]:
     known = list(by_address.values())
     if len(known) < 2:
         return known
-    found: dict[str, list[Rendition]] = {}
+    groups: dict[str, list[Rendition]] = {}
     places: dict[str, str] = {}
     for one in known:
-        # A picture in a group of films is their poster.
+        # A picture among films is a poster.
         group = f"group {one.medium.is_image} {one.group}" if one.group else ""
         key = file_key(one.medium.url)
         place = places.get(group) or places.get(key) or group or key
         places |= {key: place, **({group: place} if group else {})}
-        found.setdefault(place, []).append(one)
-    return [_best(those) for those in list(found.values())[:MAX_MEDIA]]
+        groups.setdefault(place, []).append(one)
+    return [_best(those) for those in list(groups.values())[:MAX_MEDIA]]
 
 
 def _best(renditions: Sequence[Rendition]) -> Rendition:
-    """Return the default, else the widest picture that fits a letter, else the largest mp4 or mp3."""
+    """Prefer the default, the widest picture that fits, the largest mp4 or mp3."""
     if len(renditions) == 1:
         return renditions[0]
     fitting = [one for one in renditions if 0 < one.width <= WIDEST]
@@ -108,7 +106,6 @@ def _best(renditions: Sequence[Rendition]) -> Rendition:
         too_wide = [one for one in renditions if one.width > WIDEST]
         default = max(fitting, key=_width) if fitting else min(too_wide or renditions[:1], key=_width)
     best = default or max(renditions, key=_worth)
-    # Only one of them may have a description.
     alt = next((one.medium.alt for one in renditions if one.medium.alt), "")
     lengths = (
         one.medium.length for one in renditions if file_key(one.medium.url) == file_key(best.medium.url)
@@ -126,7 +123,7 @@ def _worth(one: Rendition) -> tuple[bool, int, int, int]:
 
 
 def medium(url: str, type_: object, *, length: int | None = None, alt: str = "") -> Media:
-    """Return a file, without an address for Flash. Pictures are recognised by their ending, too."""
+    """Flash has no address. Endings show pictures."""
     kind = type_of(type_)
     if kind in SAYS_NOTHING and (guess := type_by_ending(url)).startswith("image"):
         kind = guess
@@ -135,7 +132,7 @@ def medium(url: str, type_: object, *, length: int | None = None, alt: str = "")
 
 
 def _is_player(one: Media, link: str) -> bool:
-    """Return whether it is a page with a player for the post itself."""
+    """A page with a player is no file."""
     page = own_page(one.url)[0] if link else ""
     is_page = page != one.url or "html" in one.type
     return bool(link) and is_page and canonical(page) == canonical(own_page(link)[0])
@@ -169,20 +166,17 @@ def number_of(value: object) -> int:
 
 
 def type_of(value: object) -> str:
-    """Return a media type, a word such as "image", or ""."""
     text = str(value or "").strip().lower()
     return text if re.fullmatch(r"[a-z0-9][a-z0-9!#$&^_.+/;= -]{0,99}", text) else ""
 
 
 def length_of(value: object) -> int | None:
-    """Return a positive number of bytes, or None."""
-    # Some JSON writers have only floats: 1024.0.
+    # Some writers have floats: 1024.0.
     match = re.fullmatch(r"([0-9]{1,15})(?:\.0{0,15})?", str(value or "").strip())
     return int(match.group(1)) or None if match else None
 
 
 def image_of(raw: dict[str, Any], base: str) -> Picture | None:
-    """Return the post's thumbnail, or the episode's image."""
     if thumbnails := raw.get("media_thumbnail"):
         sizes = (
             Rendition(

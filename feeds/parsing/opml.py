@@ -1,6 +1,6 @@
-"""OPML 2.0 (http://opml.org/spec2.opml), lenient reader and strict writer.
+"""OPML 2.0 (http://opml.org/spec2.opml), a lenient reader and a strict writer.
 
-Files that expat refuses (bare ampersands, wrong encodings, truncated) are read tag by tag.
+Files that expat refuses are read tag by tag.
 """
 
 import codecs
@@ -50,14 +50,14 @@ _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_
 
 
 class OpmlError(Refused):
-    """The message is a sentence that says why, and what to do."""
+    """The message says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A feed. `tags`: names of folders and categories; `line` counts from 1.
+    """A feed. `line` counts from 1. `tags`: names of folders and categories.
 
-    `folder`: the one it is in, as written; `categories`: last steps only.
+    `folder`: as written; `categories`: last steps only.
     """
 
     line: int
@@ -71,8 +71,6 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """An outline that looks like a feed but is none."""
-
     line: int
     title: str
     reason: str
@@ -83,16 +81,16 @@ class Opml:
     title: str = ""
     outlines: list[Outline] = field(default_factory=list)
     passed: list[Passed] = field(default_factory=list)
-    # Folders with feeds, and empty ones at the top, in order.
+    # With feeds, or empty at the top.
     folders: list[str] = field(default_factory=list)
-    # Empty folders written by `write_opml`. Empty folders of other programs are ignored.
+    # Empty ones written by `write_opml`; others are ignored.
     kept_folders: set[str] = field(default_factory=set)
-    # Not well-formed, but read as far as possible.
+    # Not well-formed.
     is_broken: bool = False
 
 
 def parse_opml(body: bytes) -> Opml:
-    """Return the feeds in order. Raises OpmlError."""
+    """Raise OpmlError."""
     if len(body) > MAX_BYTES:
         raise OpmlError(FILE_TOO_LARGE)
     if not body.strip(b"\0 \t\r\n\xef\xbb\xbf\xff\xfe"):
@@ -114,7 +112,7 @@ def parse_opml(body: bytes) -> Opml:
 
 
 def _read_strictly(body: bytes, builder: "_Builder") -> None:
-    # Many files have a line end before the XML declaration.
+    # Line ends before the XML declaration are common.
     stripped = body.lstrip(b" \t\r\n")
     skipped = body[: len(body) - len(stripped)].count(b"\n")
     parser = expat.ParserCreate()
@@ -132,7 +130,6 @@ def _read_strictly(body: bytes, builder: "_Builder") -> None:
 
 
 def _text(body: bytes) -> str:
-    """Decode a file whose declared encoding may be wrong."""
     for bom, encoding in _BOMS.items():
         if body.startswith(bom):
             return body[len(bom) :].decode(encoding, "replace")
@@ -142,7 +139,7 @@ def _text(body: bytes) -> str:
         return body.decode()
     except UnicodeDecodeError:
         declared = _DECLARED.search(body[:1000])
-    # The declared encoding if it is one for text, else cp1252, as in browsers.
+    # cp1252 is the default, as in browsers.
     encoding = "cp1252"
     with suppress(LookupError, ValueError):
         codec = codecs.lookup(declared.group(1).decode() if declared else "")
@@ -152,7 +149,7 @@ def _text(body: bytes) -> str:
 
 
 def _read_tags(text: str, builder: "_Builder") -> None:
-    """Read tag by tag. Text between them may contain a stray <."""
+    """Texts may contain a stray <."""
     line, counted, position = 1, 0, 0
     while tag := _TAG.search(text, position):
         start = tag.start()
@@ -168,9 +165,9 @@ def _read_tags(text: str, builder: "_Builder") -> None:
             end = following.start() if following else len(text)
             attributes: dict[str, str] = {}
             position = tag.end()
-            for found in () if tag["end"] else _ATTRIBUTE.finditer(text, tag.end(), end):
-                attributes.setdefault(found[1], _decoded(found[2] or found[3] or ""))
-                position = found.end()
+            for match in () if tag["end"] else _ATTRIBUTE.finditer(text, tag.end(), end):
+                attributes.setdefault(match[1], _decoded(match[2] or match[3] or ""))
+                position = match.end()
             close = text.find(">", position, end)
             if not tag["end"]:
                 builder.start(tag["name"], attributes, line)
@@ -181,17 +178,16 @@ def _read_tags(text: str, builder: "_Builder") -> None:
 
 
 def _decoded(text: str) -> str:
-    """Decode references that end properly: &copy in ?a=1&copy=2 does not."""
+    """&copy in ?a=1&copy=2 is no reference."""
     return _REFERENCE.sub(lambda reference: unescape(reference.group()), text)
 
 
-# Type of an empty folder written by `write_opml`.
 EMPTY_FOLDER = "channel"
 
 
 @dataclass
 class _OpenOutline:
-    """`folder` is "" for feeds and nameless ones. `is_kept`: marked as a folder."""
+    """`folder` is "" for feeds. `is_kept`: marked as a folder."""
 
     folder: str
     is_kept: bool
@@ -212,7 +208,6 @@ class _Builder:
                 self.outlines += 1
                 if self.outlines > MAX_OUTLINES:
                     raise OpmlError(TOO_MANY_FEEDS)
-                # xmlUrl, xmlurl and XMLURL all occur.
                 given = {
                     name.lower(): value for name, value in list(attributes.items())[:MAX_OUTLINE_ATTRIBUTES]
                 }
@@ -246,7 +241,7 @@ class _Builder:
             self._title = None
 
     def _outline(self, given: Mapping[str, str], line: int) -> str:
-        """Note a feed, or why it is none. Return the outline's folder name, or ""."""
+        """Note a feed, or why it is none. Returns the folder's name or ""."""
         title = (one_line(given.get("title", "")) or one_line(given.get("text", "")))[
             :MAX_OUTLINE_TITLE
         ].strip()
@@ -264,12 +259,12 @@ class _Builder:
         site = without_controls(given.get("htmlurl", "").strip())
         if not re.match(r"https?://\S+\Z", site, re.IGNORECASE) or len(site) > 4000:
             site = ""
-        # Depth is unlimited, and the nearest folders say most.
+        # Depth is unlimited.
         folders = [outline.folder for outline in self._open[-MAX_OUTLINE_TAGS:] if outline.folder]
         names = list(map(_tag, folders))
         categories: list[str] = []
         for part in given.get("category", "").split(",")[:MAX_OUTLINE_TAGS]:
-            # OPML 2.0: a leading slash marks a path (RSS 2.0); others are tags.
+            # OPML 2.0: a leading slash marks a path.
             steps = (
                 part.strip().split("/")[:MAX_OUTLINE_TAGS] if part.strip().startswith("/") else [part.strip()]
             )
@@ -314,7 +309,7 @@ def _tag(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A feed to write, in its folder or that of its first tag. Tags become categories."""
+    """Written to its folder or first tag. Tags become categories."""
 
     url: str
     title: str = ""
@@ -327,7 +322,7 @@ class Listed:
 def write_opml(
     feeds: Iterable[Listed], *, title: str, created: datetime, first: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Yield lines of OPML 2.0 in UTF-8. `first`: leading folders, written even if empty."""
+    """Yield lines in UTF-8. `first`: leading folders, even if empty."""
     folders: dict[str, list[Listed]] = {name: [] for name in first}
     rank = {name: number for number, name in enumerate(folders)}
     for feed in feeds:

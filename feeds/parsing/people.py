@@ -1,4 +1,4 @@
-"""Names of authors without mail addresses, which letters and pages never print."""
+"""Names of authors, without mail addresses, which must not be published."""
 
 import html
 import re
@@ -14,7 +14,7 @@ MAX_LISTED_NAME = 200
 MAX_LISTED = 50
 
 _END = r"\s<>(),;:\"\[\]"
-# A fediverse handle (@ada@social.example) is no address.
+# @ada@social.example is no address.
 _ADDRESS = re.compile(
     rf"(?<![^{_END}])[^@{_END}]{{1,100}}@(?:localhost\b|(?:[\w-]{{1,63}}\.){{1,10}}[\w-]{{2,63}})"
 )
@@ -26,9 +26,9 @@ _JOINER = re.compile(r"(?:and|und|et|y|e)\s+")
 
 
 def mailboxes(text: str) -> list[tuple[str, str]]:
-    """Return (name, mail address) pairs; either may be "".
+    """Return (name, mail address) pairs.
 
-    Reads `ada@example.org (Ada)`, `Ada <ada@example.org>`, `Ada (ada@example.org)`, and lists.
+    `ada@example.org (Ada)`, `Ada <ada@example.org>`, `Ada (ada@example.org)`, and lists.
     """
     text = text[:MAX_PERSON]
     if "@" not in text:
@@ -57,19 +57,17 @@ def author_names(texts: Iterable[str]) -> tuple[str, ...]:
     return listed(chain(first, *others)) if others else first
 
 
-# A feed's posts name the same people.
 @lru_cache(maxsize=1_000)
 def _names_in(text: str) -> tuple[str, ...]:
     return listed(name for name, _ in mailboxes(text))
 
 
 def listed(texts: Iterable[object]) -> tuple[str, ...]:
-    """Return plain, short texts, without duplicates in any case, at most fifty."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for one in texts:
         text = shortened(plain_title(str(one or "")), MAX_LISTED_NAME)
         if text:
-            found.setdefault(text.casefold(), text)
-        if len(found) >= MAX_LISTED:
+            names.setdefault(text.casefold(), text)
+        if len(names) >= MAX_LISTED:
             break
-    return tuple(found.values())
+    return tuple(names.values())

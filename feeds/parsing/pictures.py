@@ -1,5 +1,3 @@
-"""Compares addresses of pictures and files, and finds pictures missing in a post's text."""
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +11,7 @@ from feeds.parsing.entry import Entry, Media
 
 MAX_EMBEDDED = 3
 MAX_COMPARED = 2_000
-# Not mimetypes, which reads files of the machine.
+# mimetypes reads files of the machine.
 ENDINGS = {
     **dict.fromkeys(("jpg", "jpeg"), "image/jpeg"),
     **{name: f"image/{name}" for name in ("png", "gif", "webp", "avif", "heic", "bmp")},
@@ -28,34 +26,31 @@ ENDINGS = {
     "m3u8": "application/x-mpegurl",
 }
 _ENDING = re.compile(rf"\.({'|'.join(ENDINGS)})\Z", re.IGNORECASE)
-# Parameters of image servers: sizes, crops, codecs.
 _SIZES = words(
     "w h width height maxwidth maxheight max-width max-height size sz s resize fit crop quality q qlt dpr"
     " format fm fmt auto op_sharpen strip ssl scale zoom cs cb bg blur sharp usm ixlib ixid rect fl tr"
     " wid hei imwidth imheight im imformat downsize disable upscale enable optimize"
 )
-# Parameters of signed addresses, which differ at every reading.
+# They differ at every reading.
 SIGNING_PARAMETERS = (
-    # S3 and similar, Azure, CloudFront, Google.
+    # S3, Azure, CloudFront, Google.
     r"x-(?:amz|goog|oss|cos|obs|ms)-[\w-]*|expires|signature|sig|se|ske|skt|st|policy|key-pair-id"
     r"|awsaccesskeyid|googleaccessid|ossaccesskeyid"
-    # Patreon, Akamai and others; Discord; Facebook.
+    # Patreon, Akamai, Discord, Facebook.
     r"|(?:access|auth|download)?[-_]?token(?:[-_][\w-]*)?|__token__|hdn(?:ea|ts|tl)|hmac|jwt|exp"
     r"|ex|is|hm|_nc_\w*|oh|oe"
 )
 _TOKENS = re.compile(SIGNING_PARAMETERS, re.IGNORECASE)
-# Proxy parameters with the picture's address.
 _HOLDERS = ("url", "src", "image", "u", "uri", "source", "img", "imgurl", "image_url")
 _WITHOUT_SCHEME = re.compile(r"(?:ssl:)?(?=[\w-]+(?:\.[\w-]+)+/)")
 _IN_PATH = re.compile(r".*[/,]((?:https?):/{1,2}|https?%3A%2F%2F)", re.IGNORECASE | re.DOTALL)
 _ONE_SLASH = re.compile(r"\A(https?:)/+", re.IGNORECASE)
 _PHOTON = re.compile(r"i[0-3]\.wp\.com")
 _FETCHES = re.compile(r"(?:images\.weserv\.nl|wsrv\.nl)")
-# Cloudflare puts the size before the path.
+# Size before path.
 _CLOUDFLARE = re.compile(r"/cdn-cgi/image/[^/]+")
 _STEPS = (
     (re.compile(r"(\.(?:jpe?g|png|gif))\.(?:webp|avif)\Z", re.IGNORECASE), r"\1"),
-    # WordPress, Shopify and others.
     (re.compile(r"(?:[-_]\d{2,5}x\d{0,5}|-scaled|@\dx)+(?=\.\w{2,5}\Z)"), ""),
     # Blogger: /s1600/, /w640-h480/; Tumblr: /s640x960/; Ghost: /size/w600/; Google: =s220 at the end.
     (re.compile(r"(?:/size)?/(?:[wsh]\d{2,4}|s\d{2,4}x\d{2,4}|\d{2,4}x\d{2,4})(?:-[a-z0-9]+)*(?=/)"), ""),
@@ -84,7 +79,7 @@ _IMG = re.compile(f"<img({VALUES})>")
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """`width` in declared pixels, or 0."""
+    """`width` in pixels, or 0."""
 
     url: str
     alt: str = ""
@@ -93,7 +88,7 @@ class Picture:
 
 @lru_cache(maxsize=2_000)
 def file_key(url: str) -> str:
-    """Return a key shared by all addresses of one file: without sizes, tokens, scheme and proxies."""
+    """Return a key without sizes, tokens, scheme and proxies."""
     if len(url) > MAX_COMPARED:
         return url
     for _ in range(MAX_EMBEDDED):
@@ -123,27 +118,26 @@ def file_key(url: str) -> str:
 
 def type_by_ending(url: str) -> str:
     try:
-        found = _ENDING.search(urlsplit(url).path)
+        match = _ENDING.search(urlsplit(url).path)
     except ValueError:
         return ""
-    return ENDINGS[found[1].lower()] if found else ""
+    return ENDINGS[match[1].lower()] if match else ""
 
 
 def beside(urls: Iterable[str], html: str) -> list[str]:
-    """Return pictures that cleaned html does not show, once each."""
-    found: dict[str, str] = {}
+    urls_by_key: dict[str, str] = {}
     seen = _keys_in(html)
     for url in urls:
         key = file_key(url)
         if key not in seen:
-            found.setdefault(key, url)
-    return list(found.values())
+            urls_by_key.setdefault(key, url)
+    return list(urls_by_key.values())
 
 
 def pictures_beside(entry: Entry) -> tuple[Picture, ...]:
-    """Return a post's pictures that its text does not show.
+    """Return pictures, not sensitive, that the text lacks.
 
-    Its own picture counts if there is no other. Sensitive pictures are excluded.
+    The post's own image counts if there is no other.
     """
     if entry.sensitive:
         return ()
@@ -161,7 +155,6 @@ def pictures_beside(entry: Entry) -> tuple[Picture, ...]:
 
 
 def files_of(entry: Entry) -> list[Media]:
-    """Return files other than pictures, and sensitive pictures."""
     files = [one for one in entry.media if entry.sensitive or not one.is_image]
     if entry.sensitive and entry.image and not any(one.is_image for one in files):
         files.append(Media(entry.image, "image"))
@@ -169,7 +162,6 @@ def files_of(entry: Entry) -> list[Media]:
 
 
 def _is_picture(url: str) -> bool:
-    """Return whether it is neither a beacon nor the author's picture."""
     is_of_the_web = url.startswith(("https://", "http://"))
     return is_of_the_web and not is_beacon(url) and "gravatar.com/avatar/" not in url
 
@@ -185,7 +177,7 @@ def _says_nothing(name: str) -> bool:
 
 
 def _embedded(url: str) -> str:
-    """Return the address inside an image proxy's address, or ""."""
+    """Return the address inside a proxy's."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -196,8 +188,8 @@ def _embedded(url: str) -> str:
     if parts.fragment.startswith(("http://", "https://")):
         # Google's mail proxy.
         return parts.fragment
-    if ("%" in parts.path or ":" in parts.path) and (found := _IN_PATH.match(parts.path)):
-        return _ONE_SLASH.sub(r"\1//", unquote(parts.path[found.start(1) :]))
+    if ("%" in parts.path or ":" in parts.path) and (match := _IN_PATH.match(parts.path)):
+        return _ONE_SLASH.sub(r"\1//", unquote(parts.path[match.start(1) :]))
     if "/cdn-cgi/image/" in parts.path:
         return f"https://{host}{_CLOUDFLARE.sub('', parts.path)}"
     if "=" in parts.query:

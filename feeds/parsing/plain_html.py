@@ -1,4 +1,4 @@
-"""Plain text as html, and html that is not declared as such."""
+"""Plain text as html, and undeclared html."""
 
 import html
 import re
@@ -7,9 +7,9 @@ from itertools import pairwise
 from common.html.balance import VOID
 from common.text import words
 
-# Wrapping programs use these line lengths; people write shorter and longer lines.
+# Line lengths of wrapping programs.
 SHORTEST_WRAPPED, LONGEST_WRAPPED = 60, 80
-# Elements that show that a text is html. Rarer ones are often only mentioned.
+# Rarer elements are often only mentioned.
 _ELEMENTS = "|".join(
     words(
         "a abbr article audio b big blockquote br center cite code dd del div dl dt em embed figcaption"
@@ -30,14 +30,14 @@ _SENTENCE_ENDS = (".", "!", "?", ":", ";", "…")
 
 
 def paragraphs(text: str) -> str:
-    """Return escaped text with <p> and <br>, joining lines that a program wrapped."""
+    """Escape text, joining wrapped lines."""
     return _paragraphs(html.escape(text, quote=False)) if text else ""
 
 
 def markup(text: str, *, is_guess: bool) -> str:
-    """Return a text's html. With `is_guess` it may be plain text.
+    """Return html of text that may be plain (`is_guess`).
 
-    Html that was escaped twice is decoded once more if it is all escaped tags.
+    Decodes html that was escaped twice.
     """
     if "<" not in text and "\n" not in text and not text.startswith("&"):
         return text
@@ -54,7 +54,7 @@ def markup(text: str, *, is_guess: bool) -> str:
 
 
 def without_void_ends(text: str) -> str:
-    """Remove end tags of void elements: <br></br> would be two breaks."""
+    """<br></br> would be two breaks."""
     return _VOID_END.sub(r"\1", text)
 
 

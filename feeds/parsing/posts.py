@@ -1,5 +1,3 @@
-"""Posts of any format → entries: unique, the newest in full, broken ones skipped."""
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -18,45 +16,44 @@ DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sun
 
 
 def ttl(text: object) -> int | None:
-    """Return minutes, at most 31 days, or None."""
+    """Return minutes, at most 31 days."""
     written = str(text or "").strip()
     minutes = int(written) if re.fullmatch(r"[0-9]{1,9}", written) else 0
     return min(minutes, MAX_TTL) or None
 
 
 def hours(texts: Iterable[object]) -> tuple[int, ...]:
-    """Return hours 0 to 23, sorted. RSS 0.91 writes midnight as 24."""
+    """RSS 0.91 writes midnight as 24."""
     written = [str(text).strip() for text in texts]
-    found = {int(text) % 24 for text in written if re.fullmatch(r"[0-9]{1,2}", text) and int(text) <= 24}
-    return tuple(sorted(found))
+    numbers = {int(text) % 24 for text in written if re.fullmatch(r"[0-9]{1,2}", text) and int(text) <= 24}
+    return tuple(sorted(numbers))
 
 
 def days(texts: Iterable[object]) -> tuple[int, ...]:
-    """Return 0 (Monday) to 6 for English names, sorted."""
+    """Return numbers from Monday (0)."""
     names = {str(text).strip().lower() for text in texts}
     return tuple(number for number, name in enumerate(DAYS) if name in names)
 
 
 def hub_addresses(urls: Iterable[object], base: str) -> tuple[str, ...]:
-    found = dict.fromkeys(absolute(url, base) for url in urls)
-    return tuple(url for url in found if url)[:MAX_HUBS]
+    addresses = dict.fromkeys(absolute(url, base) for url in urls)
+    return tuple(url for url in addresses if url)[:MAX_HUBS]
 
 
 T = TypeVar("T")
 
 BROKEN = "The feed is too broken to be read. Ask its publisher to check it with a validator."
-# Exceptions that malformed posts may raise.
 UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, RecursionError)
 
 
 class PostReader(ABC, Generic[T]):
     @abstractmethod
     def guid(self, post: T) -> str:
-        """Return its guid, or a substitute, or ""."""
+        pass
 
     @abstractmethod
     def words(self, post: T) -> str:
-        """Return what separates it from other posts with its guid."""
+        """Return words that separate it from others with its guid."""
 
     @abstractmethod
     def date(self, post: T) -> datetime | None:
@@ -67,7 +64,7 @@ class PostReader(ABC, Generic[T]):
         pass
 
     def text(self, post: T) -> str:
-        """Return a substitute for the guid. RSS 2.0 requires only a title or description."""
+        """Return a substitute for the guid: RSS 2.0 requires only a title or description."""
         return ""
 
 
@@ -80,16 +77,16 @@ class Posts:
 
 
 def read_posts(raw: Sequence[T], reader: PostReader[T], *, limit: int) -> Posts:
-    """Return guids, the newest `limit` entries, and warnings. Raises ParseError if none is left."""
+    """Return the newest `limit` entries. Raises ParseError if none is left."""
     names, warnings = _identified(raw, reader.guid, reader.words)
     if raw and not names:
         names, warnings = _identified(raw, reader.text, reader.words)
     if raw and not names:
         raise ParseError(BROKEN)
-    found: dict[str, tuple[Name, T]] = {}
+    unique: dict[str, tuple[Name, T]] = {}
     for name, one in names.items():
-        found.setdefault(name.own if name.guid in found else name.guid, (name, one))
-    posts = [(guid, one) for guid, (_, one) in found.items()]
+        unique.setdefault(name.own if name.guid in unique else name.guid, (name, one))
+    posts = [(guid, one) for guid, (_, one) in unique.items()]
     chosen = newest_places(posts, reader, limit)
     if len(chosen) < len(posts):
         warnings.append(f"The feed has {len(posts)} posts; the newest {len(chosen)} are read in full.")
@@ -106,11 +103,10 @@ def read_posts(raw: Sequence[T], reader: PostReader[T], *, limit: int) -> Posts:
         )
     if posts and not entries:
         raise ParseError(BROKEN)
-    return Posts(tuple(found), tuple(name for name, _ in found.values()), tuple(entries), tuple(warnings))
+    return Posts(tuple(unique), tuple(name for name, _ in unique.values()), tuple(entries), tuple(warnings))
 
 
 def newest_places(posts: Sequence[tuple[str, T]], reader: PostReader[T], limit: int) -> list[int]:
-    """Return positions of the newest posts: by date, else from both ends."""
     if len(posts) <= limit:
         return list(range(len(posts)))
     dates: list[datetime | None] = []
@@ -121,7 +117,7 @@ def newest_places(posts: Sequence[tuple[str, T]], reader: PostReader[T], limit: 
             dates.append(None)
     undated = [place for place, date in enumerate(dates) if date is None]
     dated = sorted(((date, place) for place, date in enumerate(dates) if date is not None), reverse=True)
-    # Without dates the order is unknown, so both ends count.
+    # Their order is unknown.
     ends = [place for pair in zip(undated, reversed(undated), strict=True) for place in pair]
     outermost = list(dict.fromkeys(ends))
     shares = outermost[: limit // 2] if dated else outermost
@@ -136,8 +132,8 @@ def counted_posts(count: int) -> str:
 def _identified(
     posts: Sequence[T], guid_of: Callable[[T], str], words_of: Callable[[T], str]
 ) -> tuple[dict[Name, T], list[str]]:
-    """Return posts by name, the first of duplicates, and warnings about the others."""
-    found: dict[Name, T] = {}
+    """Keep the first of duplicates, and warn."""
+    posts_by_name: dict[Name, T] = {}
     twice, nameless = 0, 0
     for one in posts:
         expense.check_allowance()
@@ -149,13 +145,13 @@ def _identified(
         if not guid:
             nameless += 1
             continue
-        twice += name in found
-        found.setdefault(name, one)
+        twice += name in posts_by_name
+        posts_by_name.setdefault(name, one)
     warnings = []
     if twice:
         warnings.append(f"{counted_posts(twice)} with the guid of an earlier one; the first one counts.")
-    if sharing := len(found) - len({name.guid for name in found}):
+    if sharing := len(posts_by_name) - len({name.guid for name in posts_by_name}):
         warnings.append(f"{counted_posts(sharing)} with the guid or link of another, told apart by title.")
     if nameless:
         warnings.append(f"{counted_posts(nameless)} without guid, link, title and date passed over.")
-    return found, warnings
+    return posts_by_name, warnings

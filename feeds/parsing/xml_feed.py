@@ -1,4 +1,4 @@
-"""RSS 0.9x, 1.0, 2.0 and Atom 0.3, 1.0, by feedparser."""
+"""RSS 0.9x, 1.0, 2.0 and Atom 0.3, 1.0."""
 
 import io
 import re
@@ -38,7 +38,7 @@ BAD_XML = "The feed is not well-formed XML; it was read as far as possible."
 def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> ParsedFeed:
     admitted, warnings = tidied(body)
     document = _parsed(admitted, content_type)
-    # Not well-formed. Problems of encodings and media types are common and harmless.
+    # Problems of encodings and media types are harmless.
     harmless = feedparser.exceptions.ThingsNobodyCaresAboutButMe
     broken = bool(document.get("bozo")) and not isinstance(document.get("bozo_exception"), harmless)
     if broken and (mended := escaped(admitted)) != admitted:
@@ -53,7 +53,7 @@ def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pa
             raise ParseError(BROKEN)
     site = absolute(feed.get("link"), url)
     atom = version.startswith("atom")
-    # RFC 4287 §4.2.1: default authors. RSS has none.
+    # RFC 4287 §4.2.1.
     inherited = names_of(authors_of(feed)) if atom else ()
     owners = people_of(authors_of(feed), site or url) if atom else ()
     posts = read_posts(raw, XmlReader(site or url, url, atom, inherited, owners), limit=limit)
@@ -74,7 +74,7 @@ def read_xml_feed(body: bytes, *, content_type: str, url: str, limit: int) -> Pa
 def _parsed(body: bytes, content_type: str) -> feedparser.FeedParserDict:
     headers = {"content-type": charset_header(body, content_type)}
     try:
-        # A stream, as bytes would be tried as a file name first.
+        # Bytes would be tried as a file name.
         return feedparser.parse(
             io.BytesIO(body),
             response_headers=headers,
@@ -84,12 +84,12 @@ def _parsed(body: bytes, content_type: str) -> feedparser.FeedParserDict:
     except (MemoryError, KeyboardInterrupt, ParseError):
         raise
     except Exception as error:
-        # feedparser fails in many ways on hostile bytes.
+        # It fails in many ways.
         raise ParseError(BROKEN) from error
 
 
 def _without_the_cut(raw: list[Raw], body: bytes) -> list[Raw]:
-    """Drop a truncated last post. Raises ParseError if it was the only one."""
+    """Drop a truncated last post. Raises ParseError if there is no other."""
     ends = [match.end() for match in _ENDS.finditer(body)]
     if _STARTS.search(body, ends[-1] if ends else 0) is None:
         return raw

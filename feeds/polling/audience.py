@@ -1,7 +1,6 @@
-"""The port to people who read posts here: they are told of a reading within the transaction that stores it.
+"""Port to people who read posts here.
 
-Letters come first. Whatever an audience raises is undone for the audience alone, and made up for later from
-the document that is kept.
+An audience's error is rolled back alone, and made up for later from the kept document.
 """
 
 import logging
@@ -24,10 +23,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A reading that was stored. `first`: nothing of the feed was told before.
+    """A stored reading. `first`: the audience has seen nothing of the feed before.
 
-    `inserted` are the items that are new (the digest of the guid → key), `withdrawn` the keys of those that
-    were taken back before they had settled. Any post of the reading may have changed.
+    `inserted`: guid digest → key of new items. `withdrawn`: keys of items withdrawn before they settled. Any
+    post may have changed.
     """
 
     moment: datetime
@@ -40,21 +39,21 @@ class Told:
 
 class Audience(Protocol):
     def take(self, feed: Feed, told: Told) -> None:
-        """Keeps what it needs of the reading. The feed's row is locked; no item may be changed."""
+        """Keep what is needed. The feed's row is locked; items must not be changed."""
 
 
 _audiences: list[Audience] = []
 
 
 def join_audience(audience: Audience) -> None:
-    """From now on it is told of feeds that somebody follows (`read_by`). Called in AppConfig.ready()."""
+    """Register an audience. Call it in AppConfig.ready()."""
     _audiences.append(audience)
 
 
 def tell_audience(feed: Feed, reading: Reading, moment: datetime, counts: PollCounts) -> None:
-    """Tells of a reading that was just stored, in the same transaction. Raises nothing of an audience's.
+    """Call the audiences in the transaction that stored the reading. Raises nothing.
 
-    Notes on the feed's row, unsaved, whether the audience is behind. Called before `first_polled_at` is set.
+    Sets `audience_behind_since`, unsaved. Call it before `first_polled_at` is set.
     """
     if reading.unchanged:
         return
@@ -72,7 +71,7 @@ def tell_audience(feed: Feed, reading: Reading, moment: datetime, counts: PollCo
 
 
 def repair_audience(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Tells again of feeds whose audience is behind, from their kept documents. Returns how many it could."""
+    """Call audiences that are behind again, with kept documents. Returns how many succeeded."""
     left = TimeBudget(budget)
     done = 0
     for pk in list(Feed.objects.filter(audience_behind_since__isnull=False).values_list("pk", flat=True)):
@@ -86,10 +85,9 @@ def repair_audience(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def kept_reading(feed_id: int) -> Reading | None:
-    """The feed's last whole document as a reading. None when there is none, or a push was newer.
+    """Return the last full document as a reading, or None if there is none or a push was newer.
 
-    It takes as long as parsing does, so it is asked before the feed's row is locked; `is_still_kept` tells
-    afterwards whether it was in vain.
+    Parsing is slow: call this before locking the feed's row, `is_still_kept` after.
     """
     document = FeedDocument.objects.filter(feed=feed_id).first()
     parsed = kept_feed(document) if document and document.sha256 else None
@@ -100,12 +98,11 @@ def kept_reading(feed_id: int) -> Reading | None:
 
 
 def is_still_kept(feed: Feed, reading: Reading) -> bool:
-    """Whether the reading is the feed's last document; asked under the lock of the feed's row."""
     return FeedDocument.objects.filter(feed=feed, sha256=reading.sha256).exists()
 
 
 def told_of_all(feed: Feed, reading: Reading, moment: datetime) -> Told:
-    """As if everything in the kept reading were new: for whoever begins to follow a feed that is watched."""
+    """Treat the whole reading as new, for the first follower of a watched feed."""
     return replace(_told(feed, reading, None, moment), first=True, withdrawn=())
 
 
@@ -116,7 +113,6 @@ def _repaired(pk: int, now: datetime) -> bool:
         if feed is None:
             return False
         if feed.read_by and (reading is None or not is_still_kept(feed, reading)):
-            # The next reading makes up for it.
             return False
         if feed.read_by and reading is not None:
             told = _told(feed, reading, feed.audience_behind_since, feed.fetched_through or now)
@@ -129,10 +125,7 @@ def _repaired(pk: int, now: datetime) -> bool:
 def _told(
     feed: Feed, reading: Reading, since: datetime | None, moment: datetime, counts: PollCounts | None = None
 ) -> Told:
-    """What is new in the reading since then; None: everything that it holds.
-
-    `counts`: of this reading alone. What they have none of is not asked for, which most polls are spared.
-    """
+    """Collect what is new since `since`, or everything. `counts` (of this reading) save queries."""
     inserted: dict[str, int] = {}
     has_new = counts is None or counts.new or counts.excluded
     for chunk in chunks(list(reading.entries) if has_new else []):

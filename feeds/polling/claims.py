@@ -1,4 +1,4 @@
-"""Claims: feeds under a lease, and their hosts too, so that limits on requests hold across workers."""
+"""Leases on feeds and hosts: request limits hold across workers."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,44 +17,40 @@ from feeds.polling.known_items import HOLDERS
 from feeds.polling.read import Ask, Kept
 from feeds.rules.outage import PROBED_EVERY
 
-# The reasons for which a feed waits while its host does not answer.
 WAITING_FOR_HOST = ("unreachable", "probe")
 
 
 def is_scout(feed: Feed, now: datetime) -> bool:
-    """Whether no other feed tries the host within the next hour."""
+    """Return whether no other feed tries the host within an hour."""
     failing = Feed.objects.watched().filter(host=feed.host, failures__gt=0)
     return not failing.filter(next_poll_at__lte=now + PROBED_EVERY).exclude(pk=feed.pk).exists()
 
 
 @transaction.atomic
 def wake(*, hosts: Collection[str], now: datetime) -> int:
-    """Makes feeds due that wait for one of these hosts, which have answered. Returns how many."""
+    """Make feeds due that wait for these hosts. Returns how many."""
     waiting = Feed.objects.watched().filter(
         host__in=hosts, failures__gt=0, next_poll_why__in=WAITING_FOR_HOST, next_poll_at__gt=now
     )
-    # In the order of their keys, and without feeds that are being recorded: nobody waits for anybody.
+    # Avoids deadlocks and waits.
     locked = waiting.order_by("pk").select_for_update(skip_locked=True)
     pks = list(locked.values_list("pk", flat=True))
     return waiting.filter(pk__in=pks).update(next_poll_at=now, next_poll_why="host_back") if pks else 0
 
 
 FEED_LEASE = timedelta(minutes=2)
-# A host that is free within this time is waited for; one that rests for longer is left to a later pass.
+# Hosts that rest for longer are left to a later pass.
 PATIENCE = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimedHost:
-    """A host that is ours, when it may be asked first, and which of its feeds are ours now."""
-
     name: str
     free_at: datetime | None
     feeds: tuple[Feed, ...]
 
 
 def claim_feed(feeds: FeedQuerySet, now: datetime) -> Feed | None:
-    """The first of these feeds that no other worker holds, under a lease of its own."""
     with transaction.atomic():
         feed = feeds.select_for_update(of=("self",), skip_locked=True).first()
         if feed is None:
@@ -73,19 +69,17 @@ def claim_hosts(
     now: datetime,
     heed_rests: bool = True,
 ) -> list[ClaimedHost]:
-    """The hosts that nobody else holds, each with its feeds that are still to be had.
+    """Lease free hosts with their free feeds, of which there may be none.
 
-    `wanted` has the keys of feeds under each host's name. A host whose feeds are all taken comes back without
-    any, and is ours all the same.
+    `wanted`: host name → keys of feeds.
     """
-    # A host's row is made when it is read for the first time.
     missing = set(wanted).difference(Host.objects.filter(name__in=wanted).values_list("name", flat=True))
     if missing:
         Host.objects.bulk_create([Host(name=name) for name in sorted(missing)], ignore_conflicts=True)
     rested = Q(free_at=None) | Q(free_at__lte=now + PATIENCE) if heed_rests else Q()
     with transaction.atomic():
-        found = Host.objects.filter(unleased(now), rested, name__in=list(wanted)).order_by("pk")
-        hosts = list(found.select_for_update(skip_locked=True))
+        rows = Host.objects.filter(unleased(now), rested, name__in=list(wanted)).order_by("pk")
+        hosts = list(rows.select_for_update(skip_locked=True))
         Host.objects.filter(pk__in=[host.pk for host in hosts]).update(
             lease_token=token, lease_until=now + FEED_LEASE
         )
@@ -99,7 +93,6 @@ def claim_hosts(
 
 @transaction.atomic
 def claim_feeds(candidates: FeedQuerySet, token: UUID, now: datetime) -> list[Feed]:
-    """The candidates that no other worker holds, under one lease."""
     feeds = list(candidates.select_for_update(of=("self",), skip_locked=True).order_by("pk"))
     until = now + FEED_LEASE
     Feed.objects.filter(pk__in=[feed.pk for feed in feeds]).update(lease_token=token, lease_until=until)
@@ -109,29 +102,26 @@ def claim_feeds(candidates: FeedQuerySet, token: UUID, now: datetime) -> list[Fe
 
 
 def renew(*, token: UUID, hosts: Iterable[str], feeds: Iterable[int], now: datetime) -> None:
-    """Extends the leases of a long pass."""
     until = now + FEED_LEASE
     Host.objects.filter(name__in=list(hosts), lease_token=token).update(lease_until=until)
     Feed.objects.filter(pk__in=list(feeds), lease_token=token).update(lease_until=until)
 
 
 def release_feeds(*, token: UUID, feeds: Iterable[int]) -> None:
-    """Gives back feeds that were claimed and not fetched."""
     keys = list(feeds)
     if keys:
         Feed.objects.filter(pk__in=keys, lease_token=token).update(**RELEASED)
 
 
 def release_hosts(*, token: UUID, hosts: Iterable[str], free_at: datetime | None) -> None:
-    """Gives hosts back; none of them is asked before `free_at`."""
     names = list(hosts)
     if names:
         Host.objects.filter(name__in=names, lease_token=token).update(**RELEASED, free_at=free_at)
 
 
 def asks(feeds: Sequence[Feed]) -> list[Ask]:
-    """One ask for the feeds that share address and credentials, in the order of the feeds."""
-    # After a change of address the first document is read in full.
+    """Return one ask for feeds that share address and credentials."""
+    # The first document after a change of address is read in full.
     read_before = [feed.pk for feed in feeds if feed.first_polled_at is not None]
     rows = FeedDocument.objects.filter(feed__in=read_before).values_list(
         "feed_id", "sha256", "headers", "channel", "sent_at", "fetched_at"

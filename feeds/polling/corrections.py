@@ -1,5 +1,3 @@
-"""Keeps the tracked posts of a feed: what a reading says of posts that went out."""
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -26,7 +24,7 @@ TRACKED_COLUMNS = (
 def news_of(
     feed: Feed, reading: Reading, plan: PollPlan, order: Iterable[str], moment: datetime, *, lock: bool
 ) -> list[TrackedPost]:
-    """The tracked posts that a reading changes; with `lock`, under their locks. `order` is as it was kept."""
+    """Return the tracked posts that a reading changes. `order`: of the last document."""
     posts = _tracked(feed, lock=lock)
     if not posts:
         return []
@@ -45,7 +43,7 @@ def news_of(
 
 
 def keep_news(changed: Iterable[TrackedPost], reading: Reading, moment: datetime) -> None:
-    """Writes them down, under their locks."""
+    """The rows must be locked (`news_of` with `lock`)."""
     for post in changed:
         columns: dict[str, Any] = {
             "seen_hash": post.seen_hash,
@@ -59,7 +57,7 @@ def keep_news(changed: Iterable[TrackedPost], reading: Reading, moment: datetime
 
 
 def is_unsettled(feed: Feed) -> bool:
-    """Whether the feed has to be read again soon, because of what was seen in it."""
+    """Return whether the feed must be read again soon."""
     return TrackedItem.objects.unsettled().filter(item__feed=feed).exists()
 
 

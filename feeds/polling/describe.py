@@ -1,5 +1,3 @@
-"""What is kept of a feed's last document besides items: itself, its order, and what it says of the feed."""
-
 from collections.abc import Collection, Iterator
 from datetime import datetime
 
@@ -36,7 +34,6 @@ MAX_NAMED_TITLE = 100
 
 
 def keep_document(feed: Feed, reading: Reading, moment: datetime) -> None:
-    """Keeps the document for previews and for the next plan."""
     assert reading.parsed is not None  # noqa: S101 - only for parsed documents
     document = {
         "body": reading.compressed,
@@ -46,14 +43,13 @@ def keep_document(feed: Feed, reading: Reading, moment: datetime) -> None:
         "fetched_at": moment,
         "sent_at": moment,
     }
-    if reading.guids:  # a document without entries withdraws nothing: the order before it stays
+    if reading.guids:  # without entries nothing is withdrawn: the previous order stays
         document["order"] = packed(reading.document.newest_first())
     if not FeedDocument.objects.filter(feed=feed).update(**document):
         FeedDocument.objects.create(feed=feed, **{"order": b"", **document})
 
 
 def keep_answer(feed: Feed, reading: Reading, moment: datetime) -> None:
-    """Of a document that is the same as before, keeps its headers, and when it was sent, if it was."""
     changes = {"sent_at": moment} if reading.was_sent else {}
     FeedDocument.objects.filter(feed=feed).update(
         fetched_at=moment, headers={**reading.headers, "url": reading.url}, **changes
@@ -61,15 +57,15 @@ def keep_answer(feed: Feed, reading: Reading, moment: datetime) -> None:
 
 
 def keep_order(feed: Feed, reading: Reading, plan: PollPlan) -> None:
-    """After a push, puts the posts that it brought in front of those of the last whole document."""
+    """Put pushed posts in front of the last full document's."""
     brought = {insert.id for insert in plan.insert}.union(plan.restart.values())
     changed = brought.union(plan.rewrite.values(), plan.deferred)
     document = FeedDocument.objects.filter(feed=feed).only("order", "headers", "channel").first()
     if document is None or not (changed or reading.before):
         return
     front = packed(id_ for id_ in reading.document.newest_first() if id_ in brought)
-    # The feed is read in full next time: without conditions. An answer that nothing has changed since the
-    # last whole document would not say that the feed holds what was pushed: that may have been withdrawn.
+    # No conditions next time: "not modified" since the last full document would not prove that the feed still
+    # holds what was pushed.
     headers = {name: value for name, value in document.headers.items() if name not in CONDITIONS}
     FeedDocument.objects.filter(feed=feed).update(
         order=front + bytes(document.order),
@@ -82,9 +78,9 @@ def keep_order(feed: Feed, reading: Reading, plan: PollPlan) -> None:
 def describe(
     feed: Feed, reading: Reading, plan: PollPlan, moment: datetime, *, left_out: Collection[str] = ()
 ) -> None:
-    """Brings the feed's own words and what is odd in it up to date, unsaved.
+    """Update the feed's description, rhythm and warnings, unsaved.
 
-    `left_out` are the ids of its posts that are not sent, being older than the feed's adding.
+    `left_out`: ids of posts older than the feed's adding.
     """
     assert reading.parsed is not None  # noqa: S101 - only for parsed documents
     feed.title = feed.title or reading.parsed.title
@@ -92,7 +88,7 @@ def describe(
     feed.description = reading.parsed.description or feed.description
     feed.language = reading.parsed.language[:35] or feed.language
     feed.restless_polls = restless_after(feed.restless_polls, plan.restless)
-    # When the newest posts were published; for those that do not say, when they were first seen.
+    # Undated posts count from when they were first seen.
     published = {id_: entry.published for id_, entry in reading.document.entries.items()}
     chosen = newest_ids(list(published), published, RHYTHM_POSTS)
     dates = [date for id_ in chosen if (date := published[id_]) is not None]

@@ -1,4 +1,4 @@
-"""Which post of a feed holds a guid that several have, and which new posts say the same as ones before."""
+"""Holders of shared guids, and new posts that resemble earlier ones."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
@@ -13,16 +13,15 @@ from feeds.polling.read import Reading, digest
 from feeds.rules.plan import NAMESAKE
 from feeds.rules.reposts import Suspect
 
-# How many shared guids are remembered for a feed.
+# Per feed.
 HOLDERS_AT_MOST = 1_000
 
 
 def tell_apart(feed: Feed, reading: Reading) -> None:
-    """Gives the reading's posts the names that they have in this feed, and says who holds shared guids.
+    """Make the reading's guids unique, and set the holders of shared guids.
 
-    The holder of a guid is the first post that had it in the last document: an item may stand for that post.
-    Other posts that had the guid there are `before`, and not new now: they were not seen as posts of their
-    own then, as releases before this one let the first one count.
+    The holder is the first post with the guid in the last document, as it may have an item. The other posts
+    there are `before`, not new: earlier releases counted only the first.
     """
     parsed = reading.parsed
     if parsed is None or reading.holders is not None:
@@ -35,9 +34,9 @@ def tell_apart(feed: Feed, reading: Reading) -> None:
     fresh = {guid: names for guid, names in shared(parsed).items() if mark(guid) not in holders}
     if fresh:
         document = FeedDocument.objects.filter(feed=feed).first()
-        # What cannot be read any more held, for all we know, what there is now.
+        # If unreadable, assume the same posts.
         kept = (kept_feed(document) or parsed) if document else None
-        # The guids that the last document had, each with the names of its posts in its order.
+        # Guid → names in the last document.
         of_kept: dict[str, list[Name]] = {}
         for name in kept.names if kept else ():
             if name.guid in fresh:
@@ -46,14 +45,12 @@ def tell_apart(feed: Feed, reading: Reading) -> None:
         holders |= _found(feed, parsed, {**fresh, **of_kept}, without=fresh.keys() - of_kept.keys())
     reading.parsed = told_apart(parsed, holders)
     if len(holders) > HOLDERS_AT_MOST:
-        # Guids that the document has go first.
         here = {mark(name.guid) for name in parsed.names}
         holders = dict(sorted(holders.items(), key=lambda one: one[0] not in here)[:HOLDERS_AT_MOST])
     reading.holders = holders
 
 
 def similarities(feed: Feed, reading: Reading, pairs: Iterable[Suspect]) -> dict[tuple[str, str], float]:
-    """Compare new posts with those that they may have been in the last document; none if it is unreadable."""
     document = FeedDocument.objects.filter(feed=feed).first()
     parsed = kept_feed(document) if document else None
     before = {digest(entry.guid): entry for entry in parsed.entries} if parsed else {}
@@ -69,7 +66,7 @@ def _words(entry: Entry) -> tuple[str, str]:
 
 
 def leave_before(feed: Feed, reading: Reading, moment: datetime) -> None:
-    """Makes rows for posts that were there before under another post's guid: they never come new again."""
+    """Exclude the posts `before`, so that they never count as new."""
     Item.objects.bulk_create(
         Item(
             feed=feed,
@@ -92,7 +89,7 @@ def leave_before(feed: Feed, reading: Reading, moment: datetime) -> None:
 def _before(
     feed: Feed, kept: ParsedFeed, names: Mapping[str, list[Name]]
 ) -> dict[str, tuple[str, Entry | None]]:
-    """Id → guid and entry of those that did not count in the last document, and have no item."""
+    """Return id → (guid, entry) of `before` posts without an item."""
     entries = {entry.guid: entry for entry in kept.entries}
     others = {digest(name.own): name.own for every in names.values() for name in every[1:]}
     known = {
@@ -106,19 +103,19 @@ def _before(
 def _found(
     feed: Feed, parsed: ParsedFeed, names: Mapping[str, list[Name]], *, without: Collection[str]
 ) -> dict[str, str]:
-    """Mark of a guid → mark of its holder, the first of its `names`.
+    """Return mark of a guid → mark of its holder, the first of its `names`.
 
-    Of a guid `without` a post in the last document, but with an item, the holder is the post of that title.
+    For guids `without` a post in the last document, but with an item, it is the post with that title.
     """
     items: dict[str, str] = {}
     for chunk in chunks([digest(guid) for guid in without]):
         items |= dict(Item.objects.filter(feed=feed, guid_hash__in=chunk).values_list("guid_hash", "title"))
     titles = {entry.guid: likeness(entry.title, "").title for entry in parsed.entries} if items else {}
     own = dict(zip(parsed.names, parsed.guids, strict=True)) if items else {}
-    found = {}
+    holders = {}
     for guid, every in names.items():
         title = likeness(items[digest(guid)], "").title if guid in without and digest(guid) in items else None
         if title is not None:
             every = [name for name in every if titles.get(own[name]) == title]
-        found[mark(guid)] = mark(every[0].own) if every else ""
-    return found
+        holders[mark(guid)] = mark(every[0].own) if every else ""
+    return holders

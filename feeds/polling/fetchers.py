@@ -1,4 +1,4 @@
-"""Threads that fetch and parse. They touch no database: the polling pass records what they bring."""
+"""Threads that fetch and parse. They never use the database."""
 
 import logging
 import queue
@@ -18,15 +18,13 @@ REQUESTS_AHEAD = 2
 
 @dataclass(frozen=True, slots=True)
 class FetchedAsk:
-    """An ask of a host, and what came of it."""
-
     ask: Ask
     host: str
     answer: FetchResult
 
 
 class Fetchers:
-    """At most `threads` requests at a time. `close` waits for those that are running."""
+    """`close` waits for running requests."""
 
     def __init__(self, threads: int, http: SafeClient, clock: Callable[[], datetime]) -> None:
         self._http, self._clock = http, clock
@@ -36,7 +34,7 @@ class Fetchers:
 
     @property
     def is_full(self) -> bool:
-        # A few more than there are threads, so that none waits for us.
+        # So that no thread waits for the polling pass.
         return self.running >= self.threads + REQUESTS_AHEAD
 
     def start(self, ask: Ask, host: str) -> None:
@@ -44,7 +42,7 @@ class Fetchers:
         self._executor.submit(self._run, ask, host)
 
     def finished(self, seconds: float) -> Iterator[FetchedAsk]:
-        """What is done, waiting at most so long for the first."""
+        """Yield finished requests, waiting at most `seconds` for the first."""
         wait = seconds
         while self.running:
             try:
@@ -68,9 +66,9 @@ class Fetchers:
 
 @dataclass
 class HostQueue:
-    """The asks of a host that is ours: at most `width` at a time, `gap` seconds between two starts.
+    """Asks of a leased host: at most `width` at a time, `gap` seconds between two starts.
 
-    `later`: keys of its feeds that are not claimed yet.
+    `later`: feeds that are not claimed yet.
     """
 
     name: str
@@ -83,7 +81,7 @@ class HostQueue:
     rests_until: datetime | None = None
 
     def next_ask(self, now: float) -> Ask | None:
-        """The next ask if it may start now; `now` and `next_start` are on the monotonic clock."""
+        """Return the next ask if it may start at `now`, on the monotonic clock."""
         if not self.asks or self.running >= self.width or now < self.next_start:
             return None
         self.running += 1

@@ -1,7 +1,4 @@
-"""Whether hubs tell what is new: the pace of polls asks it, and polls find it out.
-
-It imports no other module of polling.
-"""
+"""Whether hubs push reliably. Imports no other module of polling."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,10 +10,7 @@ from feeds.rules.websub import SILENT_AFTER, TAKES_PUSHES, hub_is_live
 
 
 def live_among(*, feed_ids: Iterable[int], now: datetime) -> set[int]:
-    """The feeds whose hub may be trusted to tell what is new, so that they may be read less often.
-
-    One query.
-    """
+    """Return feeds whose hub is reliable, so that they may be read less often. One query."""
     rows = HubSubscription.objects.filter(feed__in=list(feed_ids), state__in=TAKES_PUSHES)
     return {
         row.feed_id
@@ -26,10 +20,9 @@ def live_among(*, feed_ids: Iterable[int], now: datetime) -> set[int]:
 
 
 def noticed_by_poll(*, feed_id: int, moment: datetime) -> None:
-    """A poll at `moment` found posts that the hub had not pushed.
+    """Count a poll that found posts the hub had not pushed.
 
-    The second time, the hub counts as silent until its next push. It is asked anew, as it may have forgotten
-    us.
+    After two, the hub counts as silent until its next push, and we subscribe anew in case it lost us.
     """
     live = HubSubscription.objects.filter(feed_id=feed_id, state__in=TAKES_PUSHES, expires_at__gt=moment)
     last = SILENT_AFTER - 1

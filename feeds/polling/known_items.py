@@ -1,5 +1,3 @@
-"""What we know of a feed's items when a document comes in."""
-
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,13 +18,12 @@ from feeds.rules.facts import Document, KnownItem
 from feeds.rules.plan import OLDER
 from feeds.rules.reposts import REPOST, Former, Suspect, suspects
 
-# The key, beside what the channel says of itself, under which the holders of its shared guids are kept
-# (see feeds.parsing.duplicate_guids).
+# Key in FeedDocument.channel for the holders of shared guids (feeds.parsing.duplicate_guids).
 HOLDERS = "holders"
 
 
 def kept_feed(document: FeedDocument, *, limit: int = MAX_ENTRIES) -> ParsedFeed | None:
-    """What the document says, its posts named as the feed's items are; None when it cannot be read."""
+    """Parse the document, with its items' guids. Returns None if it cannot be read."""
     headers = document.headers
     try:
         body = zlib.decompress(bytes(document.body))
@@ -39,7 +36,6 @@ def kept_feed(document: FeedDocument, *, limit: int = MAX_ENTRIES) -> ParsedFeed
 
 
 def holders_of(document: FeedDocument) -> Mapping[str, str]:
-    """Which posts hold the feed's shared guids, as far as that was found out."""
     return dict(document.channel.get(HOLDERS) or {})
 
 
@@ -48,7 +44,7 @@ T = TypeVar("T")
 # SQLite takes at most 999 parameters for a statement.
 ROWS_A_STATEMENT = 900
 DIGEST_BYTES = 16
-# So many posts of the last document that are not in this one are looked up one by one.
+# Missing posts of the last document that are looked up.
 LEFT_AT_MOST = 1_000
 RANGES = 100
 OPEN = frozenset({Item.State.UNASSIGNED, Item.State.ASSIGNED})
@@ -60,11 +56,10 @@ MOMENTS = ("vanished_at", "rolled_off_at", "final_at", "held_at", "set_aside_at"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Which of a document's ids have items: `done` will never change again, `open` (keys) may.
+    """Items of a document's ids. Those in `done` will not change, `open` (keys) may.
 
-    `reposts` are the ids in `done` that were excluded as reposts, `older` those that were left out as older
-    than the feed's adding. `formers` are the items whose post may have come back under a new id; those of
-    them that wait or were withdrawn are in `open` too. `order` is the last document's.
+    `reposts` and `older`: ids in `done` excluded for these reasons. `formers`: items that may have come back
+    under a new id; also in `open` if they may change. `order`: of the last document.
     """
 
     done: frozenset[str]
@@ -73,17 +68,16 @@ class Recorded:
     formers: tuple[Former, ...] = ()
     order: tuple[str, ...] = ()
     older: frozenset[str] = frozenset()
-    # How similar a new post is to one that left: (new id, the other's id) → 0 to 1.
+    # (new id, id of a post that left) → 0 to 1.
     similarities: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 def recorded(
     feed: Feed, document: Document, before: Collection[str] = (), *, partial: bool = False
 ) -> Recorded:
-    """Asked before the transaction, as it may take long. Only polls make items; the lease keeps others off.
+    """Look up a document's items. Slow, so call it before the transaction.
 
-    The states of open items are read again under their locks. `before` are ids that get excluded items with
-    this document.
+    The lease keeps other polls off; open items are read again under locks. `before`: ids to exclude.
     """
     done: set[str] = set(before)
     reposts: set[str] = set()
@@ -107,13 +101,13 @@ def recorded(
     if candidates and feed.first_polled_at is not None:
         links = sorted({link for id_, link in document.links.items() if id_ not in known_ids})
         at_links = (Item.objects.filter(feed=feed, link_hash__in=chunk) for chunk in chunks(links))
-        found = [former for rows in at_links for former in _formers(rows.exclude(link_hash=""))]
-        for former, state in (*found, *_left(feed, document, candidates, order)):
+        matches = [former for rows in at_links for former in _formers(rows.exclude(link_hash=""))]
+        for former, state in (*matches, *_left(feed, document, candidates, order)):
             formers[former.pk] = former
             if state in OPEN:
                 open_[former.pk] = former.id
-    elif not partial and (gone := _perhaps_withdrawn(document, order, done.union(open_.values()))):
-        for some in batched(gone, RANGES):
+    elif not partial and (missing := _perhaps_withdrawn(document, order, done.union(open_.values()))):
+        for some in batched(missing, RANGES):
             assigned = Item.objects.filter(_in_ranges(some), feed=feed, state=Item.State.ASSIGNED)
             open_.update(assigned.order_by().values_list("pk", "guid_hash"))
     return Recorded(
@@ -122,7 +116,7 @@ def recorded(
 
 
 def suspected(rows: Recorded, document: Document) -> list[Suspect]:
-    """Return new posts that may be corrected ones: what they say must be compared."""
+    """Return new posts that may be corrected ones."""
     if not rows.formers:
         return []
     known_ids = rows.done.union(former.id for former in rows.formers)
@@ -139,7 +133,7 @@ def suspected(rows: Recorded, document: Document) -> list[Suspect]:
 def _left(
     feed: Feed, document: Document, candidates: Iterable[str], order: Iterable[str]
 ) -> Iterator[tuple[Former, str]]:
-    """The items of the last document that this one no longer has, and the reposts that have their titles."""
+    """Yield items missing in this document, and reposts with titles of new posts."""
     width = DIGEST_BYTES * 2
     there = {id_[:width] for id_ in document.order}
     left = [short for short in order if short not in there][:LEFT_AT_MOST]
@@ -151,20 +145,20 @@ def _left(
             if former.repost and former.like.title in titles:
                 again.add(former.like.title)
     if again:
-        # A feed that makes up ids and links at each reading: how many it has left is seen by the titles.
+        # Shows how many posts left a feed that makes up ids and links at each reading.
         reposts = Item.objects.filter(feed=feed, state=Item.State.EXCLUDED, reason=REPOST)
         yield from (one for one in _formers(reposts) if one[0].like.title in again)
 
 
 def _in_ranges(some: Iterable[str]) -> Q:
-    """Ids that begin so. Hex digits all come before "g", in any collation."""
+    """Match by prefix. Hex digits sort before "g" in any collation."""
     return reduce(or_, (Q(guid_hash__gte=short, guid_hash__lt=f"{short}g") for short in some))
 
 
 def _perhaps_withdrawn(document: Document, order: Sequence[str], known_ids: Collection[str]) -> list[str]:
-    """Return the posts of the last document that left their place, of which some may be in collections.
+    """Return missing posts, some of which may be in collections.
 
-    None in most readings: what rolled off the old end is not withdrawn, unless earlier posts are back.
+    Posts that rolled off the old end count only if earlier posts are back.
     """
     width = DIGEST_BYTES * 2
     there = {id_[:width] for id_ in document.order}
@@ -186,9 +180,8 @@ def _is_repost(state: str, reason: str) -> bool:
 
 
 def known(feed: Feed, pks: Iterable[int] = (), *, lock: bool) -> list[KnownItem]:
-    """These items and all that wait in the feed, in the order of their keys; with `lock`, locked."""
     waiting = Item.objects.unassigned().filter(feed=feed).order_by().values_list("pk", flat=True)
-    found = []
+    items = []
     for chunk in chunks(sorted({*pks, *waiting})):
         rows = Item.objects.filter(pk__in=chunk).order_by("pk")
         if lock:
@@ -197,28 +190,27 @@ def known(feed: Feed, pks: Iterable[int] = (), *, lock: bool) -> list[KnownItem]
             pk, id_, state, hash_, first_seen, stable_since, *moments = values
             vanished, rolled_off, final, held, aside = (moment is not None for moment in moments)
             facts = (state, hash_, first_seen, stable_since, vanished, rolled_off, final, held, changes)
-            found.append(KnownItem(pk, id_, *facts, returns, aside))
-    return found
+            items.append(KnownItem(pk, id_, *facts, returns, aside))
+    return items
 
 
 def packed(order: Iterable[str]) -> bytes:
-    """A document's order as it is kept: 16 bytes for an id."""
+    """Return the order as stored: 16 bytes for an id."""
     return b"".join(bytes.fromhex(id_)[:DIGEST_BYTES] for id_ in order)
 
 
 def previous_order(order: Iterable[str], ids: Iterable[str]) -> list[str]:
-    """The last document's order, newest first. It was kept shortened: of other ids only the beginnings."""
+    """Return the last document's order, newest first, with ids lengthened if in `ids`."""
     by_short: Mapping[str, str] = {id_[: DIGEST_BYTES * 2]: id_ for id_ in ids}
     return [by_short.get(short, short) for short in order]
 
 
 def shorts(feed: Feed) -> tuple[str, ...]:
-    """The beginnings of the last document's ids, newest first."""
+    """Return shortened ids of the last document, newest first."""
     order = FeedDocument.objects.filter(feed=feed).values_list("order", flat=True).first()
     digits, width = bytes(order or b"").hex(), DIGEST_BYTES * 2
     return tuple(digits[at : at + width] for at in range(0, len(digits), width))
 
 
 def chunks(rows: Sequence[T]) -> Iterator[Sequence[T]]:
-    """The rows in pieces that fit into one statement."""
     return batched(rows, ROWS_A_STATEMENT)

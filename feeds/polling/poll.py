@@ -1,5 +1,3 @@
-"""Polling: due feeds are claimed, fetched and parsed in threads, and what they brought is recorded."""
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
@@ -25,9 +23,9 @@ def poll_due(
     by_command: bool = False,
     budget: timedelta | None = None,
 ) -> list[PollResult]:
-    """Polls the feeds that are due, the longest due first, each once, and as many as the budget allows.
+    """Poll due feeds, longest due first, as the budget allows.
 
-    A command also takes feeds whose recheck is 0; `ignore_due` takes all that are watched.
+    A command includes feeds with recheck 0; `ignore_due` all that are watched.
     """
 
     def candidates(now: datetime, also: Collection[int] = ()) -> FeedQuerySet:
@@ -49,7 +47,6 @@ def poll_due(
 
 
 def poll_feed(*, feed_id: int, now: datetime, client: SafeClient | None = None) -> PollResult | None:
-    """Polls this feed now. None when another worker is at it or the feed is not watched."""
     feed = claim_feed(Feed.objects.watched().filter(pk=feed_id).unleased(now), now)
     if feed is None:
         return None
@@ -61,7 +58,7 @@ def poll_feed(*, feed_id: int, now: datetime, client: SafeClient | None = None) 
 def push_feed(
     *, feed_id: int, body: bytes, headers: Mapping[str, str], moment: datetime, now: datetime
 ) -> PollResult | None:
-    """Stores a document that a hub pushed at `moment`. None when another worker is at the feed just now."""
+    """Store what a hub pushed at `moment`."""
     feed = claim_feed(Feed.objects.watched().filter(pk=feed_id).unleased(now), now)
     if feed is None:
         return None
@@ -75,12 +72,12 @@ def push_feed(
 
 
 def request_poll(*, feed_ids: Iterable[int], now: datetime) -> int:
-    """Makes the feeds due at once, unless they are backing off from failures. Returns how many."""
+    """Make feeds due unless they are backing off. Returns how many."""
     later = Feed.objects.later(now).filter(pk__in=list(feed_ids))
-    # Asked first, as this is called every second: on SQLite even an UPDATE of nothing waits for the writer.
+    # Runs every second; on SQLite even an empty UPDATE waits for the writer.
     if not later.exists():
         return 0
     with transaction.atomic():
-        # In the order of their keys: two workers that hurry the same feeds do not wait for each other.
+        # Ordered to avoid deadlocks.
         pks = list(later.order_by("pk").select_for_update().values_list("pk", flat=True))
         return later.filter(pk__in=pks).update(next_poll_at=now, next_poll_why="hurry")

@@ -1,5 +1,3 @@
-"""One pass of polling: hosts are claimed, their feeds fetched in threads and recorded in this thread."""
-
 import logging
 import time
 import uuid
@@ -34,12 +32,12 @@ from feeds.rules.pace import host_rests_until
 log = logging.getLogger(__name__)
 
 RENEW_EVERY = FEED_LEASE.total_seconds() / 4
-# Of one host at a time, so that a pass that is killed leaves little under lease.
+# A killed pass should leave few leases.
 FEEDS_OF_A_HOST = 32
 HOSTS_AT_A_TIME = 32
 MOST_IN_A_PASS = 20_000
 LONGEST_PAUSE_SECONDS = 0.5
-# Many answers recorded together cost little more than one; but nothing that was read is kept for long.
+# Recording many together costs little more than one, but none may wait long.
 RECORDED_TOGETHER = 64
 UNRECORDED_SECONDS = 0.2
 UNRECORDED_BYTES = 10_000_000
@@ -47,11 +45,11 @@ UNRECORDED_BYTES = 10_000_000
 
 class Candidates(Protocol):
     def __call__(self, now: datetime, also: Collection[int] = ()) -> FeedQuerySet:
-        """Feeds that may be read now; the feeds `also` named even if they are not due."""
+        """Return feeds that may be read now, and any in `also`."""
 
 
 class PollingPass:
-    """Polls every candidate once. When the budget is spent nothing more begins."""
+    """Leases hosts, fetches their feeds in threads, records in this one. Polls each candidate once."""
 
     def __init__(
         self,
@@ -75,7 +73,7 @@ class PollingPass:
         self._done_since = self._renewed_at = time.monotonic()
 
     def run(self) -> list[PollResult]:
-        """What each poll brought, in the order in which the feeds were due."""
+        """Return results in the order in which feeds were due."""
         self._waiting = self._due()
         if self._waiting:
             with closing(Fetchers(settings.POLL_THREADS, self._http, self._clock)) as fetchers:
@@ -87,10 +85,7 @@ class PollingPass:
         return sorted(self._results, key=lambda result: self._order[result.feed_id])
 
     def _due(self) -> dict[str, deque[int]]:
-        """The keys of the candidates under their hosts; hosts and feeds longest due first.
-
-        Each feed is followed by those that are not due and share its address: one request is for all.
-        """
+        """Return keys by host, longest due first, each followed by the feeds that share its address."""
         now = self._clock()
         limit = MOST_IN_A_PASS if self._budget.is_limited else None
         rows = self._candidates(now).order_by("next_poll_at", "pk").values_list("pk", "host", "url")[:limit]
@@ -116,7 +111,6 @@ class PollingPass:
             if may_start:
                 self._refill()
                 self._claim(fetchers)
-            # A request for each host in turn, while there are threads.
             while may_start:
                 may_start = False
                 for host in self._hosts.values():
@@ -138,7 +132,6 @@ class PollingPass:
                 time.sleep(self._pause(fetchers))
 
     def _claim(self, fetchers: Fetchers) -> None:
-        """Takes more hosts while the threads might soon run out of work."""
         ready = sum(min(len(host.asks), host.width) for host in self._hosts.values())
         if ready >= fetchers.threads or not self._waiting:
             return
@@ -164,12 +157,11 @@ class PollingPass:
             )
         for name, keys in wanted.items():
             rest = list(self._waiting.pop(name))[len(keys) :]
-            # A host that another worker has, or that rests, is left to a later pass.
             if rest and name in self._hosts:
                 self._hosts[name].later.extend(rest)
 
     def _refill(self) -> None:
-        """Takes more feeds of hosts that are ours, once one of them has run out of asks."""
+        """Lease more feeds once one of our hosts has no asks."""
         low = [host for host in self._hosts.values() if host.later and len(host.asks) < FEEDS_OF_A_HOST // 2]
         if all(host.asks for host in low):
             return
@@ -184,7 +176,6 @@ class PollingPass:
             host.asks.extend(asks(sorted(own, key=lambda feed: self._order[feed.pk])))
 
     def _pause(self, fetchers: Fetchers) -> float:
-        """Seconds until there may be something to start."""
         if fetchers.is_full:
             return LONGEST_PAUSE_SECONDS
         startable = (host for host in self._hosts.values() if host.asks and host.running < host.width)
@@ -194,7 +185,7 @@ class PollingPass:
         return min(max(soonest - time.monotonic(), 0.001), LONGEST_PAUSE_SECONDS)
 
     def _take_in(self, done: FetchedAsk) -> None:
-        """Keeps the answer to be recorded. A host that says we ask too often is left alone in this pass."""
+        """Queue the answer. A host that asks for a rest is left out of this pass."""
         self._done_since = self._done_since if self._done else time.monotonic()
         self._done.append(done)
         host = self._hosts[done.host]
@@ -213,7 +204,6 @@ class PollingPass:
             host.rests_until = until
 
     def _record(self, *, all_done: bool) -> None:
-        """Records what has been read once it is enough; `all_done`: nothing more is under way."""
         bodies = (done.answer.fetched.body for done in self._done if done.answer.fetched)
         if not self._done or not (
             all_done
@@ -231,7 +221,6 @@ class PollingPass:
         self._results += record_all(answered)
 
     def _leave(self, names: Sequence[str]) -> None:
-        """Gives hosts back to whoever needs them next."""
         hosts = [self._hosts.pop(name) for name in names]
         gap = settings.POLL_HOST_GAP
         soon = self._clock() + timedelta(seconds=gap) if gap else None

@@ -1,7 +1,6 @@
-"""From a feed's address to its document: network and parsing, no transaction and no database.
+"""Fetching and parsing, without the database.
 
-An `Ask` says what to fetch for which feeds. `fetch` answers it, in any thread. `reading_of` says what the
-answer means for one of the feeds.
+`fetch` makes the request of an `Ask`, in any thread. `reading_of` interprets the answer for one feed.
 """
 
 import hashlib
@@ -34,16 +33,13 @@ ACCEPTED_FEEDS = (
 MAX_KEPT_HEADER = 200
 MAX_LINK = 2_000
 
-# RFC 9110, 13.1: what the server said of its answer → how to ask whether it still holds.
+# RFC 9110 §13.1.
 CONDITIONS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 NOT_MODIFIED = 304
 
 
 class ReadingFailed(Exception):
-    """The feed could not be read. The message is one sentence for the admin.
-
-    `status`, `headers` and `redirects` are the server's, when it answered; `unreached`: there was none.
-    """
+    """The message is one sentence for the admin. `unreached`: no answer."""
 
     def __init__(self, message: str, *, fetched: Fetched | None = None, unreached: bool = False) -> None:
         super().__init__(message)
@@ -57,13 +53,12 @@ UNEXPECTED = "Reading the feed failed in an unforeseen way ({}). It is tried aga
 
 
 def unforeseen(error: Exception) -> ReadingFailed:
-    """What an admin is told of an error that nobody foresaw."""
     return ReadingFailed(UNEXPECTED.format(type(error).__name__))
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What we know of a feed's last document, sent in full at `sent_at`; `holders` of its shared guids."""
+    """A feed's last document, sent in full at `sent_at`; `holders` of shared guids."""
 
     sha256: str
     headers: Mapping[str, str]
@@ -74,10 +69,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One request, for all feeds that share its address and credentials: each with what is kept of it.
-
-    `refused`: why it cannot even be made.
-    """
+    """One request for feeds that share address and credentials. `refused`: why it cannot be made."""
 
     url: str
     feeds: Mapping[int, Kept | None]
@@ -85,13 +77,13 @@ class Ask:
     refused: str = ""
 
     def conditions(self, now: datetime) -> dict[str, str]:
-        """The headers that ask for the document only if it differs from the one that all of the feeds keep.
+        """Return headers that ask only for a document other than the one all feeds keep.
 
-        Now and then there are none: a cache that says "not modified" for ever is not believed for ever.
+        Sometimes none, in case a cache answers "not modified" forever.
         """
         every = list(self.feeds.values())
         first = every[0] if every else None
-        if first is None or any(one is None or one.sha256 != first.sha256 for one in every):
+        if first is None or any(kept is None or kept.sha256 != first.sha256 for kept in every):
             return {}
         if wants_all(first.sent_at, now):
             return {}
@@ -100,9 +92,9 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class FetchResult:
-    """What came of an ask. `moment` is the instant before the request: no other clock judges finality.
+    """`moment` is just before the request; finality uses no other clock.
 
-    `parsed` is there when the body is new to one of the feeds.
+    `parsed` is set if the body is new to a feed.
     """
 
     moment: datetime
@@ -114,7 +106,6 @@ class FetchResult:
 
 
 def digest(guid: str) -> str:
-    """An item's identity: the hex SHA-256 of its guid, whatever its length."""
     return hashlib.sha256(guid.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -210,7 +201,7 @@ def clean_entry(entry: Entry, url: str) -> Entry:
 
 
 def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> FetchResult:
-    """Fetches and, where the body is new to a feed, parses. Raises nothing that a server can cause."""
+    """Fetch, and parse if new to a feed. Raises nothing that a server can cause."""
     moment, started = clock(), time.monotonic()
     fetched: Fetched | None = None
     try:
@@ -235,7 +226,6 @@ def fetch(ask: Ask, http: SafeClient, clock: Callable[[], datetime]) -> FetchRes
 
 
 def parsed(fetched: Fetched) -> ParsedFeed:
-    """The parsed document. Raises ReadingFailed."""
     try:
         return parse(fetched.body, content_type=content_type(fetched), url=without_controls(fetched.url))
     except ParseError as error:
@@ -243,7 +233,6 @@ def parsed(fetched: Fetched) -> ParsedFeed:
 
 
 def pushed(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
-    """What a hub sent of the feed at `url`. Raises ReadingFailed."""
     fetched = Fetched(200, url, {name.lower(): value for name, value in headers.items()}, body)
     document = parsed(fetched)
     kept = {"content-type": content_type(fetched), "url": url}
@@ -253,7 +242,7 @@ def pushed(url: str, body: bytes, headers: Mapping[str, str]) -> Reading:
 
 
 def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
-    """What the answer means for a feed whose last document was `kept`. Raises the answer's failure."""
+    """Interpret the answer for a feed that keeps `kept`. Raises its failure."""
     if answer.failure is not None:
         raise answer.failure
     fetched = answer.fetched
@@ -270,7 +259,7 @@ def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
             fetched,
             answer.seconds,
         )
-    # The Link header (RFC 8288) is kept for WebSub.
+    # For WebSub (RFC 8288).
     link = one_line(fetched.headers.get("link", ""))[:MAX_LINK]
     url = without_controls(fetched.url)
     headers = {"content-type": content_type(fetched), "link": link, **validators(fetched.headers), "url": url}
@@ -290,9 +279,9 @@ def reading_of(kept: Kept | None, answer: FetchResult) -> Reading:
 
 
 def validators(headers: Mapping[str, str]) -> dict[str, str]:
-    """The validators of an answer, opaque as they are. One that would not fit is none."""
-    found = {name: headers.get(name, "") for name in CONDITIONS}
-    return {name: text for name, text in found.items() if text and text == one_line(text)[:MAX_KEPT_HEADER]}
+    """Omit values that are too long or have control characters."""
+    values = {name: headers.get(name, "") for name in CONDITIONS}
+    return {name: text for name, text in values.items() if text and text == one_line(text)[:MAX_KEPT_HEADER]}
 
 
 def content_type(fetched: Fetched) -> str:
@@ -300,7 +289,6 @@ def content_type(fetched: Fetched) -> str:
 
 
 def why_unread(status: int) -> str:
-    """What to tell an admin of a status that is no success."""
     if status == HTTPStatus.GONE:
         return "The server says that this feed is gone for good (HTTP 410)."
     if status == 404:

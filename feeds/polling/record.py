@@ -1,5 +1,3 @@
-"""What an answer means is written down: the items, the feed and its next reading, a line of its timeline."""
-
 import logging
 import random
 from collections import Counter
@@ -73,8 +71,6 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PollResult:
-    """What one poll brought: counts of items, or the error."""
-
     feed_id: int
     ok: bool
     error: str = ""
@@ -88,15 +84,13 @@ class PollResult:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A claimed feed, what was kept of it, and the answer."""
-
     feed: Feed
     kept: Kept | None
     answer: FetchResult
 
     @property
     def host_answers(self) -> bool:
-        """Whether its host is there, and does not ask to be left alone."""
+        """Whether the host is there and does not ask for a rest."""
         failure = self.answer.failure
         if failure is None:
             return True
@@ -105,10 +99,9 @@ class Answered:
 
 
 def record_all(every: Sequence[Answered]) -> list[PollResult]:
-    """Writes them down: quiet ones together, others each in a transaction of its own.
+    """Record quiet answers (304 or the same bytes) together, others one by one.
 
-    An answer is quiet when it is a 304 or the same bytes again: there is nothing to plan but the settling of
-    the items that wait. Where a feed could be read again, the others that wait for its host are read at once.
+    When a feed can be read again, others that wait for its host become due.
     """
     quiet = [one for one in every if one.answer.failure is None and one.answer.parsed is None]
     results: dict[int, PollResult] = {}
@@ -127,7 +120,7 @@ def record_all(every: Sequence[Answered]) -> list[PollResult]:
 
 
 def record(one: Answered) -> PollResult:
-    """One answer, in one transaction. A failure is written down on the feed."""
+    """Record an answer or failure in one transaction."""
     feed, moment = one.feed, one.answer.moment
     assert feed.lease_token is not None  # noqa: S101 - claimed
     try:
@@ -172,7 +165,7 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
             continue
         reading, moment = reading_of(one.kept, one.answer), one.answer.moment
         counts, waits = PollCounts(), False
-        # Nothing is asked about the items of a feed in which none waits, and none is tracked.
+        # Saves queries.
         if feed.pk in with_items or feed.is_tracked(moment):
             counts = store(feed, reading, moment)
             waits = _waits(feed, moment)
@@ -189,7 +182,6 @@ def _record_quiet(every: Sequence[Answered]) -> list[PollResult]:
 
 
 def _waits(feed: Feed, moment: datetime) -> bool:
-    """Whether something that was seen in the feed has to come to rest."""
     if Item.objects.settling().filter(feed=feed).exists():
         return True
     return feed.is_tracked(moment) and is_unsettled(feed)
@@ -202,18 +194,17 @@ def _locked(feed_id: int, token: UUID) -> Feed | None:
 def _read(
     feed: Feed, reading: Reading, counts: PollCounts, *, settling: bool, hub_is_live: bool, moment: datetime
 ) -> Poll:
-    """Brings the feed's row up to date after a reading, unsaved, and returns the line of its timeline.
+    """Update the feed, unsaved. Returns a line of the timeline.
 
-    `settling`: posts of the feed wait to become final.
+    `settling`: posts wait to become final.
     """
     fetched, channel, note = reading.fetched, reading.channel, ""
-    # A permanent redirect is believed once it has held for several readings.
     target = permanent_target(feed.url, fetched.redirects if fetched else ())
     feed.moved_to, feed.moved_polls = count_move(target, before=feed.moved_to, polls=feed.moved_polls)
-    # The credentials for one host must not reach another, where a later reading would send them.
+    # Another host must not get the credentials.
     may_follow = is_address(target) and (not feed.credentials or keeps_secrets(feed.url, target))
     if is_believed(feed.moved_polls) and may_follow:
-        # A user and a password in it are not kept in the clear.
+        # They must not be stored in plain text.
         target = split_address(target)[0]
         note = MOVED.format(target, feed.moved_polls)
         if host_of_url(target) != feed.host:
@@ -222,7 +213,6 @@ def _read(
         feed.moved_to, feed.moved_polls = "", 0
     feed.first_polled_at = feed.first_polled_at or moment
     feed.last_polled_at = feed.fetched_through = moment
-    # All that is in the document is known now: what comes later is new.
     feed.hold_next, feed.read_elsewhere_until = False, None
     if feed.failures:
         log.info("a feed can be read again: %s", feed.host, extra={"feed": feed.pk})
@@ -246,7 +236,6 @@ def _read(
 
 
 def _line(feed: Feed, reading: Reading, counts: PollCounts, moment: datetime, note: str = "") -> Poll:
-    """A line of the timeline, unsaved."""
     fetched = reading.fetched
     return Poll(
         feed=feed,
@@ -269,9 +258,9 @@ def _line(feed: Feed, reading: Reading, counts: PollCounts, moment: datetime, no
 
 
 def record_push(feed: Feed, reading: Reading, moment: datetime) -> PollResult:
-    """Records what a hub pushed as a reading is recorded; but a push says nothing of what it does not hold.
+    """Record a push, which says nothing of posts that it lacks.
 
-    It changes neither when the feed was last read in full, nor the failures of the feed.
+    Keeps the time of the last full reading, and the failures.
     """
     assert feed.lease_token is not None  # noqa: S101 - claimed
     rows = prepare(feed, reading, moment)
@@ -293,20 +282,20 @@ def record_push(feed: Feed, reading: Reading, moment: datetime) -> PollResult:
 
 @transaction.atomic
 def record_failure(claimed: Feed, failure: ReadingFailed, answer: FetchResult) -> PollResult:
-    """Counts the failure and says when the feed is tried again. Its items only change if it is gone."""
+    """Count it and schedule the next attempt. Items change only if the feed is gone."""
     assert claimed.lease_token is not None  # noqa: S101 - claimed
     feed = _locked(claimed.pk, claimed.lease_token)
     if feed is None:
         return PollResult(claimed.pk, ok=False, error=TAKEN_OVER)
     now = answer.moment
-    # Whether it is gone: no answer at all says nothing for or against it, any other answer does.
+    # No answer at all says nothing about this.
     if failure.status == HTTPStatus.GONE:
         feed.gone_polls, feed.gone_since = feed.gone_polls + 1, feed.gone_since or now
     elif not is_away(failure.status, unreached=failure.unreached):
         feed.gone_polls, feed.gone_since = 0, None
     over = is_gone(feed.gone_polls, feed.gone_since, now)
     words = str(failure) + (f" {GONE_NOW if over else GONE_YET}" if feed.gone_polls else "")
-    # What a server or library says may hold what PostgreSQL refuses, and this must not fail.
+    # May have characters that PostgreSQL refuses.
     error = shortened(one_line(words), MAX_POLL_ERROR)
     if not feed.failures:
         log.warning("a feed cannot be read: %s: %s", feed.host, error, extra={"feed": feed.pk})

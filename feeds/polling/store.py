@@ -1,5 +1,3 @@
-"""A reading is applied to the items of a feed, under the lock of its row and of theirs."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -25,7 +23,6 @@ from feeds.rules.plan import OLDER, plan_document, plan_unchanged
 from feeds.rules.reposts import REPOST
 
 ITEMS_INSERTED_TOGETHER = 500
-# What an excluded item loses.
 DROPPED = {
     "state": Item.State.EXCLUDED,
     "entry": None,
@@ -40,9 +37,9 @@ DROPPED = {
 
 @dataclass(frozen=True, slots=True)
 class PollCounts:
-    """Counts of items. `held` are some of the new ones, `set_aside` withdrawn ones that collections hold.
+    """`held` are among the new; `set_aside` are withdrawn but in collections.
 
-    `deferred` are new posts in a push, perhaps under a second id, that only the next reading can judge.
+    `deferred`: pushed posts, perhaps with a second id, which the next reading judges.
     """
 
     new: int = 0
@@ -86,10 +83,9 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
 
 
 def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None = None) -> PollCounts:
-    """Plans and applies, within the caller's transaction, which has locked the feed's row.
+    """Plan and apply in the caller's transaction, which must have locked the feed's row.
 
-    `rows` is what `prepare` returned; without it the question is asked here. Changes fields of `feed`,
-    unsaved. A push to a feed that was never read is ignored: it says nothing of the rest of the feed.
+    `rows`: result of `prepare`. Changes fields of `feed`, unsaved. Ignores a push before the first reading.
     """
     if reading.unchanged:
         plan = plan_unchanged(known(feed, lock=True), timing=feed.timing, moment=moment)
@@ -109,7 +105,7 @@ def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None 
     plan = plan_of(feed, reading, rows, moment, lock=True)
     counts = apply(feed, plan, reading, moment)
     if feed.is_tracked(moment):
-        # Before the document's order takes the place of the last one's.
+        # Needs the order that `keep_document` overwrites.
         keep_news(news_of(feed, reading, plan, shorts(feed), moment, lock=True), reading, moment)
     leave_before(feed, reading, moment)
     feed.held_since = (feed.held_since or moment) if plan.holds else None
@@ -123,7 +119,7 @@ def store(feed: Feed, reading: Reading, moment: datetime, rows: Recorded | None 
 
 
 def look_up(feed: Feed, reading: Reading) -> Recorded:
-    """What is known of a reading's posts, once they have the names that they have in this feed."""
+    """Make guids unique, then look up the items."""
     tell_apart(feed, reading)
     rows = recorded(feed, reading.document, reading.before, partial=reading.partial)
     if pairs := suspected(rows, reading.document):
@@ -132,10 +128,9 @@ def look_up(feed: Feed, reading: Reading) -> Recorded:
 
 
 def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, lock: bool) -> PollPlan:
-    """What the reading means for the feed's items as they stand; with `lock`, under their locks."""
     items = known(feed, rows.open, lock=lock)
     adding = Adding(feed.start, feed.start_count) if feed.first_polled_at is None else None
-    # After a change of address the feed was read before: what has come since then is new.
+    # After a change of address, later posts are new.
     seen_through = feed.fetched_through if adding else None
     ids = {former.id for former in rows.formers}.union(reading.document.order, (item.id for item in items))
     plan = plan_document(
@@ -145,7 +140,7 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
         reposts=rows.reposts,
         formers=rows.formers,
         similarities=rows.similarities,
-        # In front, where they move no other post's place.
+        # In front, to keep the others' relative places.
         previous=(*reading.before, *previous_order(shorts(feed) if lock else rows.order, ids)),
         timing=feed.timing,
         added_at=max(feed.added_at, seen_through or feed.added_at),
@@ -164,17 +159,16 @@ def plan_of(feed: Feed, reading: Reading, rows: Recorded, moment: datetime, *, l
 
 
 def settle_last(feed: Feed, moment: datetime) -> int:
-    """Settles posts of a feed that is gone that had been the same for long enough: none was withdrawn."""
+    """Finalise stable posts of a feed that is gone: none was withdrawn."""
     stable = F("last_checked") - timedelta(minutes=feed.await_stabilization_minutes)
     rows = Item.objects.settling().filter(feed=feed, stable_since__lte=stable)
     return rows.update(final_at=moment)
 
 
 def apply(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> PollCounts:
-    """Writes the plan: one statement for each kind of change, one row at a time only for new content."""
     _rekey(feed, plan, reading, moment)
     _insert(feed, plan, reading, moment)
-    # A push comes only when something changes: it says nothing of how often that is.
+    # Hubs push only changes, so a push says nothing of their frequency.
     streak = {} if reading.partial else {"changes": F("changes") + 1}
     for pk, id_ in plan.rewrite.items():
         Item.objects.filter(pk=pk).update(**_columns(reading, id_), **streak, last_checked=moment)
@@ -221,11 +215,10 @@ def apply(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> Pol
 
 
 def _rekey(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> None:
-    """Gives waiting items their new ids. The old ones stay behind, excluded: they never come new again."""
+    """Give waiting items new ids. Excluded rows keep the old ones, which never count as new."""
     if not plan.rekey:
         return
     before = list(Item.objects.filter(pk__in=plan.rekey).order_by("pk").defer("entry"))
-    # If the item had the id before, the row that stayed behind under it gives way.
     for chunk in chunks(list(plan.rekey.values())):
         Item.objects.filter(feed=feed, guid_hash__in=chunk, state="excluded", reason=REPOST).delete()
     for pk, id_ in plan.rekey.items():
@@ -275,10 +268,7 @@ def _insert(feed: Feed, plan: PollPlan, reading: Reading, moment: datetime) -> N
 
 
 def _columns(reading: Reading, id_: str, *, excluded: str = "") -> dict[str, Any]:
-    """What a row has of its post. One that is excluded, for this reason, keeps no content.
-
-    It keeps enough to be recognised.
-    """
+    """Return a row's columns. An excluded one keeps only what identifies it."""
     entry: Entry | None
     if excluded:
         entry = reading.entries.get(id_)

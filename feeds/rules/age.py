@@ -1,27 +1,25 @@
-"""Decides whether a post is older than its feed's adding, by position and date.
+"""Whether a post is older than its feed's adding.
 
-Dates are weak evidence: some lack a time or zone, some are the same for all posts, some are a draft's.
+Dates are weak evidence: some lack a zone, or are a draft's.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-# There were hardly any feeds before. An older date is from a clock that was never set.
+# Older dates are from clocks that were never set.
 NONE_BEFORE = datetime(2001, 1, 1, tzinfo=UTC)
-# A post at the new end may be dated this long before the adding: a draft, or a date of a month. An older post
-# there has been put to the top again.
+# A draft may be this old; older posts at the top were put there again.
 LONGEST_DRAFT = timedelta(days=92)
-# The first zone's day begins this long before UTC's.
+# Before UTC.
 EARLIEST_ZONE = timedelta(hours=14)
 
 
 def believed(
     published: Mapping[str, datetime | None], *, newest_before: datetime | None = None
 ) -> dict[str, datetime | None]:
-    """Return the dates that mean something; the others become None.
+    """Replace dates before 2001, and a date that all posts share, by None.
 
-    Ignored are dates before 2001, and one date shared by several posts, unless it is later than
-    `newest_before`, the newest date shown so far: then the posts came out together.
+    A shared date counts if later than `newest_before`, the newest so far: the posts came out together.
     """
     dates = set(published.values())
     constant = len(published) > 1 and len(dates) == 1
@@ -40,10 +38,9 @@ def at_the_new_end(
     known: Collection[str],
     moment: datetime,
 ) -> set[str]:
-    """Return the ids of `ranked` (newest first) above the newest known one, or as new as it.
+    """Return the ids of `ranked` (newest first) above the newest known one, or as new.
 
-    The newest known one has the latest date that is not in the future, so it is neither a pinned post nor a
-    coming event. Without dates it is the first. Returns nothing if none is known.
+    That has the latest date before `moment`, so it is neither pinned nor a coming event.
     """
     places = [place for place, id_ in enumerate(ranked) if id_ in known]
     if not places:
@@ -65,7 +62,7 @@ def is_older(
 ) -> bool:
     """Return whether it came out before `added_at`, whatever its date may mean.
 
-    `slack`: how much later it may be than its date; `behind`: how far the server's clock is behind.
+    `slack`: how much later it may be; `behind`: lag of the server's clock.
     """
     if published is None:
         return False
@@ -76,10 +73,7 @@ def is_older(
 def is_newer(
     published: datetime | None, slack: timedelta, *, since: datetime, until: datetime, behind: timedelta
 ) -> bool:
-    """Return whether it certainly came out between `since` and `until`.
-
-    A server's clock that is ahead is corrected; a cache's old answer is not.
-    """
+    """Return whether it certainly came out between `since` and `until`."""
     if published is None:
         return False
     earliest = published + min(behind, timedelta(0)) - (EARLIEST_ZONE if slack else timedelta(0))

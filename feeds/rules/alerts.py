@@ -1,4 +1,4 @@
-"""Decides when admins get mail: a feed has failed for a day, is gone, or works again."""
+"""When admins get mail about failing feeds."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,17 +7,17 @@ from typing import Literal
 What = Literal["failing", "gone", "recovered"]
 
 A_DAY = timedelta(days=1)
-# Feeds that fail together do not start within one minute, so a nearly due one is included.
+# Feeds that fail together do not start within a minute.
 ALONG = timedelta(hours=2)
-# Least time between two mails of one kind. Later news goes into the next one.
+# Between two mails of one kind.
 GAP = timedelta(hours=3)
-# If all of at least this many feeds fail, the fault is ours.
+# If all of this many feeds fail, the fault is ours.
 FEW_FEEDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A feed's row. `read_at`: last good reading; `gone`: the last answer was HTTP 410."""
+    """`read_at`: last good reading; `gone`: HTTP 410."""
 
     status: str
     failures: int
@@ -30,10 +30,7 @@ class Trouble:
 
 
 def due(feed: Trouble, now: datetime, *, after: timedelta = A_DAY) -> What | None:
-    """Return the news for the admins, or None if there is none or they know.
-
-    An overdue reading comes first: the service may have been stopped, not the feed.
-    """
+    """None if a reading is overdue: the service may have been stopped."""
     if feed.status == "stopped":
         told_since = feed.last_polled_at
         knows = feed.alerted_at is not None and (told_since is None or feed.alerted_at >= told_since)

@@ -1,8 +1,4 @@
-"""Finds and removes text with which nearly all summaries of a feed begin or end.
-
-An example is “The post … appeared first on Bees.”, where each post's own title counts as equal. Texts are
-plain and on one line.
-"""
+"""Removes text that nearly all summaries of a feed share, like “The post … appeared first on Bees.”"""
 
 import re
 import unicodedata
@@ -13,21 +9,20 @@ from common.html.clean import MAX_LINE, plain
 from common.truncation import plain_line
 from feeds.parsing.entry import Entry
 
-# Posts compared, newest first, and the fewest that allow a decision.
 POSTS_COMPARED, FEWEST = 20, 3
 SHORTEST, LONGEST = 20, 2_000
-# A sentence's end, with closing quotes and brackets, is within this many characters.
+# Characters, with closing quotes and brackets.
 LOOKED_BACK = 10
-# Placeholder for the post's title. No text contains it.
+# For the post's title. No text contains it.
 OWN_TITLE = "\x1a"
-# Shorter titles appear in texts by chance.
+# Shorter ones appear by chance.
 SHORTEST_TITLE = 5
 _SENTENCE_ENDS = frozenset(".!?…:。！？")
-# Ends of sentences in scripts without spaces.
+# In scripts without spaces.
 _WIDE_ENDS = frozenset("。！？")
 _CLOSERS = "\"'”’»)]」』"
 _JOINER = "\u200d"
-# Mastodon and others split the address by tags, to hide parts of it.
+# Mastodon splits addresses by tags, to hide parts.
 _TAG_INSIDE = r"<(?!/?a\b)[^<>]*>"
 _BARE_LINK = re.compile(
     rf"<a\b[^<>]*>(?:\s|{_TAG_INSIDE})*(?:https?://|www\.)(?:[^\s<>]|{_TAG_INSIDE})*\s*</a>", re.IGNORECASE
@@ -36,7 +31,7 @@ _BARE_LINK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Boilerplate:
-    """Common beginning and end, with OWN_TITLE for the post's title."""
+    """With OWN_TITLE for the post's title."""
 
     start: str = ""
     end: str = ""
@@ -44,7 +39,7 @@ class Boilerplate:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Title and summary. `is_whole`: the summary was not cut."""
+    """`is_whole`: not cut."""
 
     title: str
     text: str
@@ -52,25 +47,25 @@ class Summary:
 
 
 def summary_of(entry: Entry) -> Summary:
-    """Return the summary, or else the text, without links that show only their address."""
+    """Leave out links that show their address."""
     html = entry.summary or entry.content
     text = plain_line(plain(_BARE_LINK.sub(" ", html[:MAX_LINE])))
     return Summary(plain_line(entry.title), text, is_whole=len(html) <= MAX_LINE)
 
 
 def boilerplate_of(posts: Sequence[Summary]) -> Boilerplate:
-    """Return what at least four of five posts begin or end with, cut at a sentence or word."""
-    told = [post for post in posts[:POSTS_COMPARED] if post.text]
+    """Return text of four in five posts, cut at a sentence or word."""
+    posts_with_text = [post for post in posts[:POSTS_COMPARED] if post.text]
     texts = [
         post.text.replace(post.title, OWN_TITLE) if len(post.title) >= SHORTEST_TITLE else post.text
-        for post in told
+        for post in posts_with_text
     ]
-    whole = [text for text, post in zip(texts, told, strict=True) if post.is_whole]
+    whole = [text for text, post in zip(texts, posts_with_text, strict=True) if post.is_whole]
     return Boilerplate(start=_start(texts), end=_end(whole))
 
 
 def without_boilerplate(post: Summary, common: Boilerplate) -> str:
-    """Return the summary without it, but never empty."""
+    """Never return an empty text."""
     text = post.text
     start, end = (part.replace(OWN_TITLE, post.title) for part in (common.start, common.end))
     if start and text.startswith(start) and _is_cut(text, len(start)):
@@ -86,30 +81,30 @@ def _if_words(rest: str, *, otherwise: str) -> str:
 
 
 def _start(texts: Sequence[str]) -> str:
-    found = _longest(texts)[:LONGEST]
-    having = [text for text in texts if text.startswith(found)]
+    longest = _longest(texts)[:LONGEST]
+    having = [text for text in texts if text.startswith(longest)]
     for is_boundary in (_ends_sentence, _is_cut):
-        for place in range(len(found), SHORTEST - 1, -1):
-            if _is_right(having, [place] * len(having), is_boundary) and _is_long(found[:place]):
-                return found[:place]
+        for place in range(len(longest), SHORTEST - 1, -1):
+            if _is_right(having, [place] * len(having), is_boundary) and _is_long(longest[:place]):
+                return longest[:place]
     return ""
 
 
 def _end(texts: Sequence[str]) -> str:
-    found = _longest([text[::-1] for text in texts])[:LONGEST][::-1]
-    having = [text for text in texts if text.endswith(found)]
+    longest = _longest([text[::-1] for text in texts])[:LONGEST][::-1]
+    having = [text for text in texts if text.endswith(longest)]
     for is_boundary in (_ends_sentence, _is_cut):
-        for left in range(len(found), SHORTEST - 1, -1):
+        for left in range(len(longest), SHORTEST - 1, -1):
             places = [len(text) - left for text in having]
-            if _is_right(having, places, is_boundary) and _is_long(found[-left:]):
-                return found[-left:]
+            if _is_right(having, places, is_boundary) and _is_long(longest[-left:]):
+                return longest[-left:]
     return ""
 
 
 def _longest(texts: Sequence[str]) -> str:
     enough = max(FEWEST, -(-len(texts) * 4 // 5))
     ordered = sorted(texts)
-    # Sorted texts with the same beginning are adjacent.
+    # Texts with the same beginning are adjacent.
     pairs = zip(ordered, ordered[enough - 1 :], strict=False)
     return max((first[: _alike(first, last)] for first, last in pairs), key=len, default="")
 
@@ -140,7 +135,7 @@ def _ends_sentence(text: str, place: int) -> bool:
 
 
 def _begins_anew(text: str) -> bool:
-    """Return whether the first character does not join one before it (mark, skin tone, joiner)."""
+    """A mark, skin tone or joiner belongs to the character before."""
     first = text[:1]
     is_tone = "\U0001f3fb" <= first <= "\U0001f3ff"
     return not (first == _JOINER or is_tone or unicodedata.category(first or " ").startswith("M"))

@@ -1,8 +1,6 @@
-"""Decides whether posts that were sent have been corrected or withdrawn.
+"""Whether posts that were sent have been corrected or withdrawn.
 
-A correction counts when the new text has been stable as long as the feed waits for any text. A
-withdrawal needs more evidence than before sending, as deleting a post elsewhere cannot be undone:
-posts cut off at the feed's end, missing from a cache, or missing together do not count.
+Deleting a post elsewhere cannot be undone, so a withdrawal needs more evidence than before sending.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -14,17 +12,17 @@ from feeds.rules.facts import Document
 from feeds.rules.finality import CACHED_FOR, MINUTE, Timing
 
 CORRECTED, WITHDRAWN = "corrected", "withdrawn"
-# Per post. A text that changes more often has a counter, or is still being written.
+# Other texts have counters or are unfinished.
 MOST_CORRECTIONS = 10
-# Older posts that must still be there. One may be pinned at the end.
+# Older posts that must remain. One may be pinned.
 LEAST_OLDER = 2
-# If more than one in this many posts left the middle, the feed shows others now.
+# If more than one in four left the middle, the feed shows others.
 SHARE_GONE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class TrackedPost:
-    """A TrackedItem's row and its item's facts. `id`: digest of the guid; `link`: the link's hash."""
+    """`id`: digest of the guid; `link`: its hash."""
 
     pk: int
     id: str
@@ -49,10 +47,10 @@ def after_document(
     came_back: Collection[str] = (),
     partial: bool = False,
 ) -> list[TrackedPost]:
-    """Return the posts that a document changes, in their new state.
+    """Return the posts that a document changes.
 
-    `previous`: the last document's order, newest first. `came_back`: ids of posts that have another id here.
-    A `partial` document was pushed: missing posts mean nothing, and it may be outdated.
+    `previous`: the last order, newest first. `came_back`: ids with another id here. A `partial` document was
+    pushed: it may be outdated, and missing posts mean nothing.
     """
     there = {*document.order, *came_back}
     links = {entry.link for entry in document.entries.values() if entry.link}
@@ -75,7 +73,6 @@ def after_document(
 
 
 def after_unchanged(posts: Iterable[TrackedPost], *, timing: Timing, moment: datetime) -> list[TrackedPost]:
-    """Return the posts that a 304 or an identical body changes."""
     changed = []
     for post in posts:
         if post.missing_since is not None:
@@ -100,24 +97,21 @@ def _read(
     if content_hash != post.seen_hash:
         if moment > post.until or post.corrections >= MOST_CORRECTIONS:
             return post
-        # News that was not processed yet is outdated.
+        # Unprocessed news is outdated.
         post = replace(post, seen_hash=content_hash, seen_since=moment, news="")
     return _told(post, timing, moment) if settles else post
 
 
 def _told(post: TrackedPost, timing: Timing, moment: datetime) -> TrackedPost:
-    """Report the new text once it has been stable long enough (whole minutes, strictly more)."""
-    stood = moment - (post.seen_since or moment)
-    if timing.at_first_sight or stood // MINUTE > timing.await_stabilization:
+    """Whole minutes, strictly more."""
+    stable = moment - (post.seen_since or moment)
+    if timing.at_first_sight or stable // MINUTE > timing.await_stabilization:
         return replace(post, news=CORRECTED)
     return post
 
 
 def _dates_of_stayed(document: Document, there: Collection[str], previous: Sequence[str]) -> list[datetime]:
-    """Return the dates of posts in both documents.
-
-    Returns nothing where they prove nothing: in feeds that are not ordered by date or show other posts.
-    """
+    """Return dates of posts in both documents, if they prove anything."""
     order, dates = document.newest_first(), document.published
     in_full = [dates.get(id_) for id_ in order if id_ in document.entries]
     known = [date for date in in_full if date is not None]
@@ -134,10 +128,9 @@ def _dates_of_stayed(document: Document, there: Collection[str], previous: Seque
 def _not_there(
     post: TrackedPost, dates: Sequence[datetime], moment: datetime, *, was_there: bool
 ) -> TrackedPost:
-    """Return the post as perhaps withdrawn if it has a date and enough older posts remain."""
     published = post.published
-    stands = published is not None and sum(date <= published for date in dates) >= LEAST_OLDER
-    if not stands:
+    is_missing = published is not None and sum(date <= published for date in dates) >= LEAST_OLDER
+    if not is_missing:
         return replace(post, missing_since=None)
     if post.missing_since is not None:
         return _missing_still(post, moment)
@@ -145,6 +138,6 @@ def _not_there(
 
 
 def _missing_still(post: TrackedPost, moment: datetime) -> TrackedPost:
-    """Return the post as withdrawn once it was missing longer than a cache may be outdated."""
+    """Withdraw once missing longer than a cache may be outdated."""
     assert post.missing_since is not None  # noqa: S101 - for the type checker
     return replace(post, news=WITHDRAWN) if moment - post.missing_since >= CACHED_FOR else post

@@ -1,4 +1,4 @@
-"""Input and output of a plan, and which end of a document is the new one."""
+"""Input and output of a plan."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from itertools import pairwise
 from feeds.parsing.likeness import UNLIKE, Likeness
 from feeds.rules.age import believed
 
-# With fewer posts a pinned one may decide.
+# Of fewer, a pinned post may decide.
 ENOUGH_DATES = 4
-# On sites that rank posts about every second one is out of date order.
+# On sites that rank posts, about half are out of order.
 RANKED_SHARE = 3
 
 
 def newest_first(order: Sequence[str], published: Mapping[str, datetime | None]) -> list[str]:
-    """Return the ids newest first: as given, or reversed if most dates ascend."""
+    """Reverse the order if most dates ascend."""
     dates = [date for date in (published.get(id_) for id_ in order) if date is not None]
     ascending = sum(earlier < later for earlier, later in pairwise(dates))
     descending = sum(earlier > later for earlier, later in pairwise(dates))
@@ -23,14 +23,13 @@ def newest_first(order: Sequence[str], published: Mapping[str, datetime | None])
 
 
 def is_ranked(order: Sequence[str], published: Mapping[str, datetime | None]) -> bool:
-    """Return whether the ids clearly follow another order than their dates."""
     dates = [date for date in (published.get(id_) for id_ in order) if date is not None]
     ascending = sum(earlier < later for earlier, later in pairwise(dates))
     return len(dates) >= ENOUGH_DATES and RANKED_SHARE * ascending >= len(dates) - 1
 
 
 def newest_ids(order: Sequence[str], published: Mapping[str, datetime | None], count: int) -> set[str]:
-    """Return the `count` newest ids, by date if all have one, else by position."""
+    """Choose by date if all have one, else by position."""
     ranked = newest_first(order, published)
     dates = {id_: date for id_ in order if (date := published.get(id_)) is not None}
     if len(dates) == len(order):
@@ -40,7 +39,7 @@ def newest_ids(order: Sequence[str], published: Mapping[str, datetime | None], c
 
 @dataclass(frozen=True, slots=True)
 class KnownItem:
-    """An item's row. `id`: digest of the guid; `changes` and `returns` as in Item."""
+    """`id`: digest of the guid."""
 
     pk: int
     id: str
@@ -63,9 +62,9 @@ class KnownItem:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """An entry that was read in full. `link`: hash of the canonical link, or "".
+    """An entry read in full. `link`: hash or "".
 
-    `slack`: how much later than `published` it may be, as the date lacks a time or zone.
+    `slack`: how much later than `published` it may be.
     """
 
     content_hash: str
@@ -77,8 +76,6 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """All ids in the document's order, and its newest entries in full."""
-
     order: tuple[str, ...]
     entries: Mapping[str, Seen]
 
@@ -87,7 +84,6 @@ class Document:
         return believed({id_: entry.published for id_, entry in self.entries.items()})
 
     def published_since(self, newest_before: datetime | None) -> dict[str, datetime | None]:
-        """Return the dates that mean something, given the newest date before."""
         dates = {id_: entry.published for id_, entry in self.entries.items()}
         return believed(dates, newest_before=newest_before)
 
@@ -101,7 +97,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Adding:
-    """Meaning of a feed's first document. `start`: from_now, last (with `count`) or all."""
+    """`start`: from_now, last (with `count`), all."""
 
     start: str
     count: int = 0
@@ -117,14 +113,11 @@ class Insert:
 
 @dataclass(slots=True)
 class PollPlan:
-    """Changes as lists of primary keys.
+    """Changes as lists of primary keys, or key → id.
 
-    `insert`: new rows; `rewrite` and `restart`: pk → id, with new content.
-
-    `rekey` (pk → new id) comes first and leaves an excluded row under the old id. `flicker`: items in
-    `restart` that come and go, whose clock continues. `set_aside`: withdrawn items in collections;
-    `take_back`: items that returned. `calm`: items that had changed at the last reading but not now. `drop`:
-    held items to exclude. `forget`: rows of reposts to delete.
+    `rekey` comes first and leaves an excluded row under the old id. `flicker`: items in `restart` that come
+    and go; their clock continues. `set_aside`: withdrawn, in collections. `calm`: had changed, but not now.
+    `drop`: exclude held items. `forget`: delete reposts.
     """
 
     insert: list[Insert] = field(default_factory=list)
@@ -143,24 +136,23 @@ class PollPlan:
     take_back: list[int] = field(default_factory=list)
     drop: list[int] = field(default_factory=list)
     forget: list[int] = field(default_factory=list)
-    # Facts besides the changes. Number of unsettled items seen without a change:
+    # Unsettled items without a change.
     steady: int = field(default=0, compare=False)
-    # New ids in a pushed document, left to the next reading.
+    # Left to the next reading.
     deferred: tuple[str, ...] = field(default=(), compare=False)
-    # Ids of posts that have another id in this document.
+    # Posts with another id here.
     came_back: tuple[str, ...] = field(default=(), compare=False)
-    # Posts with a new id, and how many of them had one before.
+    # Posts with a new id; how many had one before.
     reposts: int = field(default=0, compare=False)
     habitual: int = field(default=0, compare=False)
-    # The document has posts, all with unknown ids.
     all_unknown: bool = field(default=False, compare=False)
-    # Nothing shows that the posts are the feed's: it moved, or another site answers.
+    # The feed moved, or another site answers.
     stranger: bool = field(default=False, compare=False)
-    # Something waits for an admin. `held_for` says why, if not because of a flood.
+    # `held_for` says why, if not because of a flood.
     holds: bool = field(default=False, compare=False)
     held_for: str = field(default="", compare=False)
 
     @property
     def restless(self) -> bool | None:
-        """Whether every unsettled item had changed. None if none was seen."""
+        """Whether all had changed."""
         return False if self.steady else True if self.rewrite else None

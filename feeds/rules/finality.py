@@ -1,8 +1,4 @@
-"""Decides when an item is final, and what is a flood.
-
-Final items were seen and stable long enough, or seen for very long. A flood is more new posts at once than
-anybody writes; it is held until an admin has decided.
-"""
+"""When items are final, and what is a flood: more new posts than anybody writes at once."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -13,38 +9,36 @@ from feeds.rules.facts import Document
 from feeds.rules.reposts import Former
 
 MINUTE = timedelta(minutes=1)
-# A feed that moved to another system or invents ids shows all posts as new.
+# Moved feeds, or ones that invent ids, show all posts as new.
 MORE_THAN = 10
-# A cache may still answer with a document this old.
+# How old a cache's document may be.
 CACHED_FOR = timedelta(hours=1)
-# A feed that shows only its latest day has posts within this span, dated this long before they appear.
+# For feeds that show only their latest day.
 BRIEF = timedelta(days=2)
-# The next batch of such a feed follows within this time, as some are weekly.
+# Some are weekly.
 NEXT_BATCH = timedelta(days=8)
-# Such a feed may grow by this factor without a question.
 BATCH_GROWS = 3
-# An import that renews dates shortens their span by at least this factor.
+# An import with new dates shortens their span at least so.
 IMPORT_SHRINKS = 4
-# "Most" means nothing for fewer titles.
+# Of fewer titles, "most" means nothing.
 SEVERAL = 2
-# Held posts that may have left their feed. Beyond this the oldest are dropped.
+# Held posts that left their feed; older ones are dropped.
 HELD_AT_MOST = 1_000
 FLOOD = "came in a flood that was not to be sent"
 LEFT_WHILE_HELD = "left the feed while it was held"
-# Reason of an item while it is held. Items of a flood have none.
+# Reason of an item while held. Floods have none.
 RESTORED = "held because a backup was restored"
-# Reason of such an item once excluded.
+# Reason once excluded.
 NOT_AFTER_RESTORE = "was held after a restore and not to be sent"
-# The same for posts that a former program may have sent.
 SENT_ELSEWHERE = "held because another program may have sent it"
 NOT_AFTER_MOVE = "was held after the move from another program and not to be sent"
-# A post not yet shown to the former program may be dated this long before its last look.
+# Posts may be dated this long before they appear.
 SHOWN_LATE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """A feed's delays, in whole minutes."""
+    """In whole minutes."""
 
     min_delay: int
     await_stabilization: int
@@ -52,17 +46,16 @@ class Timing:
 
     @property
     def at_first_sight(self) -> bool:
-        """A feed that pings needs no delay."""
+        """For feeds that ping."""
         return self.min_delay <= 0 and self.await_stabilization <= 0
 
 
 def is_final(
     timing: Timing, *, first_seen: datetime, stable_since: datetime, moment: datetime, changed: bool
 ) -> bool:
-    """Return whether the delays have passed: whole minutes, truncated, strictly more (feedletter 0.2.5).
+    """Compare truncated minutes, strictly more (feedletter 0.2.5).
 
-    `moment` is the instant before the request. Content that changed at this reading is not stable, so only
-    the longest delay counts.
+    `moment` is just before the request. If `changed`, only the longest delay counts.
     """
     seen = (moment - first_seen) // MINUTE
     stable = (moment - stable_since) // MINUTE
@@ -71,18 +64,16 @@ def is_final(
 
 
 def is_flood(new: int, shown: int) -> bool:
-    """Return whether `new` is more than 10 and more than half of `shown`."""
     return new > MORE_THAN and 2 * new > shown
 
 
 def follows_on(
     document: Document, formers: Iterable[Former], *, shown_before: int, read_at: datetime | None
 ) -> bool:
-    """Return whether a document without known posts plainly continues the one before.
+    """Return whether a document without known posts continues the one before, of `read_at`.
 
-    That is so for feeds that publish more than they show, or show only their latest day or post. A moved site
-    would show old titles and dates; another site old posts, fewer, or undated ones. `formers`: posts of the
-    document before, read at `read_at`.
+    So do feeds that publish more than they show, or show only their latest day or post. A moved site would
+    show old titles and dates; another site old, undated or fewer posts.
     """
     formers = list(formers)
     entries = [document.entries.get(id_) for id_ in document.order]
@@ -107,10 +98,7 @@ def follows_on(
 
 
 def is_batch_like_before(document: Document, formers: Collection[Former], *, shown_before: int) -> bool:
-    """Return whether a document that follows on has no more posts than usual.
-
-    A feed of the latest day replaces all its posts. Without titles they may be old ones with new ids.
-    """
+    """Untitled posts may be old ones with new ids."""
     titled = sum(bool(entry.like.title) for entry in document.entries.values())
     if 2 * titled <= len(document.order):
         return False
@@ -119,7 +107,6 @@ def is_batch_like_before(document: Document, formers: Collection[Former], *, sho
 
 
 def is_mostly_older(document: Document, formers: Collection[Former]) -> bool:
-    """Return whether most dates precede the newest one of the document before."""
     newest = _newest(formers)
     dates = _dates_after(document, formers)
     dated = [(date, document.entries[id_].slack) for id_, date in dates.items() if date is not None]
@@ -128,7 +115,7 @@ def is_mostly_older(document: Document, formers: Collection[Former]) -> bool:
 
 
 def _dates_after(document: Document, formers: Collection[Former]) -> dict[str, datetime | None]:
-    """Return the dates that mean something. A shared one does if the last batch shared one, too."""
+    """A shared date means something if the last batch shared one, too."""
     is_brief = _span([former.published for former in formers if former.published]) <= BRIEF
     return document.published_since(_newest(formers) if is_brief else None)
 
@@ -150,10 +137,9 @@ def _is_next_batch(dates: Iterable[datetime | None], formers: Iterable[Former]) 
 
 
 def _shows_known_posts(document: Document, formers: Collection[Former]) -> bool:
-    """Return whether posts of the document before are in this one, under other ids.
+    """Return whether posts of the document before have other ids here.
 
-    Serials repeat titles, so a title counts with its date. Most titles count if the dates come from an
-    import: all at once, where they were spread out before.
+    Serials repeat titles, so dates must match, unless all are an import's.
     """
     known: dict[str, set[datetime | None]] = {}
     for former in formers:

@@ -1,5 +1,3 @@
-"""Describes what a plan would do to each item, without applying it."""
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +9,6 @@ from feeds.rules.reposts import REPOST
 
 EXCLUDED = "excluded"
 
-# Word for programs and lists → meaning.
 EVENTS = {
     "new": "It is new: it is taken in, and its time to settle begins.",
     "settled at once": "It is new, and the feed pings: it is settled as soon as it is seen.",
@@ -33,10 +30,9 @@ EVENTS = {
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Forecast for one item. `id`: digest of the guid; `pk` is None for a new one.
+    """`id`: digest of the guid. `event`: key of EVENTS.
 
-    `event`: a word of EVENTS. `fate`: whether and when it would be sent, or why not. `settles`: first moment
-    at which a reading finds it final, or None.
+    `fate`: whether and when it is sent, or why not. `settles`: when a reading finds it final.
     """
 
     id: str
@@ -56,7 +52,7 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class ForecastStep:
-    """An item that no longer changes: cleared or excluded."""
+    """A cleared or excluded item."""
 
     pk: int
     id: str
@@ -75,21 +71,18 @@ def forecast(
     moment: datetime,
     watched: bool = True,
 ) -> dict[str, Forecast]:
-    """Return forecasts by id for new items, `known` rows and `done` ones.
-
-    `moment` is the instant before the document's request.
-    """
-    found = {}
+    """Return forecasts by id."""
+    forecasts = {}
     for one in done:
         status = ItemStatus(one.state, one.reason, one.first_seen, one.stable_since, final=False)
-        found[one.id] = _forecast(one.id, one.pk, "unchanged", status, timing, moment)
+        forecasts[one.id] = _forecast(one.id, one.pk, "unchanged", status, timing, moment)
     for insert in plan.insert:
-        found[insert.id] = of_insert(insert, timing=timing, moment=moment, watched=watched)
+        forecasts[insert.id] = of_insert(insert, timing=timing, moment=moment, watched=watched)
     for row in known:
         event, status = _after(plan, row, moment, watched=watched)
         id_ = plan.rekey.get(row.pk, row.id)
-        found[id_] = _forecast(id_, row.pk, event, status, timing, moment)
-    return found
+        forecasts[id_] = _forecast(id_, row.pk, event, status, timing, moment)
+    return forecasts
 
 
 def of_insert(insert: Insert, *, timing: Timing, moment: datetime, watched: bool = True) -> Forecast:
@@ -104,7 +97,6 @@ def of_insert(insert: Insert, *, timing: Timing, moment: datetime, watched: bool
 
 
 def _after(plan: PollPlan, row: KnownItem, moment: datetime, *, watched: bool) -> tuple[str, ItemStatus]:
-    """Return the word of EVENTS and the item's new state."""
     settles = row.pk in plan.finalise
     tests: Sequence[tuple[str, Collection[int] | Mapping[int, str]]] = (
         ("dropped", plan.drop),

@@ -1,4 +1,4 @@
-"""Explains an item's state in a sentence for admins."""
+"""Explains items to admins."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -38,9 +38,9 @@ WHY_EXCLUDED = {
 
 @dataclass(frozen=True, slots=True)
 class ItemStatus:
-    """`watched`: the feed is read, neither paused nor stopped. `changes`: as Item.changes.
+    """`watched`: the feed is neither paused nor stopped.
 
-    `reason`: why it is excluded or held, or which newsletters leave it out.
+    `reason`: why it is excluded or held, or newsletters that omit it.
     """
 
     state: str
@@ -61,7 +61,6 @@ class ItemStatus:
 
 
 def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
-    """Answer “was it sent, and why not”."""
     if item.state == "excluded":
         return f"Not sent: {WHY_EXCLUDED.get(item.reason, item.reason) or 'it is excluded'}."
     if item.state == "cleared":
@@ -106,7 +105,6 @@ def explain(item: ItemStatus, timing: Timing, now: datetime) -> str:
 
 
 def settles_at(item: ItemStatus, timing: Timing) -> datetime:
-    """Return when a reading will find it final if it stays unchanged, in whole minutes."""
     settled = max(
         item.first_seen + (timing.min_delay + 1) * MINUTE,
         item.stable_since + (timing.await_stabilization + 1) * MINUTE,
@@ -120,7 +118,7 @@ def _but(words: str, reason: str) -> str:
 
 
 def _length(wait: timedelta) -> str:
-    minutes = -(-wait // MINUTE)  # rounded up, so that nothing is promised too early
+    minutes = -(-wait // MINUTE)  # promise nothing too early
     for size, word in ((24 * 60, "days"), (60, "hours")):
         if minutes >= 2 * size:
             return f"{round(minutes / size)} {word}"

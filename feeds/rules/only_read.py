@@ -1,4 +1,4 @@
-"""Feeds that no newsletter sends: every post is excluded when it arrives."""
+"""Feeds that no newsletter sends."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ LETTERS_ENDED = "its feed is no longer sent, only read here"
 
 
 def only_read(plan: PollPlan) -> PollPlan:
-    """Return the plan with new items excluded. Older ones settle as before."""
+    """Exclude new items. Older ones settle as before."""
     plan.insert = [
         replace(
             insert,

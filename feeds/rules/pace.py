@@ -1,9 +1,4 @@
-"""Decides when a feed is read next, and why.
-
-The admin's bounds come first. Within them decide the feed's rhythm, its hub, its server's wishes and
-refusals, and the freshness of its answer (RFC 9111). While posts settle, and for feeds that ping, only the
-interval counts.
-"""
+"""When a feed is read next, and why."""
 
 import re
 from collections.abc import Mapping
@@ -16,17 +11,17 @@ from feeds.parsing.dates import mail_date
 AT_MOST_EVERY = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 WARM_UP = timedelta(days=1)
-# Readings of an adaptive feed per usual gap between posts.
+# Per usual gap.
 READINGS_PER_POST = 4
 JITTER = 0.1
 LONGEST_FRESHNESS = timedelta(days=365)
-# A Date that is further off means an old answer, not a slow clock.
+# A Date further off is an old answer's.
 WRONGEST_CLOCK = timedelta(days=3)
 _DIRECTIVE = re.compile(r"([a-z-]+)\s*(?:=\s*\"?([^\",]*)\"?)?", re.IGNORECASE)
-# These servers want us to stay away. Others may be back within minutes.
+# Others may be back within minutes.
 KEEP_AWAY = frozenset({403, 429})
 KEPT_AWAY_FOR = timedelta(hours=1)
-# No server can silence a feed for good, nor for days by one wrong answer.
+# No server may silence a feed for good, or for days at once.
 LONGEST_RETRY_AFTER = timedelta(days=7)
 BELIEVED_AT_ONCE = timedelta(days=1)
 HOST_RESTS = timedelta(minutes=1)
@@ -35,7 +30,7 @@ HOST_RESTS_AT_MOST = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """An admin's settings. An `interval` of zero means a feed that pings."""
+    """An `interval` of zero means a feed that pings."""
 
     interval: timedelta
     ceiling: timedelta
@@ -52,7 +47,7 @@ class Pacing:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Reasons for another pace. `age`: time since the adding; hours and days (Monday is 0) in UTC."""
+    """`age`: since the adding. Hours and days (Monday is 0) in UTC."""
 
     settling: bool = False
     age: timedelta = WARM_UP
@@ -66,14 +61,14 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """`why` is a word of `feeds.rules.why`."""
+    """`why`: key of `feeds.rules.why`."""
 
     at: datetime
     why: str
 
 
 def next_poll(pacing: Pacing, signs: Signs, now: datetime, *, chance: float = 0.0) -> Next:
-    """Return the next reading. `chance` in [0, 1) shortens the pause by up to a tenth, to spread feeds."""
+    """`chance` in [0, 1) shortens the pause by up to a tenth, to spread feeds."""
     if signs.settling:
         return Next(now + pacing.floor, "settling")
     if not pacing.interval:
@@ -92,7 +87,7 @@ def next_poll(pacing: Pacing, signs: Signs, now: datetime, *, chance: float = 0.
     for wish, name in ((signs.fresh_for, "cache"), (signs.ttl, "ttl")):
         if min(wish, pacing.longest) > length:
             length, why = min(wish, pacing.longest), name
-    # RSS 2.0 skipHours and skipDays. The ceiling still applies.
+    # RSS 2.0.
     planned, latest = now + length, now + pacing.longest
     at = planned
     for _ in range(8 * 24):
@@ -103,39 +98,36 @@ def next_poll(pacing: Pacing, signs: Signs, now: datetime, *, chance: float = 0.
 
 
 def fresh_for(headers: Mapping[str, str], now: datetime) -> timedelta:
-    """Return how much longer the answer is fresh, or zero.
+    """Return how much longer the answer is fresh. Header names are in lower case.
 
-    Header names are in lower case. max-age precedes Expires (RFC 9111 §5.3), and Age is subtracted.
+    max-age precedes Expires (RFC 9111 §5.3).
     """
-    said = directives(headers.get("cache-control", ""))
-    if "no-cache" in said or "no-store" in said:
+    cache_control = directives(headers.get("cache-control", ""))
+    if "no-cache" in cache_control or "no-store" in cache_control:
         return timedelta(0)
-    if "max-age" in said:
-        lifetime = _seconds(said["max-age"])
+    if "max-age" in cache_control:
+        lifetime = _seconds(cache_control["max-age"])
     else:
         expires, sent = mail_date(headers.get("expires", "")), mail_date(headers.get("date", ""))
-        # By the server's own clock if shown, as clocks differ.
+        # By the server's clock.
         lifetime = min(expires - (sent or now), LONGEST_FRESHNESS) if expires else timedelta(0)
     age = _seconds(headers.get("age", ""))
     return max(lifetime - age, timedelta(0))
 
 
 def directives(header: str) -> dict[str, str]:
-    """Return Cache-Control directives by lower-case name. The first of duplicates counts."""
-    found: dict[str, str] = {}
+    """The first of duplicates counts."""
+    values: dict[str, str] = {}
     for match in _DIRECTIVE.finditer(header[:1000]):
-        found.setdefault(match.group(1).lower(), (match.group(2) or "").strip())
-    return found
+        values.setdefault(match.group(1).lower(), (match.group(2) or "").strip())
+    return values
 
 
 def behind(headers: Mapping[str, str], now: datetime) -> timedelta:
-    """Return how far the server's clock is behind ours, negative if ahead, zero if unknown.
-
-    Age is the time that a cache has held the answer (RFC 9111 §5.1).
-    """
+    """Return the lag of the server's clock. Age: RFC 9111 §5.1."""
     sent = mail_date(headers.get("date", ""))
-    found = now - sent - _seconds(headers.get("age", "")) if sent else timedelta(0)
-    return found if abs(found) <= WRONGEST_CLOCK else timedelta(0)
+    lag = now - sent - _seconds(headers.get("age", "")) if sent else timedelta(0)
+    return lag if abs(lag) <= WRONGEST_CLOCK else timedelta(0)
 
 
 def _seconds(text: str) -> timedelta:
@@ -146,10 +138,7 @@ def _seconds(text: str) -> timedelta:
 
 
 def retry_at(header: str, now: datetime) -> datetime | None:
-    """Return the time that Retry-After names (RFC 9110 §10.2.3), or None if it is invalid.
-
-    Never before `now` and at most a week after.
-    """
+    """RFC 9110 §10.2.3, at most a week ahead."""
     text = header.strip()
     if text.isascii() and text.isdigit():
         return now + min(timedelta(seconds=int(text[:9])), LONGEST_RETRY_AFTER)
@@ -158,17 +147,15 @@ def retry_at(header: str, now: datetime) -> datetime | None:
 
 
 def longest_wish(waited: timedelta) -> timedelta:
-    """Return how far to follow a Retry-After: a day, or twice the last wait if repeated."""
     return min(max(BELIEVED_AT_ONCE, 2 * waited), LONGEST_RETRY_AFTER)
 
 
 def first_pause(status: int | None, interval: timedelta) -> timedelta:
-    """Return the pause after a first failure: the interval, or an hour if the server refused us."""
     return max(interval, KEPT_AWAY_FOR) if status in KEEP_AWAY else interval
 
 
 def host_rests_until(status: int | None, retry_after: str, now: datetime) -> datetime | None:
-    """Return when a host that answered 429 (RFC 6585) may be asked again for any feed."""
+    """RFC 6585: 429."""
     if status != HTTPStatus.TOO_MANY_REQUESTS:
         return None
     wish = retry_at(retry_after, now) or now + HOST_RESTS

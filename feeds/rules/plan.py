@@ -1,4 +1,4 @@
-"""Plans what a document means for known items. Pure; made under the lock that applies it."""
+"""Plans changes of items. Pure; called under the lock that applies them."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -29,11 +29,11 @@ THERE_BEFORE = "was in the feed when it was added"
 NAMESAKE = "shared its id with another post, which counted"
 BEYOND = "beyond the newest entries that are read in full"
 NONE_KNOWN: Mapping[tuple[str, str], float] = MappingProxyType({})
-# One or two posts are easily all new. If none of many is known, that means something.
+# One or two posts are easily all new.
 ENOUGH_TO_TELL = 3
-# If more than one in this many posts left a document of the same length, it shows others.
+# If more than one in four left a document of the same length, it shows others.
 MANY_LEFT = 4
-# After this many returns the clock continues: perhaps two caches answer in turn.
+# Then the clock continues: perhaps two caches answer in turn.
 FLICKERS = 2
 
 
@@ -61,13 +61,12 @@ def plan_document(
 ) -> PollPlan:
     """Return the plan for a document requested at `moment`.
 
-    `known`: items that may change. `done`: ids of sent or excluded items, of which `reposts` were excluded as
-    reposts. `formers`: items whose post may have a new id. `join`: recognise reposts, corrected ones by the
-    `similarities` of texts (new id, former). `previous`: last document's order, newest first, read at
-    `read_at`. `behind`: lag of the server's clock. `adding`: given for the first document only, when
-    `added_at` is the time of the request to add. `partial`: pushed by a hub, so missing posts mean nothing.
-    `floods_sent`: an admin sent a flood of this feed before, so only unknown, mostly older documents are
-    held. `hold_new`: a backup was restored. `elsewhere_until`: another program read the feed until then.
+    `known`: items that may change. `done`: ids of sent or excluded items, among them `reposts`. `formers`:
+    items whose post may have a new id, recognised with `join`, also by `similarities` of texts (new id,
+    former). `previous`: order of the document of `read_at`, newest first. `behind`: lag of the server's
+    clock. `adding`: for the first document; `added_at` is then the request. `partial`: pushed; missing posts
+    mean nothing. `floods_sent`: hold only unknown, mostly older documents. `hold_new`: a backup was restored.
+    `elsewhere_until`: another program read the feed until then.
     """
     plan = PollPlan()
     rows = {row.id: row for row in known}
@@ -100,17 +99,17 @@ def plan_document(
             plan.insert.append(Insert(id_, excluded=why_not, final=settled and not why_not))
     plan.all_unknown = moved and min(len(document.order), len(previous)) >= ENOUGH_TO_TELL
     before = set(previous) if moved and adding is None and plan.insert else set()
-    stood = [former for former in formers if former.id in before]
+    formers_before = [former for former in formers if former.id in before]
     shown = len(previous)
-    goes_on = bool(before) and follows_on(document, stood, shown_before=shown, read_at=read_at)
+    goes_on = bool(before) and follows_on(document, formers_before, shown_before=shown, read_at=read_at)
     plan.stranger = bool(before) and not twins and not goes_on
-    # Posts that another program left out do not make a flood.
+    # Another program may have left those out.
     counted = [insert for insert in plan.insert if elsewhere_until is None or not insert.excluded]
     new = sum(insert.excluded != REPOST for insert in counted)
-    usual = goes_on and is_batch_like_before(document, stood, shown_before=shown)
+    usual = goes_on and is_batch_like_before(document, formers_before, shown_before=shown)
     floods = plan.stranger or (is_flood(new, len(document.order)) and not usual)
     if floods_sent:
-        floods = plan.stranger and is_mostly_older(document, stood)
+        floods = plan.stranger and is_mostly_older(document, formers_before)
     floods = floods and hold_floods and adding is None
     doubtful = _doubtful(document, elsewhere_until, behind) if elsewhere_until else set()
     if hold_new or floods or doubtful:
@@ -134,7 +133,7 @@ def plan_document(
 
 
 def plan_unchanged(known: Iterable[KnownItem], *, timing: Timing, moment: datetime) -> PollPlan:
-    """Return the plan for a 304 or an identical body: every waiting item is confirmed."""
+    """Plan a 304 or an identical body."""
     plan = PollPlan()
     rows = [row for row in known if row.waits]
     for row in rows:
@@ -158,10 +157,7 @@ def _recognise(
     moved: bool,
     partial: bool,
 ) -> dict[str, Former]:
-    """Return new ids and returned reposts, each with the item whose post it has.
-
-    An item that may still change takes over the new id.
-    """
+    """Return new ids and returned reposts with the items of their posts."""
     twins: dict[str, Former] = {}
     there = set(document.order)
     if join and formers:
@@ -191,12 +187,12 @@ def _recognise(
     if partial:
         plan.deferred = tuple(twins)
         return twins
-    # Ids that were left behind and are back, or replace one that was.
+    # Ids left behind that are back, or replace such an id.
     left = {*reposts, *(id_ for id_, former in twins.items() if former.repost)}
     if back := [id_ for id_ in document.order if id_ in left and id_ not in rows]:
         waiting = {id_ for id_, row in rows.items() if row.state == "unassigned"}
         twins |= returning(back, formers, links=document.links, there=there, waiting=waiting)
-    # Unsettled items take over the new id, so that nothing is lost. Settled ones stay.
+    # So nothing is lost.
     for id_, former in twins.items():
         row = rows.get(former.id)
         if row is not None and row.state == "unassigned":
@@ -217,9 +213,9 @@ def _unwanted(
     behind: timedelta,
     moment: datetime,
 ) -> dict[str, str]:
-    """Return new ids that must not be sent, each with the reason.
+    """Return new ids that must not be sent, with reasons.
 
-    `told`: known ids. At the adding, posts since `added_at` are sent whatever was chosen.
+    At the adding, posts since `added_at` are always sent.
     """
     dates = document.published
     if adding is None:
@@ -244,7 +240,6 @@ def _unwanted(
 
 
 def _doubtful(document: Document, elsewhere_until: datetime, behind: timedelta) -> set[str]:
-    """Return posts that the other program may have seen."""
     dates, until = document.published, elsewhere_until - SHOWN_LATE
     return {
         id_
@@ -254,7 +249,6 @@ def _doubtful(document: Document, elsewhere_until: datetime, behind: timedelta) 
 
 
 def _long_out(document: Document, timing: Timing, moment: datetime) -> set[str]:
-    """Return posts so old that they would have settled if the feed had been read then."""
     settled = moment - timing.max_delay * MINUTE
     return {
         id_
@@ -269,10 +263,10 @@ def _see(
     if row.state not in ("unassigned", "assigned"):
         return
     if row.vanished:
-        # A push may only be late.
+        # It may only be late.
         if entry is None or partial:
             return
-        # Withdrawn and back means new again. A post that comes and goes is sent after the longest delay.
+        # Withdrawn and back means new. If it comes and goes, it is sent after the longest delay.
         plan.restart[row.pk] = row.id
         if row.held:
             return
@@ -301,7 +295,7 @@ def _see(
     if changed:
         plan.unsettle.append(row.pk)
     if partial:
-        # The age of the hub's copy is unknown, so known items settle only at readings.
+        # The hub's copy has an unknown age, so items settle only at readings.
         return
     _confirm(plan, row, timing, moment, changed=changed)
 
@@ -325,17 +319,16 @@ def _look_for_missing(
     moment: datetime,
     read_at: datetime | None,
 ) -> None:
-    """Withdraw items that are missing although an older entry after them remains; others rolled off.
+    """Withdraw missing items if an older entry remains; others rolled off.
 
-    `read_at` is given if entries are back that the previous document lacked. Items seen in one reading only,
-    or in a document that shares nothing with this one, were another feed's and count as withdrawn. In
-    collections, withdrawn items are set aside unless an admin wants them sent.
+    `read_at` is given if entries are back that the previous document lacked. Items seen once, or in a
+    document that shares nothing with this one, were then another feed's.
     """
     place = {id_: number for number, id_ in enumerate(previous)}
     oldest_there = max((number for id_, number in place.items() if id_ in there), default=-1)
     gone = [row for row in rows if row.id not in there]
     missing = [row for row in gone if row.waits or (row.state == "assigned" and not row.set_aside)]
-    # Drop the oldest held items if too many have left: a feed that invents ids brings ever more.
+    # A feed that invents ids brings ever more.
     held = sorted(row.pk for row in missing if row.held)
     coming = sum(insert.held for insert in plan.insert)
     too_many = set(held[: max(0, len(held) + coming - HELD_AT_MOST)]) if there else set()
@@ -359,10 +352,10 @@ def _look_for_missing(
 
 
 def _shows_others(document: Document, there: Collection[str], previous: Sequence[str]) -> bool:
-    """Return whether posts leave this feed without being withdrawn.
+    """Return whether posts leave without being withdrawn.
 
-    That is so if it ranks posts, or if as many others replaced them and many, or all but a pinned one, left.
-    `previous` is empty where earlier posts are back.
+    The feed ranks posts, or as many others replaced many, or all but a pinned one. `previous` is empty if
+    earlier posts are back.
     """
     if is_ranked(document.newest_first(), document.published):
         return True

@@ -1,4 +1,4 @@
-"""Recognises a post with a new id: by its link, or by title and date."""
+"""Recognises posts with new ids, by link, or title and date."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -10,27 +10,26 @@ from typing import Protocol
 from feeds.parsing.likeness import UNLIKE, Likeness, is_long
 
 REPOST = "a repost"
-# A feed that invents ids would otherwise add a row per post at every reading.
+# Feeds that invent ids would add a row per post and reading.
 KEPT_FOR_A_LINK = 10
-# Corrections of a date are smaller. A weekly series repeats after more.
+# Corrections are smaller; a weekly series repeats after more.
 NEARLY_A_WEEK = timedelta(days=6, hours=12)
-# A post of the last day may be new whatever its text: some are written from a form.
+# Recent posts may be new whatever the text: some use a form.
 RECENT = timedelta(days=1)
-# Dates without a time have a larger slack.
+# Dates without a time have more slack.
 A_TIME = timedelta(hours=12)
-# Required similarity of texts before and after a correction (`likeness.similarity`).
+# Required `likeness.similarity`.
 SOMEWHAT_SIMILAR, SIMILAR, VERY_SIMILAR = 0.3, 0.5, 0.8
-# Beyond this many candidates nobody corrected one post. Limits the pairs of texts compared.
+# Nobody corrects so many posts; limits the work.
 MOST_TRIED, MOST_PAIRS = 2_500, 20
-# Index of the key of title and path.
+# Index of (title, path).
 BY_PLACE = 3
-# From this many reposts of one post on it is a habit.
 HABIT = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Former:
-    """An item whose post a new entry may be. `repost`: it was excluded as one."""
+    """`repost`: excluded as one."""
 
     pk: int
     id: str
@@ -41,8 +40,6 @@ class Former:
 
 
 class PostFacts(Protocol):
-    """An entry of a document, or a former."""
-
     @property
     def link(self) -> str: ...
     @property
@@ -52,7 +49,7 @@ class PostFacts(Protocol):
 
 
 class DatedPost(PostFacts, Protocol):
-    """An entry of a document. `slack`: how much later than `published` it may be."""
+    """`slack`: how much later than `published` it may be."""
 
     @property
     def slack(self) -> timedelta: ...
@@ -63,11 +60,11 @@ def _by_title_and_date(post: PostFacts) -> Hashable:
 
 
 def _keys(post: PostFacts, *, moved: bool) -> tuple[Hashable, ...]:
-    """Return the keys that identify a post, surest first; None where there is none."""
+    """Return identifying keys, surest first."""
     keys = (post.link or None, _by_title_and_date(post))
     if not moved:
         return keys
-    # Two posts are seldom this alike, and all ids changing at once means something.
+    # Enough when all ids change at once.
     title, place = post.like.title, post.like.place
     return (*keys, post.like.loose or None, (title, place) if title and place else None)
 
@@ -85,46 +82,44 @@ def reposted(
     previous: Collection[str],
     moved: bool = False,
 ) -> dict[str, Former]:
-    """Return candidate → the item of the previous document whose post it is.
+    """Return candidate → item of the previous document.
 
-    A likeness shared by several posts of either document means nothing. `there`: all ids of this document;
-    `moved`: no id of the previous one is left.
+    Shared keys mean nothing. `there`: ids of this document; `moved`: none is in the previous one.
     """
     of_entries = {id_: _keys(entry, moved=moved) for id_, entry in entries.items()}
-    stood = [(former, _keys(former, moved=moved)) for former in formers if former.id in previous]
-    newest = max((former.published for former, _ in stood if former.published), default=None)
-    found: dict[str, Former] = {}
-    # A key must match exactly one entry and one former.
+    formers_before = [(former, _keys(former, moved=moved)) for former in formers if former.id in previous]
+    newest = max((former.published for former, _ in formers_before if former.published), default=None)
+    matches: dict[str, Former] = {}
     for number in range(4 if moved else 2):
         here = Counter(keys[number] for keys in of_entries.values())
         before: dict[Hashable, list[Former]] = defaultdict(list)
-        for former, keys in stood:
+        for former, keys in formers_before:
             before[keys[number]].append(former)
-        taken = {former.id for former in found.values()}
+        taken = {former.id for former in matches.values()}
         for id_ in candidates:
-            said = of_entries[id_][number] if id_ in entries and id_ not in found else None
-            if said is None or here[said] > 1 or len(before[said]) != 1:
+            key = of_entries[id_][number] if id_ in entries and id_ not in matches else None
+            if key is None or here[key] > 1 or len(before[key]) != 1:
                 continue
-            (former,) = before[said]
+            (former,) = before[key]
             if number == BY_PLACE and _is_later(entries[id_].published, newest):
-                # The next part of a serial may have the same page and title.
+                # Perhaps the next part of a serial.
                 continue
-            # Two places on one page (#monday, #tuesday) are two posts.
+            # #monday and #tuesday are two posts.
             places = {entries[id_].like.fragment, former.like.fragment} - {""}
             are_two = len(places) > 1 and entries[id_].link == former.link
             if former.id not in there and former.id not in taken and not are_two:
-                found[id_] = former
-    return found
+                matches[id_] = former
+    return matches
 
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """A new entry that is a corrected former if their texts are at least this `similar`."""
+    """A corrected former, if texts are at least this `similar`."""
 
     id: str
     former: Former
     similar: float
-    # Title and date are enough where texts are unknown.
+    # Title and date suffice if texts are unknown.
     is_likely: bool = False
 
 
@@ -139,11 +134,10 @@ def suspects(
     moment: datetime | None = None,
     partial: bool = False,
 ) -> list[Suspect]:
-    """Return new entries that may be corrected posts of the document before, with new ids.
+    """Return new entries that may be corrected posts with new ids.
 
-    A former counts only if it left its place: one that rolled off, or was replaced with most others, makes
-    room for new posts. `order` and `previous` are newest first; `recognised`: ids of posts that have others
-    here. In a `partial` document nothing has left. Without `moment` return all possible pairs.
+    A former must have left its place, not rolled off or been replaced with most others. `order`, `previous`:
+    newest first; `recognised`: ids with others here. Without `moment` return all possible pairs.
     """
     there = {*order, *recognised}
     places = {id_: place for place, id_ in enumerate(previous)}
@@ -155,7 +149,7 @@ def suspects(
     inside = {id_ for id_, place in places.items() if place < last and id_ not in there}
     if moment is not None and not partial and len(inside) > len(stayed):
         return []
-    # Number of remaining posts before each: equal for a post that kept its place.
+    # Remaining posts before each: equal for a post that kept its place.
     known = set(stayed)
     before = dict(zip(previous, accumulate((id_ in known for id_ in previous), initial=0), strict=False))
     now = dict(zip(order, accumulate((id_ in known for id_ in order), initial=0), strict=False))
@@ -163,9 +157,9 @@ def suspects(
     was = Counter(former.like.title for former in gone)
     was.update(entries[id_].like.title for id_ in stayed if id_ in entries)
     is_alone = moment is None or (len(candidates) == 1 and len(inside) <= 1)
-    found = []
+    pairs = []
     for id_, former in product((id_ for id_ in candidates if id_ in entries), gone):
-        # Reposts recognised meanwhile may change positions.
+        # Reposts may change positions.
         in_place = moment is None or before[former.id] == now[id_]
         kept_the_end = in_place and now[id_] == len(stayed)
         if moment is not None and not partial and former.id not in inside and not kept_the_end:
@@ -174,8 +168,8 @@ def suspects(
         is_one = entry.like.title == title and here[title] == 1 and was[title] == 1
         similar = _needed(entry, former, moment, is_one=is_one, is_alone=is_alone, in_place=in_place)
         if similar is not None:
-            found.append(Suspect(id_, former, similar, similar == SIMILAR))
-    return found[:MOST_PAIRS]
+            pairs.append(Suspect(id_, former, similar, similar == SIMILAR))
+    return pairs[:MOST_PAIRS]
 
 
 def _needed(
@@ -187,9 +181,9 @@ def _needed(
     is_alone: bool,
     in_place: bool,
 ) -> float | None:
-    """Return the required similarity of the texts, or None if these are two posts.
+    """Return the required similarity, or None for two posts.
 
-    `is_one`: the title is unique in both documents. `is_alone`: one post left and one appeared.
+    `is_one`: unique titles. `is_alone`: one post left, one appeared.
     """
     published, was = entry.published, former.published
     if published is None or was is None:
@@ -208,10 +202,7 @@ def _needed(
 def corrected(
     suspected: Iterable[Suspect], similarities: Mapping[tuple[str, str], float]
 ) -> dict[str, Former]:
-    """Return candidate → former for pairs that are similar enough (0 to 1).
-
-    A pair counts if neither is part of another pair.
-    """
+    """Return candidate → former for similar pairs, each post in one pair only."""
     pairs = []
     for one in suspected:
         known = similarities.get((one.id, one.former.id))
@@ -229,32 +220,27 @@ def returning(
     there: Collection[str],
     waiting: Collection[str],
 ) -> dict[str, Former]:
-    """Return candidate → the waiting item that once had this id and whose present id is not `there`.
-
-    Otherwise a post that takes an old id again would never be sent. `waiting`: ids of unsettled items. Shared
-    links mean nothing.
-    """
+    """Return candidate → waiting item that had this id, as it would never be sent otherwise."""
     on = Counter(links.values())
     at: dict[str, list[Former]] = defaultdict(list)
     for former in formers:
         if not former.repost:
             at[former.link].append(former)
-    found = {}
+    matches = {}
     for id_ in candidates:
         link = links.get(id_, "")
         posts = at.get(link, []) if on[link] == 1 else []
         if len(posts) == 1 and posts[0].id in waiting and posts[0].id not in there:
-            found[id_] = posts[0]
-    return found
+            matches[id_] = posts[0]
+    return matches
 
 
 def _same_post(former: Former) -> Hashable:
-    """Return what reposts of a post share: title and date, else the link."""
     return _by_title_and_date(former) or former.link
 
 
 def outdated(formers: Iterable[Former], twins: Collection[Former], keep: Collection[str]) -> list[int]:
-    """Return keys of surplus reposts: neither the newest nor those to `keep`."""
+    """Return keys of surplus reposts, except the newest and `keep`."""
     posts = set(map(_same_post, twins))
     of: dict[Hashable, list[int]] = defaultdict(list)
     for former in sorted(formers, key=lambda former: former.pk, reverse=True):
@@ -264,6 +250,5 @@ def outdated(formers: Iterable[Former], twins: Collection[Former], keep: Collect
 
 
 def habitual(formers: Iterable[Former], twins: Collection[Former]) -> int:
-    """Return how many of these posts already had several reposts."""
     reposts = Counter(_same_post(former) for former in formers if former.repost)
     return sum(reposts[post] >= HABIT for post in set(map(_same_post, twins)))

@@ -1,4 +1,4 @@
-"""How often a feed publishes, and whether its posts settle."""
+"""How often a feed publishes."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -8,18 +8,18 @@ from statistics import median
 from feeds.rules.finality import MINUTE
 
 RHYTHM_POSTS = 20
-# Two posts have one gap, which is no rhythm.
+# Fewer are no rhythm.
 AT_LEAST = 3
-# Some feeds date posts to the year 1.
+# Some feeds use the year 1.
 LONGEST_RHYTHM = 366 * 24 * 60
-# Consecutive readings in which every post changed.
+# Readings in which every post changed.
 RESTLESS = 3
 
 
 def rhythm_minutes(published: Iterable[datetime], now: datetime) -> int | None:
-    """Return the median gap between the latest 20 moments, in minutes, from 1 to a year's.
+    """Return the median gap of the latest 20 moments, from a minute to a year.
 
-    None for fewer than three. Equal moments count once, future ones never.
+    Equal moments count once, future ones never.
     """
     moments = sorted({moment for moment in published if moment <= now})[-RHYTHM_POSTS:]
     if len(moments) < AT_LEAST:
@@ -29,7 +29,7 @@ def rhythm_minutes(published: Iterable[datetime], now: datetime) -> int | None:
 
 
 def restless_after(polls: int, restless: bool | None) -> int:
-    """Return the count of restless readings. `restless` None: no unsettled post was shown."""
+    """Return the count of restless readings."""
     if restless is None:
         return polls
     return polls + 1 if restless else 0

@@ -1,5 +1,3 @@
-"""Words for the reasons of `rules.pace` and the polling."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -44,17 +42,16 @@ WHY: Mapping[str, Words] = MappingProxyType(
 
 
 def because(code: str, *, every_minutes: int, failing: bool = False) -> str:
-    """Return the words that complete “In 10 minutes: …”. Unknown codes get the interval's."""
+    """Complete “In 10 minutes: …”."""
     return WHY.get(code, WHY["backoff" if failing else "interval"]).long.format(every=every(every_minutes))
 
 
 def in_short(code: str) -> str:
-    """Return a few words for the timeline, or "" for an unknown code."""
     return WHY[code].short if code in WHY else ""
 
 
 def every(minutes: int) -> str:
-    """Return "every 10 minutes" or "every 2 hours"; a feed that pings counts as one minute."""
+    """Return "every 10 minutes" or "every 2 hours"."""
     for size, word in ((24 * 60, "day"), (60, "hour")):
         if minutes >= size and minutes % size == 0:
             return _every(minutes // size, word)

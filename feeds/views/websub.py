@@ -1,7 +1,4 @@
-"""The callback that hubs know (W3C WebSub): GET verifies what we asked for, POST brings what is new.
-
-Its address is the key: nobody but the hub knows it, and there are no cookies.
-"""
+"""The callback of hubs (W3C WebSub). Its address is secret; there are no cookies."""
 
 from typing import IO
 
@@ -25,29 +22,31 @@ BYTES_AT_A_TIME = 64 * 1024
 @csrf_exempt
 @require_http_methods(["GET", "POST"])
 def websub(request: HttpRequest, token: str) -> HttpResponse:
-    """What a hub asks or brings. GET changes something here, as the specification says."""
+    """GET verifies a request of ours and changes state, as specified. POST is a push."""
     response = _verify(request, token) if request.method == "GET" else _push(request, token)
     response.headers["Cache-Control"] = "no-store"
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["X-Robots-Tag"] = "noindex"
     response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    # Django logs the path of a 4xx answer, and here that is a key.
+    # Django logs the path of a 4xx answer, which is secret here.
     response._has_been_logged = True  # type: ignore[attr-defined]
     return response
 
 
 def _verify(request: HttpRequest, token: str) -> HttpResponse:
-    said = {name: request.GET.get(f"hub.{name}", "") for name in ("mode", "topic", "challenge", "reason")}
-    challenge = "" if said["mode"] == "denied" else said["challenge"]
-    is_whole = bool(challenge) or said["mode"] == "denied"
+    parameters = {
+        name: request.GET.get(f"hub.{name}", "") for name in ("mode", "topic", "challenge", "reason")
+    }
+    challenge = "" if parameters["mode"] == "denied" else parameters["challenge"]
+    is_whole = bool(challenge) or parameters["mode"] == "denied"
     if not is_whole or len(challenge) > MAX_CHALLENGE:
         return _text("There is nothing to verify.", 404)
     agreed = confirm(
         token=token,
-        mode=said["mode"],
-        topic=said["topic"],
+        mode=parameters["mode"],
+        topic=parameters["topic"],
         lease=request.GET.get("hub.lease_seconds", ""),
-        reason=said["reason"],
+        reason=parameters["reason"],
         now=utcnow(),
     )
     return _text(challenge) if agreed else _text("We did not ask for that.", 404)
@@ -57,7 +56,7 @@ def _push(request: HttpRequest, token: str) -> HttpResponse:
     moment = utcnow()
     subscription = find(token)
     if subscription is None or not takes_pushes(subscription):
-        # "… to indicate that the subscription has been deleted" (WebSub, 7).
+        # WebSub §7.
         return _text("This subscription has ended.", 410)
     body = read_body(request)
     if body is None:
@@ -69,15 +68,14 @@ def _push(request: HttpRequest, token: str) -> HttpResponse:
         content_type=one_line(request.headers.get("Content-Type", ""))[:MAX_PUSH_HEADER],
         moment=moment,
     )
-    # That it has arrived is all that a hub needs to know.
     return _text("Thank you.", 202)
 
 
 def read_body(request: HttpRequest) -> bytes | None:
-    """The body as it came, counted while it is read; None when it is too large."""
+    """Return the body, or None if it is too large."""
     stream: IO[bytes] = request  # type: ignore[assignment]
     if request.META.get("wsgi.input_terminated") and not request.META.get("CONTENT_LENGTH"):
-        # Sent in chunks: Django, which goes by Content-Length, would see nothing.
+        # Django reads only Content-Length bytes, none of a chunked body.
         stream = request.META["wsgi.input"]
     body = bytearray()
     while chunk := stream.read(BYTES_AT_A_TIME):

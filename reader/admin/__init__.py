@@ -1,4 +1,4 @@
-"""Who reads here, and whom one invites. What somebody follows, reads or stars has no page in the admin."""
+"""Admin of readers, without what they follow, read or star."""
 
 from reader.admin.invitation import InvitationAdmin
 from reader.admin.reader import ReaderAdmin

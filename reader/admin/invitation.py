@@ -1,5 +1,3 @@
-"""The pages of invitations: making one, whose link is shown this once, and taking it back."""
-
 from typing import Any
 
 from django import forms
@@ -25,8 +23,6 @@ INVITATION_COLOURS = {"open": "success", "used": "info", "over": "danger"}
 
 
 class InvitationForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Whom it is for, how long it is good, and whether it is mailed."""
-
     class Meta:
         model = Invitation
         fields = ("name", "max_feeds")
@@ -98,7 +94,7 @@ class InvitationAdmin(ServiceAdmin):
             fits=lambda row: row.revoked_at is None and row.used_at is None,
         ),
     )
-    # Nothing goes with one.
+    # Nothing else is deleted with one.
     has_delete_permission = PageWords.has_delete_permission
     made, expires = moment_of("made_at", "made"), moment_of("expires_at", "expires")
 
@@ -132,7 +128,7 @@ class InvitationAdmin(ServiceAdmin):
         request.made_link, request.mailed_to = link, typed.get("email", "")  # type: ignore[attr-defined]
 
     def response_add(self, request: HttpRequest, obj: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Shows the link in the answer itself: a message would be kept in a cookie or the session."""
+        """Show the link here: a message would be stored in a cookie or the session."""
         context = {
             **self.admin_site.each_context(request),
             "title": "Invitation",
@@ -145,7 +141,7 @@ class InvitationAdmin(ServiceAdmin):
         return shown_once(TemplateResponse(request, "admin/reader/invited.html", context))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # An invitation is never changed: take it back, and make another one.
+        # Revoke it, and make another.
         return False
 
     def has_act_permission(self, request: HttpRequest) -> bool:

@@ -1,5 +1,3 @@
-"""The pages of those who read here: how many feeds, when they were here last. Never what they read."""
-
 from typing import Any
 
 from django.conf import settings
@@ -22,7 +20,6 @@ STANDING_COLOURS = {"here": "success", "not let in": "warning", "leaving": "dang
 
 
 def standing_of(reader: Reader) -> str:
-    """here, leaving, or “not let in”, which the settings or their user may say."""
     if reader.leaving_at:
         return "leaving"
     return "here" if may_read(reader) else "not let in"

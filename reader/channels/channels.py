@@ -1,5 +1,3 @@
-"""A reader's channels: making, naming, ordering and deleting them."""
-
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,25 +12,24 @@ from reader.channels.followers import count_followers
 from reader.models import Channel, Follow, Reader, TimelineEntry, Unread
 
 NOTIFICATIONS, HOME = "notifications", "home"
-# Stands for all channels where a client names one.
+# Clients use it for all channels.
 ALL_CHANNELS = "global"
 MAX_CHANNELS = 100
 LONGEST_CHANNEL_NAME = 100
 DELETED_TOGETHER = 5_000
-# What may be said of a channel besides its name.
 SETTINGS = frozenset({"unread_mode", "keep_days", "layout", "is_published"})
 
 
 class DuplicateChannel(Refused):
-    """The reader has a channel of that name."""
+    pass
 
 
 class NoSuchChannel(Refused):
-    """There is none, or it is another reader's: that is never told apart."""
+    """Missing, or another reader's: errors must not tell which."""
 
 
 def channel_of(reader: Reader, uid: str) -> Channel:
-    """Raises NoSuchChannel."""
+    """Return a reader's channel. Raises NoSuchChannel."""
     channel = reader.channels.filter(uid=uid).first()
     if channel is None:
         raise NoSuchChannel("There is no such channel.", "channel")
@@ -40,26 +37,25 @@ def channel_of(reader: Reader, uid: str) -> Channel:
 
 
 def channel_named(reader: Reader, name: str) -> Channel:
-    """The channel of that name, which is made if there is none. Raises Refused."""
+    """Return the channel of that name, created if missing. Raises Refused."""
     return reader.channels.filter(name=one_line(name)).first() or add_channel(reader=reader, name=name)
 
 
 def default_channel(reader: Reader, *, but: Channel | None = None) -> Channel:
-    """Where a feed goes of which nobody says where: Home, or the first; not `but`. Made if there is none."""
+    """Return Home or the first channel, created if there is none."""
     channels = reader.channels.filter(is_notifications=False).order_by("position", "pk")
     left = channels.exclude(pk=but.pk) if but else channels
     return left.filter(uid=HOME).first() or left.first() or channel_named(reader, "Home")
 
 
 def first_channels(reader: Reader) -> None:
-    """The two that everyone begins with."""
     Channel.objects.create(reader=reader, uid=NOTIFICATIONS, name="Notifications", is_notifications=True)
     Channel.objects.create(reader=reader, uid=HOME, name="Home")
 
 
 @transaction.atomic
 def add_channel(*, reader: Reader, name: str) -> Channel:
-    """A channel on top of the list. Raises Refused."""
+    """Add a channel on top. Raises Refused."""
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     name = _checked_name(reader, name)
     if reader.channels.count() >= MAX_CHANNELS:
@@ -70,7 +66,7 @@ def add_channel(*, reader: Reader, name: str) -> Channel:
 
 @transaction.atomic
 def alter_channel(*, channel: Channel, **changes: Any) -> Channel:
-    """Changes the name, or one of SETTINGS. Its uid stays. Raises Refused."""
+    """Change the name or SETTINGS; the uid stays. Raises Refused."""
     if unknown := changes.keys() - SETTINGS - {"name"}:
         raise Refused(f"A channel has no setting called {', '.join(sorted(unknown))}.")
     Reader.objects.select_for_update(no_key=True).get(pk=channel.reader_id)
@@ -85,10 +81,7 @@ def alter_channel(*, channel: Channel, **changes: Any) -> Channel:
 
 @transaction.atomic
 def order_channels(*, reader: Reader, uids: Sequence[str]) -> None:
-    """Puts the channels named into this order, in the places that they hold among all. Raises NoSuchChannel.
-
-    The notifications stay first, and those that are not named stay where they are.
-    """
+    """Reorder channels within the places that they occupy."""
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     listed = list(reader.channels.order_by("-is_notifications", "position", "pk"))
     known = {channel.uid: channel for channel in listed}
@@ -104,20 +97,19 @@ def order_channels(*, reader: Reader, uids: Sequence[str]) -> None:
 
 @transaction.atomic
 def choose_columns(*, reader: Reader, uids: Sequence[str]) -> None:
-    """The channels named are the columns of the deck, in their order; unknown ones are passed over."""
     reader.channels.exclude(uid__in=uids).update(in_deck=False)
     reader.channels.filter(uid__in=uids).update(in_deck=True)
 
 
 def drop_channel(*, channel: Channel, now: datetime) -> None:
-    """Deletes a channel with what stands in it. Raises Refused for the notifications.
+    """Delete a channel. Raises Refused for the notifications.
 
-    Its places go first, in transactions of some thousand rows: on SQLite nobody else writes meanwhile.
+    Deletes some thousand posts per transaction, as each blocks other writers on SQLite.
     """
     _refuse_notifications(channel)
     feeds = list(channel.follows.values_list("feed_id", flat=True))
     with transaction.atomic():
-        # From here on nothing new comes in.
+        # No new posts after this.
         Follow.objects.filter(channel=channel).delete()
         count_followers(feeds, now=now)
     empty_channel(channel)
@@ -125,7 +117,6 @@ def drop_channel(*, channel: Channel, now: datetime) -> None:
 
 
 def empty_channel(channel: Channel) -> None:
-    """Deletes a channel's places."""
     places = TimelineEntry.objects.filter(channel=channel).order_by("pk").values_list("pk", flat=True)
     while pks := list(places[:DELETED_TOGETHER]):
         with transaction.atomic():

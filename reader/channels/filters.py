@@ -1,5 +1,3 @@
-"""Changing what a channel hides by itself, and looking first at what that would do."""
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,10 +23,7 @@ MAX_MUTES = 1_000
 
 @transaction.atomic
 def mute(*, reader: Reader, channel: Channel | None, url: str, now: datetime, is_block: bool = False) -> None:
-    """Hides an author's posts in a channel, or in all (None), and those to come. Raises Refused.
-
-    A block takes them out for ever.
-    """
+    """Hide an author's posts in a channel, or in all (None). Raises Refused."""
     key = _key(url)
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     if reader.mutes.count() >= MAX_MUTES:
@@ -44,7 +39,7 @@ def mute(*, reader: Reader, channel: Channel | None, url: str, now: datetime, is
 
 @transaction.atomic
 def unmute(*, reader: Reader, channel: Channel | None, url: str, is_block: bool = False) -> None:
-    """Muted posts are shown again, as read as they were; what was blocked does not come back."""
+    """Show muted posts again, as read as before. Blocked ones do not return."""
     key = _key(url)
     Mute.objects.filter(reader=reader, channel=channel, is_block=is_block, key=key).delete()
     if is_block:
@@ -60,20 +55,20 @@ def unmute(*, reader: Reader, channel: Channel | None, url: str, is_block: bool 
 
 
 def muted(*, reader: Reader, channel: Channel | None, is_block: bool = False) -> "QuerySet[Mute]":
-    """Those of exactly that channel, or of all channels at once (None)."""
+    """Return mutes of exactly this channel; None: of all channels at once."""
     return Mute.objects.filter(reader=reader, channel=channel, is_block=is_block)
 
 
 def authors_of(reader: Reader, keys: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-    """Return the authors as their newest posts in the reader's channels show them (jf2), by their keys."""
+    """Return jf2 authors from their newest posts, by key."""
     places = TimelineEntry.objects.filter(reader=reader, entry__author_key__in=set(keys))
     newest = places.values("entry__author_key").annotate(newest=Max("entry")).values_list("newest", flat=True)
     entries = Entry.objects.in_bulk(list(newest))
-    return {one.author_key: (one.jf2 or {}).get("author") or {} for one in entries.values()}
+    return {entry.author_key: (entry.jf2 or {}).get("author") or {} for entry in entries.values()}
 
 
 def mutes_in(channel: Channel) -> dict[str, bool]:
-    """The authors who are not wanted in a channel: whether they are blocked, by their keys."""
+    """Return whether unwanted authors are blocked, by key."""
     rows = Mute.objects.filter(Q(channel=channel) | Q(channel=None), reader=channel.reader_id)
     return dict(rows.order_by("is_block").values_list("key", "is_block"))
 
@@ -97,8 +92,6 @@ TRIED_ON = 30
 
 @dataclass(frozen=True, slots=True)
 class Previewed:
-    """One of the newest posts of a channel, and what filters would do to it."""
-
     place: TimelineEntry
     verdict: FilterVerdict
 
@@ -111,16 +104,15 @@ def change_filters(
     keep: Iterable[str] = (),
     at_once: timedelta | None = timedelta(0),
 ) -> Channel:
-    """Hides in a channel what fits, what stands there and what will come; without any, shows all again.
+    """Replace a channel's filters, and judge its posts by them. Raises Refused and InvalidFilter.
 
-    What is not asked about `at_once` (None: all is) is left to `ask_filters`. Raises InvalidFilter, and
-    Refused for the notifications.
+    The posts not judged within `at_once` (None: no limit) are left to `ask_filters`.
     """
     if channel.is_notifications:
         raise Refused("The notifications have no filters. Mute whom you do not want to see.", "channel")
     filters = checked_filters(kinds=kinds, hide=hide, keep=keep)
     with transaction.atomic():
-        # What is being placed by the filters before is there when these are asked.
+        # Posts are being placed by the old filters.
         place_in_turn()
         channel = Channel.objects.select_for_update(no_key=True).get(pk=channel.pk)
         if filters.stored != channel.filters:
@@ -132,7 +124,7 @@ def change_filters(
 
 
 def preview_filters(channel: Channel, filters: Filters) -> list[Previewed]:
-    """The newest posts of a channel, also those that are filtered now, and what these filters would say."""
+    """Judge a channel's newest posts, including filtered ones."""
     places = TimelineEntry.objects.filter(channel=channel, hidden__in=ASKED_ABOUT).select_related(
         "entry", "feed"
     )

@@ -1,5 +1,3 @@
-"""Looking for feeds, looking into one before it is followed, and searching one's own posts."""
-
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -25,15 +23,13 @@ from reader.timelines.pages import Page, Timeline, with_entries
 
 PREVIEWED = 20
 LONGEST_QUERY = 1_000
-# What many posts have is found among the newest. The index is asked for what is rarer.
+# Common words are found among the newest posts, rare ones by the index.
 LOOKED_THROUGH = 1_000
 _WORD = re.compile(r"[\w-]{1,60}")
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFeed:
-    """What clients show of a feed."""
-
     url: str
     name: str
     photo: str = ""
@@ -41,21 +37,21 @@ class FoundFeed:
 
 
 def find_feeds(query: str, *, now: datetime) -> list[FoundFeed]:
-    """The feeds behind an address, a domain, a handle or one word. Asks the network. Nothing found is []."""
+    """Find feeds by address, domain, handle or word (network)."""
     query = one_line(query)[:LONGEST_QUERY]
     try:
-        found = _discovered(f"{query}.com" if _WORD.fullmatch(query) else query, now)
+        discovery = _discovered(f"{query}.com" if _WORD.fullmatch(query) else query, now)
     except Refused:
         return []
-    return [_found_feed(one) for one in found.candidates]
+    return [_found_feed(candidate) for candidate in discovery.candidates]
 
 
 def preview(url: str, *, now: datetime) -> tuple[FoundFeed, list[dict[str, Any]]]:
-    """The best feed behind an address and its newest posts as jf2. Raises Refused."""
-    found = _discovered(url, now)
-    best = found.only or found.best
+    """Return the best feed at an address, and its posts as jf2 (network). Raises Refused."""
+    discovery = _discovered(url, now)
+    best = discovery.only or discovery.best
     if best is None or best.looked.parsed is None:
-        raise Refused(found.problem or "There is no feed at this address.", "url")
+        raise Refused(discovery.problem or "There is no feed at this address.", "url")
     feed, parsed = _found_feed(best), best.looked.parsed
     site = Person(feed.name, parsed.link or feed.url, feed.photo)
     posts = [
@@ -66,25 +62,24 @@ def preview(url: str, *, now: datetime) -> tuple[FoundFeed, list[dict[str, Any]]
 
 
 def search_posts(timeline: Timeline, text: str, *, limit: int) -> Page:
-    """Return the newest posts of the timeline that match (see `reader.rules.search`). Hidden ones never do.
-
-    Raises Refused if that takes too long.
-    """
+    """Return the newest matching posts. Raises Refused if that takes too long."""
     query = parse_query(text)
     if not query.wanted:
         return Page((), frozenset(), Paging())
     rows = timeline.seen().order_by("-at", "-pk")
     newest = frozenset(rows.values_list("pk", flat=True)[:LOOKED_THROUGH])
-    found = _matching(TimelineEntry.objects.filter(pk__any_of=newest), query, limit)
-    if len(found) < limit and len(newest) == LOOKED_THROUGH:
+    matches = _matching(TimelineEntry.objects.filter(pk__any_of=newest), query, limit)
+    if len(matches) < limit and len(newest) == LOOKED_THROUGH:
         entries = frozenset(entries_with(query))
-        found = _matching(timeline.seen().filter(entry__pk__any_of=entries), query, limit) if entries else []
-    shown, unread = with_entries(found)
+        matches = (
+            _matching(timeline.seen().filter(entry__pk__any_of=entries), query, limit) if entries else []
+        )
+    shown, unread = with_entries(matches)
     return Page(shown, unread, Paging())
 
 
 def _matching(places: TimelineEntryQuerySet, query: Query, limit: int) -> list[int]:
-    # Workers of the release before store texts without blanks around them.
+    # Workers of the previous release store no blanks around texts.
     blank = Value(" ", TextField())
     lines = places.annotate(line=Concat(blank, "entry__text", blank))
     for term in query.wanted:

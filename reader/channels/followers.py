@@ -1,5 +1,3 @@
-"""How many channels follow a feed: what decides whether polls tell the audience of it."""
-
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -10,7 +8,7 @@ from reader.models import Follow
 
 
 def count_followers(feeds: Iterable[int], *, now: datetime) -> None:
-    """Writes down by how many channels each feed is followed, in the caller's transaction."""
+    """Count followers in the caller's transaction. Polls report posts only if there are any."""
     keys = sorted(set(feeds))
     list(Feed.objects.filter(pk__in=keys).order_by("pk").select_for_update().values_list("pk", flat=True))
     followed = Follow.objects.filter(feed__in=keys).order_by().values("feed").annotate(n=Count("pk"))

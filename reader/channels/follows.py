@@ -1,5 +1,3 @@
-"""Following feeds. A feed is read once for all who follow it, and for letters."""
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -34,22 +32,20 @@ from reader.models.channel import LONGEST_FOLLOW_NAME
 from reader.models.entry import TimelineEntryQuerySet
 from reader.rules.retention import BACKFILLED
 
-# A feed may be read anew between our look at its document and our locking it.
+# A poll may come between reading the document and locking the feed.
 TRIES = 3
-# How long whoever follows waits for what the channel's filters say of the posts; the rest comes later.
+# Filters judge new posts for this long; the rest follows later.
 ASKED_AT_ONCE = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """`is_new`: it was not in the channel before."""
-
     follow: Follow
     is_new: bool
 
 
 def follow_address(*, channel: Channel, url: str, clock: Callable[[], datetime] = utcnow) -> Followed:
-    """Follows the feed at an address, or the best feed of the page there. Asks the network if it must.
+    """Follow the feed at an address, or the best of that page (network).
 
     Raises Refused and ValidationError.
     """
@@ -66,10 +62,9 @@ def follow_unseen(
     wait: timedelta = timedelta(0),
     clock: Callable[[], datetime] = utcnow,
 ) -> Followed:
-    """Follows what is at exactly this address, whether it is a feed or not: its first reading will tell.
+    """Follow exactly this address without network. A poll after `wait` shows whether it is a feed.
 
-    No network. `name` is what the reader calls it; one that is new is read after `wait`. Raises Refused and
-    ValidationError.
+    Raises Refused and ValidationError.
     """
     feed = shared_feed_at(url)
     known = Follow.objects.filter(channel=channel, feed=feed).first() if feed else None
@@ -81,18 +76,18 @@ def follow_unseen(
 
 
 def shared_feed_at(url: str) -> Feed | None:
-    """A feed that is watched at this address. One with credentials is the admin's alone."""
+    """Return the feed at an address. Those with credentials are for admins only."""
     return None if split_address(url.strip())[1] else feed_at(url, is_open=True)
 
 
 def follow_feed(
     *, channel: Channel, feed: Feed, name: str = "", clock: Callable[[], datetime] = utcnow
 ) -> Followed:
-    """Follows a feed that is watched. What it holds is put into the channel at its dates."""
+    """Follow a feed, and add its current posts at their dates."""
     for turn in range(TRIES):
         reading = kept_reading(feed.pk)
         if reading is not None:
-            # It takes a while, and the lock below should not.
+            # Too slow under a lock.
             for id_ in reading.document.newest_first()[:BACKFILLED]:
                 if id_ in reading.entries:
                     reading.cleaned(id_)
@@ -107,7 +102,7 @@ def follow_feed(
 def _follow(
     channel: Channel, feed_id: int, name: str, reading: Reading | None, now: datetime, *, is_last: bool
 ) -> Followed | None:
-    """None: the feed was read anew meanwhile."""
+    """Return None if the feed was polled meanwhile."""
     place_in_turn()
     feed = Feed.objects.select_for_update().filter(pk=feed_id).first()
     if feed is None:
@@ -123,7 +118,7 @@ def _follow(
         channel=channel, feed=feed, defaults={"added_at": now, "name": name}
     )
     if is_new:
-        # One that was being dropped is wanted again, for its posts alone.
+        # A feed that was being dropped is needed again, without letters.
         wanted = {"for_letters": False, "status": Feed.Status.ACTIVE} if feed.dropping else {}
         Feed.objects.filter(pk=feed.pk).update(unread_since=None, **wanted)
         count_followers([feed.pk], now=now)
@@ -134,7 +129,7 @@ def _follow(
 
 
 def unfollow(*, channel: Channel, feed: Feed, now: datetime) -> bool:
-    """Follows the feed no longer in this channel; what stands there stays. False: it was not followed."""
+    """Unfollow a feed, keeping its posts. Returns False if it was not followed."""
     with transaction.atomic():
         rows = Follow.objects.filter(channel=channel, feed=feed)
         if not rows.delete()[0]:
@@ -145,10 +140,7 @@ def unfollow(*, channel: Channel, feed: Feed, now: datetime) -> bool:
 
 @transaction.atomic
 def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool = False) -> Follow:
-    """Follows the feed in another channel of the same reader from now on. Raises Refused.
-
-    What came before stays where it is, or (`with_posts`) goes along, as read as it is.
-    """
+    """Move a follow, `with_posts` or without, to another channel of the reader. Raises Refused."""
     if to.is_notifications:
         raise Refused("Nothing is followed in the notifications. Choose another channel.", "channel")
     if with_posts and to != follow.channel:
@@ -165,10 +157,9 @@ def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool 
 
 
 def change_address(*, reader: Reader, feed: Feed, url: str, clock: Callable[[], datetime] = utcnow) -> Feed:
-    """Follow what is at another address in place of a feed, wherever the reader follows it. Asks the network.
+    """Replace a feed by that at another address, in all channels of the reader (network).
 
-    What came from the feed stays, as read as it is. Returns the feed at that address. Raises Refused and
-    ValidationError.
+    Keeps old posts. Raises Refused and ValidationError.
     """
     new = shared_feed_at(url)
     if new is None:
@@ -181,7 +172,7 @@ def change_address(*, reader: Reader, feed: Feed, url: str, clock: Callable[[], 
     if new.pk == feed.pk:
         return new
     for follow in Follow.objects.of(reader).filter(feed=feed).select_related("channel"):
-        # (While the old posts are still the old feed's: copies of them are hidden by their links.)
+        # Before old posts move to the new feed, so that copies of them are hidden as duplicates.
         follow_feed(channel=follow.channel, feed=new, name=follow.name, clock=clock)
         with transaction.atomic():
             place_in_turn()
@@ -194,18 +185,16 @@ def change_address(*, reader: Reader, feed: Feed, url: str, clock: Callable[[], 
 
 @transaction.atomic
 def _readdressed(reader: Reader, feed: Feed, url: str, now: datetime) -> Feed | None:
-    """The same feed with another address, if nobody else wants it at the old one."""
     feed = Feed.objects.select_for_update().get(pk=feed.pk)
     others = Follow.objects.filter(feed=feed).exclude(channel__reader=reader)
     if feed.for_letters or others.exists():
         return None
-    # (One that was stopped because its server said that it is gone may be read again.)
+    # The old server may have said Gone.
     want_icon(feed, now=now)
     return alter_feed(feed=feed, url=url, status=Feed.Status.ACTIVE)
 
 
 def rename_follow(*, follow: Follow, name: str) -> Follow:
-    """What its reader calls the feed in this channel; "" for as it calls itself."""
     name = one_line(name)[:LONGEST_FOLLOW_NAME].strip()
     follow.name = "" if name == follow.feed.title else name
     follow.save(update_fields=["name"])
@@ -213,7 +202,7 @@ def rename_follow(*, follow: Follow, name: str) -> Follow:
 
 
 def dissolve_channel(*, channel: Channel, into: Channel, now: datetime) -> None:
-    """Deletes a channel; its feeds and posts go into another one of the same reader. Raises Refused."""
+    """Delete a channel, but move its feeds and posts. Raises Refused."""
     with transaction.atomic():
         for follow in channel.follows.select_related("feed").order_by("pk"):
             move_follow(follow=follow, to=into, now=now, with_posts=True)
@@ -223,10 +212,10 @@ def dissolve_channel(*, channel: Channel, into: Channel, now: datetime) -> None:
 
 
 def _move_places(places: TimelineEntryQuerySet, to: Channel) -> None:
-    """Where the other channel has, or had, the same post, that one stays as it is, and this one goes."""
+    """Drop posts that the other channel has or had."""
     there = Exists(TimelineEntry.objects.filter(channel=to, entry=OuterRef("entry")))
     unwanted = mutes_in(to)
-    # Muted ones stay behind: only their own channel shows them again.
+    # Only their own channel unmutes them.
     moved = (
         places.filter(~there).exclude(hidden=TimelineEntry.Hidden.MUTED).order_by("pk").select_for_update()
     )
@@ -253,35 +242,31 @@ def _refuse_more_in(channel: Channel) -> None:
 
 
 def _found(url: str, clock: Callable[[], datetime]) -> Feed:
-    """The feed behind an address, added if it is not watched. Asks the network."""
     best = _best(url, clock)
     return shared_feed_at(best.url) or _added_as_found(best, clock)
 
 
 def _best(url: str, clock: Callable[[], datetime]) -> Candidate:
-    """The best feed that is found at an address. Asks the network. Raises Refused."""
-    found = discover(url, now=clock())
-    best = found.only or found.best
+    discovery = discover(url, now=clock())
+    best = discovery.only or discovery.best
     if best is None:
-        raise Refused(found.problem, "url")
+        raise Refused(discovery.problem, "url")
     return best
 
 
 def _added_as_found(best: Candidate, clock: Callable[[], datetime]) -> Feed:
-    # What it calls itself is known already; its first reading would say the same.
     return _added(best.url, best.looked.parsed.title if best.looked.parsed else "", clock(), timedelta(0))
 
 
 def _added(url: str, title: str, now: datetime, wait: timedelta) -> Feed:
-    """A feed for people alone, to be read after `wait`. Raises ValidationError."""
+    """Add a feed for readers only. Raises ValidationError."""
     feed = add_feed(url=url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE, title=title)
-    # Should it never come to following it, it is forgotten again.
+    # So that pruning drops it if nobody follows it.
     Feed.objects.filter(pk=feed.pk, read_by=0).update(unread_since=now, next_poll_at=now + wait)
     return feed
 
 
 def _backfill(channel: Channel, feed: Feed, reading: Reading, now: datetime) -> None:
-    """Puts the posts of a feed's last document into a channel that has just begun to follow it."""
     told = told_of_all(feed, reading, now)
     ids = newest_of(told)
     places = backfilled(told, ids)
@@ -291,7 +276,6 @@ def _backfill(channel: Channel, feed: Feed, reading: Reading, now: datetime) -> 
     for entry_id in ids:
         entry = entries.get(entry_id)
         if entry is None:
-            # Nobody followed the feed when it came.
             entries[entry_id] = Entry.objects.create(
                 item_id=told.inserted[entry_id],
                 feed=feed,
@@ -300,7 +284,7 @@ def _backfill(channel: Channel, feed: Feed, reading: Reading, now: datetime) -> 
                 **columns(feed, reading, entry_id, now),
             )
         elif entry.jf2 is None:
-            # Forgotten meanwhile, and new to this channel.
+            # Forgotten, but new to this channel.
             Entry.objects.filter(pk=entry.pk).update(**columns(feed, reading, entry_id, entry.seen_at))
     there = set(
         TimelineEntry.objects.filter(channel=channel, entry__feed=feed).values_list("entry_id", flat=True)
@@ -316,7 +300,7 @@ def _backfill(channel: Channel, feed: Feed, reading: Reading, now: datetime) -> 
         elif channels_with_a_copy(entry, [channel.pk]):
             hidden = TimelineEntry.Hidden.DUPLICATE
         elif channel.filters:
-            # They take time, and are asked afterwards.
+            # Judged afterwards, as filters are slow.
             hidden = TimelineEntry.Hidden.FILTERED
         insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at=now)])
     ask_again([channel.pk])

@@ -1,7 +1,6 @@
-"""A reader's feeds as OPML: taken along, and taken over from other programs.
+"""Import and export of OPML.
 
-What a file lists is kept at once and followed line by line, without network: its feeds are read when they are
-due. Folders are channels; so are the categories of what stands in a folder or in none.
+Imports are stored, then followed line by line without network. Folders and categories become channels.
 """
 
 import logging
@@ -30,7 +29,7 @@ from reader.models.channel import LONGEST_FOLLOW_NAME
 log = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=60)
-# The feeds of a long list are not all due at once: those of letters are read in between.
+# Spreads first polls, so that feeds of letters are polled in between.
 READ_EVERY = timedelta(seconds=0.2)
 FIRST_CHANNEL = "Home"
 NOT_OPEN = "Its address has a user name or password in it. Follow it by itself, under Follow something."
@@ -41,8 +40,6 @@ Outcome = FollowLine.Outcome
 
 @dataclass(frozen=True, slots=True)
 class ListReport:
-    """Counts of lines by what became of them."""
-
     followed: int = 0
     known: int = 0
     refused: int = 0
@@ -54,10 +51,7 @@ class ListReport:
 
 
 def export_follows(reader: Reader, *, now: datetime) -> Iterator[str]:
-    """The lines of an OPML file: a folder for each channel, each feed by the name that the reader gave it.
-
-    Never with credentials.
-    """
+    """Yield an OPML file, without credentials."""
     channels = reader.channels.filter(is_notifications=False).order_by("position", "pk")
     rows = Follow.objects.of(reader).select_related("feed", "channel").order_by("channel__position", "pk")
     listed = (
@@ -79,10 +73,9 @@ def export_follows(reader: Reader, *, now: datetime) -> Iterator[str]:
 
 
 def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, now: datetime) -> FollowList:
-    """Keeps what an OPML file lists, for `follow_listed`; the channels that it names are made at once.
+    """Store a file for `follow_listed`, and create its channels.
 
-    What stands in no folder goes into `channel`, or else into the reader's first. Raises OpmlError for a file
-    that cannot be taken, and Refused while an earlier list is being worked off.
+    Feeds without a folder go into `channel`, or the first one. Raises OpmlError, or Refused during an import.
     """
     opml = parse_opml(body)
     lines = _lines(opml, (channel or _first_channel(reader)).name)
@@ -96,19 +89,18 @@ def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, no
             line.follow_list = kept
         FollowLine.objects.bulk_create(lines, batch_size=500)
     used = {line.channel: None for line in lines if line.channel}
-    # (In the order of the file.)
     folders = [name for name in opml.folders if _channel_name(name) in used or name in opml.kept_folders]
     named = [*map(_channel_name, folders), *used]
-    # Each is put on top of the list: the file's first comes last.
+    # Each is created on top.
     for name in reversed(list(dict.fromkeys(named))):
-        # Why one cannot be made, its lines say when it is their turn.
+        # Its lines will report the error.
         with suppress(Refused):
             _channel_named(reader, name)
     return kept
 
 
 def work_off_lists(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Follows what kept lists name, until nothing waits or the budget is spent. Returns how many lines."""
+    """Follow waiting lines of all lists; return how many."""
     left = TimeBudget(budget)
     done = 0
     while not left.is_spent:
@@ -120,7 +112,6 @@ def work_off_lists(*, clock: Callable[[], datetime] = utcnow, budget: timedelta 
 
 
 def waiting_lists(now: datetime) -> "QuerySet[FollowList]":
-    """Those that nobody works at."""
     return FollowList.objects.filter(unleased(now), ended_at=None)
 
 
@@ -131,9 +122,9 @@ def follow_listed(
     left: TimeBudget | None = None,
     told: Callable[[], object] = lambda: None,
 ) -> int:
-    """Follows what waits of a list, unless somebody else is at it; `told` is called after each line.
+    """Follow a list's waiting lines, unless another worker does; return how many.
 
-    Returns how many lines. What the time does not allow is left to `work_off_lists`.
+    Calls `told` after each. Lines that do not fit into `left` are for `work_off_lists`.
     """
     left = left or TimeBudget(None)
     taken = lease(clock(), LEASE)
@@ -146,7 +137,7 @@ def follow_listed(
         if left.is_spent:
             ours.update(**RELEASED)
             return done
-        # Whoever lost the lease, or was stopped, leaves the rest alone.
+        # The lease was lost, or the list stopped.
         if not ours.update(lease_until=clock() + LEASE):
             return done
         outcome, reason = _followed(kept.reader, line, READ_EVERY * done, clock)
@@ -159,7 +150,6 @@ def follow_listed(
 
 @transaction.atomic
 def stop_list(*, reader: Reader, now: datetime) -> None:
-    """Leaves out what waits of a list that is being worked off."""
     kept = FollowList.objects.filter(reader=reader, ended_at=None)
     FollowLine.objects.filter(follow_list__in=kept, outcome=Outcome.WAITING).update(
         outcome=Outcome.REFUSED, reason=STOPPED
@@ -173,23 +163,22 @@ def report_of(kept: FollowList) -> ListReport:
 
 
 def _lines(opml: Opml, otherwise: str) -> list[FollowLine]:
-    """A line for each channel of each feed, and for what is none. Raises OpmlError."""
-    found = [
+    """Return a line for each feed and channel, and for bad outlines. Raises OpmlError."""
+    lines = [
         FollowLine(line=one.line, name=_name(one.title), outcome=Outcome.REFUSED, reason=one.reason)
         for one in opml.passed
     ]
     for outline in opml.outlines:
         url, secrets = split_address(listed_address(without_controls(outline.url))[: MAX_FEED_URL + 1])
-        # Of folders within folders, the innermost one.
         names = [*filter(None, [outline.folder]), *outline.categories] or [otherwise]
         for name in dict.fromkeys(map(_channel_name, names)):
             line = FollowLine(line=outline.line, url=url, name=_name(outline.title), channel=name)
             if secrets:
                 line.outcome, line.reason = Outcome.REFUSED, NOT_OPEN
-            found.append(line)
-    if len(found) > MAX_FEEDS:
+            lines.append(line)
+    if len(lines) > MAX_FEEDS:
         raise OpmlError(TOO_MANY_FEEDS)
-    return sorted(found, key=lambda line: line.line)
+    return sorted(lines, key=lambda line: line.line)
 
 
 def _name(title: str) -> str:
@@ -207,14 +196,12 @@ def _first_channel(reader: Reader) -> Channel:
 
 
 def _channel_named(reader: Reader, name: str) -> Channel:
-    """The channel of that name, made if there is none. Raises Refused where it cannot be made."""
     return reader.channels.filter(name=name).first() or add_channel(reader=reader, name=name)
 
 
 def _followed(
     reader: Reader, line: FollowLine, wait: timedelta, clock: Callable[[], datetime]
 ) -> tuple[Outcome, str]:
-    """What becomes of a line, and why where it is refused."""
     try:
         channel = _channel_named(reader, line.channel)
         followed = follow_unseen(channel=channel, url=line.url, name=line.name, wait=wait, clock=clock)

@@ -1,7 +1,4 @@
-"""A channel's filters at work: on posts that come in, and, after a change, on all that stand there.
-
-They are asked outside of transactions, because patterns take time.
-"""
+"""Channels' filters, run outside of transactions because patterns are slow."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -20,66 +17,60 @@ from reader.rules.order import LARGEST_KEY
 ASKED_TOGETHER = 200
 LONGEST_TROUBLE = 1_000
 ASKED_ABOUT = (TimelineEntry.Hidden.SEEN, TimelineEntry.Hidden.FILTERED)
-# What `Channel.filters` hold.
 Stored = dict[str, Any] | None
 
 
 def verdict(filters: Filters, entry: Entry) -> FilterVerdict:
-    """Whether the filters hide a post. One that was forgotten is hidden by nothing."""
+    """Judge a post. Forgotten ones are never hidden."""
     return judged(filters, entry.kind, looked_at(entry.jf2)) if entry.jf2 else FilterVerdict()
 
 
 def asked_of_all(entry_id: int) -> dict[int, tuple[Stored, bool]]:
-    """Of the channels that follow the entry's feed and have filters: these, and whether they hide it."""
+    """Return the feed's channels' filters, and whether they hide the entry."""
     channels = Channel.objects.filter(filters__isnull=False, follows__feed__reader_entries=entry_id)
     rows = list(channels)
     entry = Entry.objects.defer("text").filter(pk=entry_id).first() if rows else None
     if entry is None:
         return {}
-    found = {}
+    hidden_by = {}
     for channel in rows:
-        said = verdict(Filters.read(channel.filters), entry)
-        note_trouble(channel, said.failed)
-        found[channel.pk] = (channel.filters, bool(said.field))
-    return found
+        outcome = verdict(Filters.read(channel.filters), entry)
+        note_trouble(channel, outcome.failed)
+        hidden_by[channel.pk] = (channel.filters, bool(outcome.field))
+    return hidden_by
 
 
 def note_trouble(channel: Channel, failed: Iterable[str]) -> None:
-    """Keeps which terms could not judge a post, for the reader to see."""
-    if said := "\n".join(failed)[:LONGEST_TROUBLE]:
-        Channel.objects.filter(pk=channel.pk).exclude(filters_trouble=said).update(filters_trouble=said)
+    """Store terms that failed, to show the reader."""
+    if trouble := "\n".join(failed)[:LONGEST_TROUBLE]:
+        Channel.objects.filter(pk=channel.pk).exclude(filters_trouble=trouble).update(filters_trouble=trouble)
 
 
 def ask_again(channels: Iterable[int]) -> None:
-    """Their filters will be asked of all that stands there, in the caller's transaction."""
+    """Judge all posts of these channels again later. Call in a transaction."""
     Channel.objects.filter(pk__in=list(channels), filters__isnull=False).update(ask_below=LARGEST_KEY)
 
 
 def show_what_passes(places: TimelineEntryQuerySet) -> int:
-    """Shows hidden places again, but where there are filters only those that they do not hide: a bit later.
+    """Show places, but have filters judge them first. Return how many are shown now.
 
-    `places` are those of one reason for being hidden, by which they are found. In the caller's transaction.
-    Returns how many are shown at once.
+    All `places` have to be hidden for the same reason. Call in a transaction.
     """
     waiting = places.filter(channel__filters__isnull=False)
     channels = set(waiting.order_by().values_list("channel", flat=True))
     if channels:
-        # (Channels are locked before places, as `_apply` does.)
+        # Lock channels before places, as `_apply` does.
         ask_again(channels)
         waiting.update(hidden=TimelineEntry.Hidden.FILTERED)
     return show(places)
 
 
 def channels_to_ask() -> "QuerySet[Channel]":
-    """Those whose filters were not asked of all posts yet, since they changed."""
     return Channel.objects.filter(ask_below__isnull=False)
 
 
 def ask_filters(*, budget: timedelta | None = None) -> int:
-    """Asks filters that changed, until all posts of all channels were asked about or the budget is spent.
-
-    Returns how many posts.
-    """
+    """Judge posts by changed filters; return how many."""
     left = TimeBudget(budget)
     done = 0
     while not left.is_spent and (channel := channels_to_ask().order_by("pk").first()):
@@ -88,29 +79,28 @@ def ask_filters(*, budget: timedelta | None = None) -> int:
 
 
 def ask_filters_of(channel: Channel, *, left: TimeBudget) -> int:
-    """Hides and shows what stands in a channel as its filters say: the newest first, some hundred at once."""
     done = 0
     while not left.is_spent:
         now = channels_to_ask().filter(pk=channel.pk).first()
         if now is None or now.ask_below is None:
             break
-        # By entries, because their index in a channel gives them in order.
+        # By entry, since an index has that order.
         rows = TimelineEntry.objects.filter(channel=now, entry__lt=now.ask_below, hidden__in=ASKED_ABOUT)
         places = list(rows.order_by("-entry").select_related("entry").defer("entry__text")[:ASKED_TOGETHER])
         filters = Filters.read(now.filters)
         hidden: list[int] = []
         passing: list[int] = []
         for place in places:
-            said = verdict(filters, place.entry)
-            note_trouble(now, said.failed)
-            (hidden if said.field else passing).append(place.pk)
+            outcome = verdict(filters, place.entry)
+            note_trouble(now, outcome.failed)
+            (hidden if outcome.field else passing).append(place.pk)
         done += _apply(now, hidden, passing, places[-1].entry_id if len(places) == ASKED_TOGETHER else None)
     return done
 
 
 @transaction.atomic
 def _apply(channel: Channel, hidden: list[int], passing: list[int], below: int | None) -> int:
-    """Returns how many, or 0 where the filters changed meanwhile: then they are asked once more."""
+    """Return 0 if the filters changed meanwhile."""
     unchanged = Channel.objects.select_for_update(no_key=True).filter(
         pk=channel.pk, ask_below=channel.ask_below
     )

@@ -1,8 +1,7 @@
-"""The place stage: entries go into the channels that follow their feeds, each in a transaction of its own.
+"""The place stage: puts due entries into channels.
 
-Entries that are due are the queue. A timeline goes by when posts came into it, and clients ask what is newer
-than the newest that they know: so places become visible in the order of their moments, one transaction after
-the other.
+Clients ask for posts newer than the newest they know, so places must become visible in the order of their
+times, one transaction after the other.
 """
 
 import logging
@@ -24,13 +23,13 @@ log = logging.getLogger(__name__)
 LOOKED_UP_TOGETHER = 50
 CHANNELS_TOGETHER = 900
 TRIED_AGAIN_AFTER = timedelta(minutes=1)
-# Of pg_advisory_xact_lock: whoever places waits for whoever does at the moment. (SQLite has one writer.)
+# Of pg_advisory_xact_lock.
 PLACING = 7_301_201
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceIn:
-    """A channel that an entry goes into, and how it is there. `came_at`: if that is not `at`."""
+    """Place to create. `came_at` defaults to `at`."""
 
     channel: int
     reader: int
@@ -41,10 +40,7 @@ class PlaceIn:
 
 
 def place_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Brings the places of every due entry up to date, or of as many as the budget allows.
-
-    Returns how many entries. One that fails is tried again later, and stops no other.
-    """
+    """Place due entries; return how many. Failed ones are retried later."""
     left = TimeBudget(budget)
     done = 0
     while not left.is_spent:
@@ -66,9 +62,9 @@ def _placed(pk: int, clock: Callable[[], datetime]) -> bool:
 
 
 def place_entry(*, entry_id: int, clock: Callable[[], datetime] = utcnow) -> bool:
-    """Puts an entry into the channels that it was never put into, hides it, or shows it again.
+    """Put an entry into channels, hide it, or show it again.
 
-    False: there was nothing to do, or a channel's filters changed meanwhile and the next turn does it.
+    Returns False if it is not due, or filters changed meanwhile: then the next pass retries.
     """
     return _place(entry_id, asked_of_all(entry_id), clock)
 
@@ -81,7 +77,7 @@ def _place(entry_id: int, asked: dict[int, tuple[Stored, bool]], clock: Callable
     if entry is None:
         return False
     if entry.withdrawn_at is not None:
-        # Whoever starred it keeps it.
+        # Not for readers who starred it.
         keepers = Star.objects.filter(entry=entry).values("reader")
         places = TimelineEntry.objects.filter(entry=entry).exclude(reader__in=keepers)
         if hide(places, TimelineEntry.Hidden.WITHDRAWN):
@@ -99,37 +95,37 @@ def _place(entry_id: int, asked: dict[int, tuple[Stored, bool]], clock: Callable
 
 
 def place_in_turn() -> None:
-    """Until the transaction ends nobody else puts anything into timelines, or changes a channel's filters."""
+    """Block other placing and changes of filters until the transaction ends."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [PLACING])
 
 
 def insert_places(entry: Entry, places: Iterable[PlaceIn]) -> None:
-    """New places of an entry, whose row is locked: nobody else makes any for it meanwhile."""
+    """Create places. The entry must be locked."""
     for some in batched(list(places), CHANNELS_TOGETHER):
         rows = TimelineEntry.objects.bulk_create(
             TimelineEntry(
-                channel_id=one.channel,
-                reader_id=one.reader,
+                channel_id=place.channel,
+                reader_id=place.reader,
                 entry=entry,
                 feed_id=entry.feed_id,
-                at=one.at,
-                came_at=one.came_at or one.at,
-                hidden=one.hidden,
-                was_unread=one.is_unread and one.hidden != TimelineEntry.Hidden.SEEN,
+                at=place.at,
+                came_at=place.came_at or place.at,
+                hidden=place.hidden,
+                was_unread=place.is_unread and place.hidden != TimelineEntry.Hidden.SEEN,
             )
-            for one in some
+            for place in some
         )
         Unread.objects.bulk_create(
             Unread(place=row, channel_id=row.channel_id, reader_id=row.reader_id, at=row.at)
-            for row, one in zip(rows, some, strict=True)
-            if one.is_unread and one.hidden == TimelineEntry.Hidden.SEEN
+            for row, place in zip(rows, some, strict=True)
+            if place.is_unread and place.hidden == TimelineEntry.Hidden.SEEN
         )
 
 
 def _filters_now(entry: Entry) -> dict[int, Stored]:
-    """Of the channels that follow the entry's feed. They change in turn with us (`place_in_turn`)."""
+    """They can't change within `place_in_turn`."""
     rows = Channel.objects.filter(filters__isnull=False, follows__feed=entry.feed_id)
     return dict(rows.values_list("pk", "filters"))
 
@@ -164,7 +160,7 @@ def _insert_for_all(entry: Entry, now: datetime, filtered: Container[int]) -> No
 
 
 def channels_with_a_copy(entry: Entry, channels: Iterable[int]) -> set[int]:
-    """Those of the channels that have, or had, the same post by another feed."""
+    """Return channels that have, or had, the post from another feed."""
     if not entry.link_hash:
         return set()
     copies = TimelineEntry.objects.filter(channel__in=list(channels), entry__link_hash=entry.link_hash)

@@ -1,5 +1,3 @@
-"""What is forgotten: old places, texts that no timeline shows, feeds that nobody follows any more."""
-
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
@@ -14,11 +12,11 @@ from reader.rules.retention import ages
 
 PRUNED_TOGETHER = 1_000
 UNWANTED_FOR = timedelta(days=1)
-# Of what is said to speak of a page, and does not: nobody but the log asks for it.
+# Webmentions without a link to their target.
 REFUSED_FOR = timedelta(days=30)
-# Of what people wrote for their own sites, which have it.
+# The reader's site has them.
 POSTED_FOR = timedelta(days=365)
-# What was removed by hand stays: nothing brings it back.
+# Not REMOVED, so that removed posts stay away.
 SHOWABLE = (
     TimelineEntry.Hidden.SEEN,
     TimelineEntry.Hidden.MUTED,
@@ -29,9 +27,9 @@ FORGETTABLE = (*SHOWABLE, TimelineEntry.Hidden.DUPLICATE)
 
 
 def prune_entries(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Forgets what is old, in transactions of a thousand rows at most. Returns how many places went.
+    """Forget old posts, a thousand per transaction. Return the number of deleted places.
 
-    Entries stay, without their texts: a post that is still in its feed does not come again as new.
+    Entries stay without texts: posts still in the feed must not return as new.
     """
     left = TimeBudget(budget)
     forgotten = 0
@@ -63,7 +61,7 @@ def prune_entries(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def drop_unwanted_feeds(*, now: datetime) -> int:
-    """Deletes feeds that were only read, and are followed by nobody for a day. Returns how many."""
+    """Delete feeds that have no letters, and had no followers for a day. Return how many."""
     unwanted = Feed.objects.filter(
         for_letters=False, read_by=0, dropping=False, unread_since__lt=now - UNWANTED_FOR
     )
@@ -81,13 +79,12 @@ def _old_places(now: datetime) -> Iterator[list[int]]:
     days = {"read_days": settings.READER_KEEP_READ_DAYS, "unread_days": settings.READER_KEEP_UNREAD_DAYS}
     for channel in list(Channel.objects.order_by("pk")):
         limits = ages(now, keep_days=channel.keep_days, **days)
-        # Posts of a feed that is followed newly stand at their dates: these are not when they came.
+        # Posts of a new follow have their own dates, not that of arrival.
         fresh = Follow.objects.filter(channel=channel, added_at__gte=limits.read)
         places = TimelineEntry.objects.filter(channel=channel, hidden__in=FORGETTABLE).exclude(
             feed__in=fresh.values_list("feed_id", flat=True)
         )
         is_old = Q(at__lt=limits.read, unread=None, was_unread=False) | Q(at__lt=limits.unread)
-        # What is starred stays, read or not.
         starred = Star.objects.filter(reader=channel.reader_id, entry=OuterRef("entry"))
         old = places.filter(~Exists(starred), is_old).order_by().values_list("pk", flat=True)
         while pks := list(old[:PRUNED_TOGETHER]):

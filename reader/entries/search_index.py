@@ -1,7 +1,6 @@
-"""Full-text index over `Entry.text`: FTS5 on SQLite, a GIN index on PostgreSQL.
+"""Full-text index over `Entry.text`: FTS5 on SQLite, GIN on PostgreSQL.
 
-The database keeps it in step by itself, whatever writes the text. `ensure_index` runs after each migration,
-since SQLite drops a table's triggers where Django makes the table anew.
+`ensure_index` runs after migrations, as SQLite drops triggers when Django recreates a table.
 """
 
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ REWRITTEN_TOGETHER = 500
 _FOUND = {
     "sqlite": "SELECT rowid FROM reader_entry_words WHERE reader_entry_words MATCH %s "
     "ORDER BY rowid DESC LIMIT 20000",
-    # MATERIALIZED: else the planner may parse post after post, newest first, instead of asking the index.
+    # MATERIALIZED, or the planner may parse every post instead of using the index.
     "postgresql": "WITH found AS MATERIALIZED (SELECT id, text FROM reader_entry "
     "WHERE to_tsvector('simple', text) @@ to_tsquery('simple', %s)) "
     "SELECT id FROM found WHERE ' ' || text || ' ' LIKE ALL (%s) ORDER BY id DESC LIMIT 20000",
@@ -44,7 +43,7 @@ _ON_SQLITE = {
 
 
 def entries_with(query: Query) -> list[int]:
-    """Return the newest entries that have the wanted words. Raises Refused if that takes too long."""
+    """Return the newest matching entries. Raises Refused if too slow."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(_FOUND["sqlite"], [query.fts5])
@@ -58,7 +57,7 @@ def entries_with(query: Query) -> list[int]:
 @contextmanager
 def _bounded(cursor: Any) -> Iterator[None]:
     with transaction.atomic():
-        # A full scan would parse every text.
+        # A scan parses every text.
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(f"SET LOCAL statement_timeout = {LONGEST_SEARCH // timedelta(milliseconds=1)}")
         try:
@@ -71,7 +70,7 @@ def _bounded(cursor: Any) -> Iterator[None]:
 
 
 def ensure_index(using: str, **_: Any) -> None:
-    """Make the index where it is missing or broken. Receives post_migrate."""
+    """Create a missing or invalid index. Receives post_migrate."""
     database: Any = connections[using]
     with database.cursor() as cursor:
         if Entry._meta.db_table not in database.introspection.table_names(cursor):
@@ -97,14 +96,14 @@ def _ensure_on_postgresql(cursor: Any, *, is_atomic: bool) -> None:
     cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('entry_words')")
     if cursor.fetchone() != (True,):
         _rewrite_old_texts()
-        # Without CONCURRENTLY the service would wait, but a transaction allows nothing else.
+        # CONCURRENTLY does not block the service, but fails in transactions.
         beside = "" if is_atomic else "CONCURRENTLY"
         cursor.execute(f"DROP INDEX {beside} IF EXISTS entry_words")
         cursor.execute(f"CREATE {_ON_POSTGRESQL.format(beside)}")
 
 
 def _rewrite_old_texts() -> None:
-    """Releases before the index stored texts with their punctuation."""
+    """Releases before the index stored punctuation."""
     last = 0
     while True:
         rows = Entry.objects.filter(pk__gt=last).exclude(text="").order_by("pk")

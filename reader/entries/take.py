@@ -1,7 +1,4 @@
-"""The audience of polls: what a feed brought becomes entries, in the poll's own transaction.
-
-That is all that happens there. The place stage puts them into channels afterwards.
-"""
+"""Audience of polls: creates entries in the poll's transaction."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -26,8 +23,6 @@ from reader.rules.retention import BACKFILLED, starting_unread
 
 
 class Readers:
-    """Joins the audience of `feeds.polling.audience`."""
-
     def take(self, feed: Feed, told: Told) -> None:
         known = _known(feed, told)
         _change(feed, told, known)
@@ -36,13 +31,13 @@ class Readers:
 
 
 def newest_of(told: Told) -> list[str]:
-    """The ids that are new, the oldest first; of a feed that was not followed before the newest hundred."""
+    """Return ids of new posts, oldest first. A newly followed feed has at most a hundred."""
     order = [id_ for id_ in told.reading.document.newest_first() if id_ in told.inserted]
     return list(reversed(order[:BACKFILLED] if told.first else order))
 
 
 def backfilled(told: Told, ids: Iterable[str]) -> dict[str, tuple[datetime, bool]]:
-    """Where posts stand that were there before anybody followed, and whether they begin unread."""
+    """Return dates and unread states of posts from before the follow."""
     moment = told.moment
     dates = {id_: min(_date(told.reading, id_) or moment, moment) for id_ in ids}
     newest = sorted(dates, key=dates.__getitem__, reverse=True)
@@ -51,13 +46,12 @@ def backfilled(told: Told, ids: Iterable[str]) -> dict[str, tuple[datetime, bool
 
 
 def columns(feed: Feed, reading: Reading, id_: str, seen_at: datetime) -> dict[str, Any]:
-    """What an entry has of its post."""
     site = Person(feed.title or feed.host, feed.site_url or feed.url, reading.channel.image)
     return {"hash": _hash(reading, id_), **said_by(reading.cleaned(id_), site, seen_at)}
 
 
 def said_by(entry: Post, site: Person, seen_at: datetime) -> dict[str, Any]:
-    """What an entry has of a post that is clean; `site` stands for an author who is not named."""
+    """Return columns for a sanitized post; `site` replaces a missing author."""
     jf2 = post_jf2(entry, feed=site, seen_at=seen_at)
     return {
         "jf2": jf2,
@@ -92,17 +86,12 @@ def _insert(feed: Feed, told: Told, known: Mapping[str, "_KnownEntry"]) -> None:
 
 
 def _change(feed: Feed, told: Told, known: Mapping[str, "_KnownEntry"]) -> None:
-    """Entries are shown as their posts are now, and nothing becomes unread again.
-
-    One whose post came back under another id is found by its link.
-    """
+    """Update entries, found by link if posts got other ids. None becomes unread again."""
     for id_, entry in known.items():
         changes: dict[str, Any] = {}
-        # What was forgotten stays so.
         if entry.is_whole and entry.hash != _hash(told.reading, id_):
             changes = columns(feed, told.reading, id_, entry.seen_at)
         if entry.withdrawn_at is not None:
-            # It is back.
             changes |= {"withdrawn_at": None, "due_at": told.moment}
         if changes:
             Entry.objects.filter(pk=entry.pk).update(**changes)
@@ -117,21 +106,20 @@ class _KnownEntry(NamedTuple):
 
 
 def _known(feed: Feed, told: Told) -> dict[str, _KnownEntry]:
-    """The entries of the reading's posts by their ids."""
     rows = Entry.objects.annotate(is_whole=Q(jf2__isnull=False)).order_by("pk")
-    found: dict[str, _KnownEntry] = {}
+    entries: dict[str, _KnownEntry] = {}
     for chunk in chunks(list(told.reading.entries)):
         there = rows.filter(item__feed=feed, item__guid_hash__in=chunk)
         for id_, *values in there.values_list("item__guid_hash", *_KnownEntry._fields):
-            found[id_] = _KnownEntry(*values)
-        others = [id_ for id_ in chunk if id_ not in found and id_ not in told.inserted]
+            entries[id_] = _KnownEntry(*values)
+        others = [id_ for id_ in chunk if id_ not in entries and id_ not in told.inserted]
         if others:
             again = Item.objects.filter(feed=feed, guid_hash__in=others, reason=REPOST)
             by_link = {link: id_ for id_, link in again.values_list("guid_hash", "link_hash") if link}
             first = rows.filter(feed=feed, link_hash__in=by_link)
             for link, *values in first.values_list("link_hash", *_KnownEntry._fields):
-                found.setdefault(by_link[link], _KnownEntry(*values))
-    return found
+                entries.setdefault(by_link[link], _KnownEntry(*values))
+    return entries
 
 
 def _withdraw(told: Told) -> None:
@@ -141,9 +129,9 @@ def _withdraw(told: Told) -> None:
 
 
 def _hash(reading: Reading, id_: str) -> str:
-    """Over what letters show, and what only readers here see."""
-    said = f"{reading.document.entries[id_].content_hash}\n{reading.entries[id_].social!r}"
-    return hashlib.sha256(said.encode()).hexdigest()
+    """Of what letters and readers show."""
+    text = f"{reading.document.entries[id_].content_hash}\n{reading.entries[id_].social!r}"
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _date(reading: Reading, id_: str) -> datetime | None:

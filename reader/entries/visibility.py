@@ -1,5 +1,3 @@
-"""Places are hidden and shown again; whether they are unread comes back with them."""
-
 from django.db.models import Exists, F, OuterRef, QuerySet
 
 from feeds.polling.known_items import chunks
@@ -8,10 +6,7 @@ from reader.models.entry import TimelineEntryQuerySet
 
 
 def hide(places: TimelineEntryQuerySet, reason: TimelineEntry.Hidden) -> int:
-    """Hides those that are seen, in the caller's transaction. Returns how many.
-
-    What a filter hides is hidden for this reason from now on, which is a stronger one.
-    """
+    """Hide seen places; return how many. Filtered ones get the reason, too, as it is stronger."""
     hidden = 0
     if reason != TimelineEntry.Hidden.FILTERED:
         places.filter(hidden=TimelineEntry.Hidden.FILTERED).update(hidden=reason)
@@ -23,7 +18,7 @@ def hide(places: TimelineEntryQuerySet, reason: TimelineEntry.Hidden) -> int:
 
 
 def show(places: TimelineEntryQuerySet) -> int:
-    """Shows hidden places again, in the caller's transaction. Returns how many."""
+    """Show hidden places; return how many."""
     shown = 0
     for pks in chunks(_locked(places.exclude(hidden=TimelineEntry.Hidden.SEEN))):
         rows = TimelineEntry.objects.filter(pk__in=pks)
@@ -33,7 +28,7 @@ def show(places: TimelineEntryQuerySet) -> int:
 
 
 def note_change(places: TimelineEntryQuerySet) -> None:
-    """Have streams announce that these places were hidden or shown. Locks their readers, in order."""
+    """Have streams announce hidden or shown places. Locks readers in order."""
     readers = sorted(set(places.values_list("reader", flat=True)))
     for some in chunks(readers):
         rows = Reader.objects.filter(pk__in=some).order_by("pk").select_for_update(no_key=True)
@@ -42,7 +37,7 @@ def note_change(places: TimelineEntryQuerySet) -> None:
 
 
 def insert_unread(places: "QuerySet[TimelineEntry]") -> int:
-    """Makes places unread that are not. Their rows are locked. Returns how many."""
+    """Mark locked places as unread; return how many."""
     rows = [
         Unread(place_id=pk, channel_id=channel, reader_id=reader, at=at)
         for pk, channel, reader, at in places.filter(unread=None).values_list("pk", "channel", "reader", "at")
@@ -52,7 +47,6 @@ def insert_unread(places: "QuerySet[TimelineEntry]") -> int:
 
 
 def delete_unread(rows: "QuerySet[Unread]") -> int:
-    """Makes places read, by one statement. Returns how many."""
     return rows.delete()[0]
 
 

@@ -1,5 +1,3 @@
-"""A call of an app: its parameters, and whom and what they name."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +12,7 @@ from reader.rules.parameters import Parameters
 
 
 class CallError(Exception):
-    """The message is for people; apps go by the status."""
+    """Error for an app, which looks only at the status."""
 
     def __init__(self, status: HTTPStatus, message: str, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -30,9 +28,8 @@ def unknown(message: str) -> CallError:
 
 
 def signed_out() -> CallError:
-    """Apps sign in anew when they are told this."""
-    told = {"X-Reader-Google-Bad-Token": "true", "Google-Bad-Token": "true"}
-    return CallError(HTTPStatus.UNAUTHORIZED, "Unauthorized", headers=told)
+    headers = {"X-Reader-Google-Bad-Token": "true", "Google-Bad-Token": "true"}
+    return CallError(HTTPStatus.UNAUTHORIZED, "Unauthorized", headers=headers)
 
 
 MOST_POSTS = 1_000
@@ -42,8 +39,7 @@ Told = Shown | str
 
 @dataclass(frozen=True, slots=True)
 class AppCall:
-    """A request that was let in. `rest` is what stands in the address after the call's name; `body` has the
-    octets of a file that was sent."""
+    """Authorized request. `rest` is the path after the call, `body` an uploaded file."""
 
     password: AppPassword
     given: Parameters
@@ -56,13 +52,13 @@ class AppCall:
         return self.password.reader
 
     def needed(self, name: str) -> str:
-        """The parameter. Raises CallError where it is missing."""
+        """Return a parameter. Raises CallError if missing."""
         if value := self.given.one(name):
             return value
         raise bad_request(f"The parameter {name} is missing.")
 
     def posts(self) -> list[int]:
-        """The keys of the posts that are named. Raises CallError where none is."""
+        """Return the named posts' keys. Raises CallError without any."""
         named = self.given.many("i")
         if not named:
             raise bad_request("Say which posts: the parameter i is missing.")
@@ -72,17 +68,17 @@ class AppCall:
         return [key for key in keys if key is not None]
 
     def streams(self, name: str) -> list[StreamName]:
-        """The streams that a parameter names. Raises CallError for what is no such name."""
-        found = []
+        """Parse streams. Raises CallError for invalid names."""
+        streams = []
         for text in self.given.many(name):
             stream = stream_name(text)
             if stream is None:
                 raise bad_request(f"{name} does not name a feed, a folder or a state.")
-            found.append(stream)
-        return found
+            streams.append(stream)
+        return streams
 
     def folder(self, name: str) -> Channel | None:
-        """The folder that a parameter names; None where it names none. Raises CallError if it is unknown."""
+        """Return the folder, if named. Raises CallError if unknown."""
         label = self.label(name)
         channel = folder_named(self.reader, label) if label else None
         if label and channel is None:
@@ -90,12 +86,11 @@ class AppCall:
         return channel
 
     def label(self, name: str) -> str:
-        """The name of the folder in a parameter; "" for none."""
-        return next((one.value for one in self.streams(name) if one.kind == "label"), "")
+        return next((stream.value for stream in self.streams(name) if stream.kind == "label"), "")
 
 
 def folders(call: AppCall) -> dict[int, str]:
-    """The names of the channels that feeds stand in, by their keys, in their order."""
+    """Return channels' names by key, in order."""
     channels = call.reader.channels.filter(is_notifications=False).order_by("position", "pk")
     return dict(channels.values_list("pk", "name"))
 
@@ -105,17 +100,16 @@ def folder_named(reader: Reader, name: str) -> Channel | None:
 
 
 def follows_of(reader: Reader, feed: str) -> list[Follow]:
-    """Of a feed in all channels. Raises CallError where there are none."""
+    """Return a feed's follows. Raises CallError without any."""
     rows = Follow.objects.filter(channel__reader=reader, feed=feed_key(feed))
-    found = list(rows.select_related("feed__icon", "channel__reader").order_by("channel__position", "pk"))
-    if not found:
+    follows = list(rows.select_related("feed__icon", "channel__reader").order_by("channel__position", "pk"))
+    if not follows:
         raise unknown("You do not follow this feed.")
-    return found
+    return follows
 
 
 def feed_key(feed: str) -> int | None:
-    """Of a feed that is named by its key or its address; None for what is none of ours."""
     if feed.isascii() and feed.isdigit():
         return int(feed) if len(feed) <= 19 and int(feed) <= LARGEST_KEY else None
-    found = shared_feed_at(feed)
-    return found.pk if found else None
+    match = shared_feed_at(feed)
+    return match.pk if match else None

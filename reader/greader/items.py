@@ -1,5 +1,3 @@
-"""Posts, feeds and folders as apps get them."""
-
 import mimetypes
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -21,23 +19,20 @@ from reader.timelines.selections import Standing
 Shown = dict[str, Any]
 
 MILLISECOND = timedelta(milliseconds=1)
-# What files are where their addresses do not say it. (Apps pass over an enclosure without a type.)
+# Apps ignore enclosures without a type.
 USUAL_TYPES = {"audio": "audio/mpeg", "video": "video/mp4", "photo": "image/jpeg", "featured": "image/jpeg"}
 ABOUT = ("in-reply-to", "repost-of", "like-of", "bookmark-of", "quotation-of")
 
 
 def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
-    """A post; `folders` are the names of channels by their keys.
-
-    No key is left out that an app insists on: without one, some show nothing of the whole page.
-    """
+    """Return a post. Without some of its keys, apps show nothing of a whole page."""
     entry, feed = standing.entry, standing.entry.feed
     jf2: Mapping[str, Any] = entry.jf2 or {}
     author = (jf2.get("author") or {}).get("name", "")
     site = (feed.site_url or feed.url) if feed else ""
     link = {"href": jf2.get("url") or site}
     published = int((entry.published or entry.seen_at).timestamp())
-    found: Shown = {
+    post: Shown = {
         "id": post_name(entry.pk),
         "crawlTimeMsec": str((standing.came_at - EPOCH) // MILLISECOND),
         "timestampUsec": microseconds(standing.came_at),
@@ -55,14 +50,13 @@ def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
         },
     }
     if author:
-        found["author"] = author
-    if files := [one for kind in USUAL_TYPES for one in _files(jf2, kind)]:
-        found["enclosure"] = files
-    return found
+        post["author"] = author
+    if files := [file for kind in USUAL_TYPES for file in _files(jf2, kind)]:
+        post["enclosure"] = files
+    return post
 
 
 def subscription(follow: Follow, folders: Sequence[str]) -> Shown:
-    """A feed that is followed, in these channels, by the name that its reader gave it."""
     feed = follow.feed
     icon = feed_icon(feed, site=settings.SITE_URL)
     return {
@@ -76,7 +70,7 @@ def subscription(follow: Follow, folders: Sequence[str]) -> Shown:
 
 
 def microseconds(moment: datetime) -> str:
-    """Since 1970, as a text: some languages have no number that is so large."""
+    """Return a string, since some languages lack large integers."""
     return str((moment - EPOCH) // MICROSECOND)
 
 
@@ -95,9 +89,7 @@ def _categories(standing: Standing, folders: Mapping[int, str]) -> list[StreamNa
 
 
 def _html(jf2: Mapping[str, Any]) -> str:
-    """All that there is to read, for apps show nothing else: pictures beside the text, too, and at least
-    what the post is about.
-    """
+    """Return all that there is to read, pictures included; apps show only this."""
     content = jf2.get("content") or {}
     html = str(content.get("html") or escape(str(content.get("text") or jf2.get("summary") or "")))
     pictures = beside(jf2.get("photo", ()), html)

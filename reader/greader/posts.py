@@ -1,5 +1,3 @@
-"""Posts, asked for and marked: by the streams that they stand in, or by their names."""
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -33,9 +31,9 @@ from reader.timelines.selections import (
 )
 
 MOST_IDS = 10_000
-# Of the posts in one answer. What is left out comes with the next page, or when it is asked for again.
+# The next page or request gets the rest.
 MOST_CHARACTERS = 32_000_000
-# Apps remember by their own clock, or to the second, when they asked last.
+# Apps remember the time of their last request, by their own clock or to the second.
 OVERLAP = timedelta(seconds=60)
 STATES: Mapping[StreamName, tuple[Trait, ...]] = {
     names.READING_LIST: (),
@@ -45,9 +43,9 @@ STATES: Mapping[StreamName, tuple[Trait, ...]] = {
     names.TRACKING_UNREAD: (ReadState.UNREAD,),
     names.STARRED: (ReadState.STARRED,),
 }
-# So many in a second.
+# Per second.
 NANO = 1_000_000_000
-# What adding or taking away a state means.
+# Adding (a) and removing (r) states.
 MADE_READ = {("a", names.READ), ("r", names.UNREAD), ("r", names.KEPT_UNREAD)}
 MADE_UNREAD = {("r", names.READ), ("a", names.UNREAD), ("a", names.KEPT_UNREAD)}
 
@@ -68,14 +66,13 @@ def count_unread(call: AppCall) -> Shown:
 
 
 def list_ids(call: AppCall) -> Shown:
-    """By `s`, the names of posts alone, newest first."""
     page = select(_selection(call), limit=limit_of(call.given.one("n"), MOST_IDS), **_stretch(call))
     found: Shown = {"itemRefs": [{"id": str(entry)} for entry, _ in page.posts]}
     return {**found, **_continuation(page.following)}
 
 
 def show_stream(call: AppCall) -> Shown:
-    """Posts in full, newest first. What is left out for its size begins the next page."""
+    """List posts. Posts beyond the limit begin the next page."""
     page = select(_selection(call), limit=limit_of(call.given.one("n"), MOST_POSTS), **_stretch(call))
     shown, left = _items(call, [entry for entry, _ in page.posts])
     following = dict(page.posts)[left] if left else page.following
@@ -84,15 +81,15 @@ def show_stream(call: AppCall) -> Shown:
 
 
 def show_posts(call: AppCall) -> Shown:
-    """Those that are named. Apps ask again for what is left out for its size."""
+    """Show posts. Apps request those again that don't fit."""
     shown, _ = _items(call, call.posts())
     return {"id": str(names.READING_LIST), "updated": int(call.now.timestamp()), "items": shown}
 
 
 def edit_tag(call: AppCall) -> str:
-    """Read, unread, with and without a star; posts that the reader does not see are passed over.
+    """Mark or star posts, ignoring unknown ones.
 
-    Apps send several changes at once. Those that cannot be made are refused only if there is no other.
+    Impossible changes are refused only if there is no other.
     """
     posts = call.posts()
     named = [(way, stream_name(text)) for way in "ar" for text in call.given.many(way)]
@@ -118,7 +115,7 @@ def edit_tag(call: AppCall) -> str:
 
 
 def mark_stream_read(call: AppCall) -> str:
-    """What is in the stream `s` and came by `ts`; nothing that came later."""
+    """Mark posts of `s` that arrived by `ts`."""
     call.needed("s")
     until = _moment(call, "ts", most_digits=19) or call.now
     for stream in call.streams("s"):
@@ -132,7 +129,7 @@ def mark_stream_read(call: AppCall) -> str:
 
 
 def _traits(reader: Reader, stream: StreamName) -> tuple[Trait, ...]:
-    """What the posts of a stream have; NOTHING for one that is not the reader's."""
+    """Return traits; NOTHING for unknown streams."""
     match stream.kind:
         case "label":
             return (folder_named(reader, stream.value) or ReadState.NOTHING,)
@@ -147,7 +144,6 @@ def _stream(call: AppCall) -> str:
 
 
 def _selection(call: AppCall) -> Selection:
-    """By the stream, `it`, `xt`, `ot` and `nt`. Raises CallError."""
     stream = stream_name(_stream(call))
     if stream is None:
         raise bad_request("s does not name a feed, a folder or a state.")
@@ -166,9 +162,9 @@ def _all_traits(reader: Reader, streams: Iterable[StreamName]) -> tuple[Trait, .
 
 
 def _moment(call: AppCall, name: str, *, most_digits: int = 18) -> datetime | None:
-    """Seconds since 1970; by the number of digits milli-, micro- or nanoseconds. 0 is no moment.
+    """Parse seconds, or milli-, micro- or nanoseconds by the digits. 0 is None.
 
-    Apps write nanoseconds, of 19 digits, only where they mark a stream as read.
+    Apps send nanoseconds (19 digits) only to mark streams.
     """
     text = call.given.one(name)
     if not text or not text.strip("0"):
@@ -185,7 +181,6 @@ def _moment(call: AppCall, name: str, *, most_digits: int = 18) -> datetime | No
 
 
 def _stretch(call: AppCall) -> dict[str, Any]:
-    """From where on, and in which order. Raises CallError."""
     text = call.given.one("c")
     try:
         from_ = Key.read(text) if text else None
@@ -195,18 +190,18 @@ def _stretch(call: AppCall) -> dict[str, Any]:
 
 
 def _items(call: AppCall, entries: Sequence[int]) -> tuple[list[Shown], int | None]:
-    """The posts, and the first that is left out, if they are too large together."""
+    """Return the posts that fit, and the first other one."""
     shown: list[Shown] = []
     labels, characters = folders(call), 0
     for standing in standings(call.reader, entries):
-        one = post_shown(standing, labels)
-        characters += len(one["summary"]["content"])
+        post = post_shown(standing, labels)
+        characters += len(post["summary"]["content"])
         if shown and characters > MOST_CHARACTERS:
             return shown, standing.entry.pk
-        shown.append(one)
+        shown.append(post)
     return shown, None
 
 
 def _continuation(following: Key | None) -> Shown:
-    """(At the end the key is missing: apps ask on while it is there.)"""
+    """Apps continue while it is present."""
     return {"continuation": str(following)} if following else {}

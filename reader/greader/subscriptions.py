@@ -1,5 +1,3 @@
-"""What is followed: feeds, and the folders that are channels here; listed and changed."""
-
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from http import HTTPStatus
@@ -18,7 +16,7 @@ from reader.models import Follow
 from reader.rules import google_names as names
 from reader.rules.google_names import StreamName
 
-# An app waits so long for its file; most lists are done before.
+# Most imports are done sooner.
 IMPORT_WAITS = timedelta(seconds=2)
 ADDED_A_MINUTE = 20
 
@@ -30,14 +28,13 @@ def list_tags(call: AppCall) -> Shown:
 
 def list_subscriptions(call: AppCall) -> Shown:
     rows = Follow.objects.filter(channel__reader=call.reader).select_related("feed__icon", "channel")
-    found: dict[int, tuple[Follow, list[str]]] = {}
+    follows: dict[int, tuple[Follow, list[str]]] = {}
     for row in rows.order_by("channel__position", "channel", "pk"):
-        found.setdefault(row.feed_id, (row, []))[1].append(row.channel.name)
-    return {"subscriptions": [subscription(follow, labels) for follow, labels in found.values()]}
+        follows.setdefault(row.feed_id, (row, []))[1].append(row.channel.name)
+    return {"subscriptions": [subscription(follow, labels) for follow, labels in follows.values()]}
 
 
 def edit_subscription(call: AppCall) -> str:
-    """Follows, unfollows, or puts feeds into other folders."""
     act = EDITS.get(call.needed("ac"))
     if act is None:
         raise bad_request("ac is subscribe, unsubscribe or edit.")
@@ -50,12 +47,11 @@ def edit_subscription(call: AppCall) -> str:
 
 
 def export_subscriptions(call: AppCall) -> str:
-    """As OPML."""
     return "".join(export_follows(call.reader, now=call.now))
 
 
 def import_subscriptions(call: AppCall) -> str:
-    """Follows what an OPML file lists, in its folders. What takes longer than a moment goes on afterwards."""
+    """Import OPML. Workers finish long lists."""
     _count_look(call)
     kept = keep_list(reader=call.reader, body=call.body, now=call.now)
     follow_listed(kept, left=TimeBudget(IMPORT_WAITS))
@@ -63,7 +59,6 @@ def import_subscriptions(call: AppCall) -> str:
 
 
 def quick_add(call: AppCall) -> Shown:
-    """Follows what is at an address, in the folder for what nobody says a folder of."""
     url = call.needed("quickadd").removeprefix("feed/")
     _count_look(call)
     try:
@@ -86,7 +81,7 @@ def rename_tag(call: AppCall) -> str:
 
 
 def disable_tag(call: AppCall) -> str:
-    """Ends a folder. Its feeds and posts go into the one for what nobody says a folder of."""
+    """Delete a folder. Its feeds and posts go into the default channel."""
     folder = call.folder("s")
     if folder is None:
         raise bad_request("Say which folder: the parameter s is missing.")
@@ -112,10 +107,7 @@ def _unsubscribe(call: AppCall, feed: str) -> None:
 
 
 def _edit(call: AppCall, feed: str) -> None:
-    """`a` is where the feed goes, `r` where it goes from, `t` what it is called from now on.
-
-    Apps that know of one folder name `a` alone.
-    """
+    """Move a feed from `r` to `a`, and name it `t`. Some apps send only `a`."""
     follows = {follow.channel.name: follow for follow in follows_of(call.reader, feed)}
     first = next(iter(follows.values()))
     to, away = call.label("a"), call.label("r")
@@ -142,6 +134,6 @@ EDITS: Mapping[str, Callable[[AppCall, str], None]] = {
 
 
 def _count_look(call: AppCall) -> None:
-    """Each may ask other servers a dozen times. Raises CallError."""
+    """A look makes up to a dozen requests to other servers."""
     if not is_within(f"reader-looks-{call.reader.pk}", ADDED_A_MINUTE):
         raise CallError(HTTPStatus.TOO_MANY_REQUESTS, "That was often. Wait a minute.")

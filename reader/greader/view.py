@@ -1,6 +1,6 @@
-"""The addresses that apps talk to: who asks, what they ask, and in which form they are answered.
+"""View for apps of Google Reader.
 
-Apps send a password once (ClientLogin) and from then on the key that they got for it. No cookie counts here.
+ClientLogin exchanges a password for a key that authorizes calls. Cookies are ignored.
 """
 
 import hashlib
@@ -45,12 +45,12 @@ def show_user(call: AppCall) -> Shown:
 
 
 def show_token(call: AppCall) -> str:
-    """Liferea shows it instead of the header when it POSTs."""
+    """Liferea sends it in POSTs instead of the header."""
     return token_for(call.password)
 
 
 def nothing(answer: Told) -> Doing:
-    """For what apps ask, and nobody misses."""
+    """Answer calls without a function."""
     return lambda _: answer
 
 
@@ -80,9 +80,9 @@ CHANGES: Mapping[str, Doing] = {
     "preference/stream/set": nothing("OK"),
 }
 XML_CALLS = frozenset({"subscription/export"})
-# Whose body is a file, whatever the app calls it.
+# Bodies are files, whatever their Content-Type.
 FILE_CALLS = frozenset({"subscription/import"})
-# What lists feeds and folders: apps say which answer they have.
+# With ETags.
 SELDOM_CHANGED = frozenset({"tag/list", "subscription/list"})
 
 
@@ -91,10 +91,9 @@ log = logging.getLogger(__name__)
 LARGEST_CALL = 1_000_000
 AN_APP_A_MINUTE = 1_500
 LOGIN, PREFIX, STREAM = "accounts/ClientLogin", "reader/api/0/", "stream/contents"
-# Posts that are named, and the handful of other parameters.
 MOST_VALUES = MOST_POSTS + 50
 IN_EVERY_ANSWER = {
-    # Apps in browsers stand at addresses of their own.
+    # Apps in browsers have other origins.
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Headers": "Authorization, Content-Type",
     "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
@@ -108,7 +107,7 @@ _AUTHORIZATION = re.compile(r"GoogleLogin\s+auth=\"?([^\s\"]+)\"?", re.IGNORECAS
 @csrf_exempt
 @takes_body(LARGEST_CALL)
 def greader(request: HttpRequest, call: str) -> HttpResponse:
-    """Never a page, and never a redirect: apps cannot do anything with either."""
+    """Answer without pages or redirects, as apps understand neither."""
     if request.method == "OPTIONS":
         return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=IN_EVERY_ANSWER)
     try:
@@ -155,10 +154,7 @@ def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
 
 
 def _name_of(call: str) -> tuple[str, str]:
-    """The name of the call, and the stream's name that may follow it. Raises CallError.
-
-    Apps put a slash more than one between the address that they were told and the call.
-    """
+    """Return the call and its stream, if any. Apps may add slashes before it. Raises CallError."""
     before, slash, stream = call.partition(f"{STREAM}/")
     name = _SLASHES.sub("/", before) + (STREAM if slash else "")
     known = name.removeprefix(PREFIX).rstrip("/") if name.startswith(PREFIX) else ""
@@ -168,7 +164,6 @@ def _name_of(call: str) -> tuple[str, str]:
 
 
 def _sign_in(request: HttpRequest, now: datetime) -> HttpResponse:
-    """A key for a name and a password, in the form of three settings, or (`output=json`) as JSON."""
     if request.method != "POST":
         raise _wrong_method("POST, OPTIONS")
     given = _parameters(request)
@@ -187,10 +182,7 @@ def _sign_in(request: HttpRequest, now: datetime) -> HttpResponse:
 
 
 def _signed_in(request: HttpRequest, now: datetime, *, is_file: bool) -> tuple[AppPassword, Parameters]:
-    """Return the app's password, by the key in the header or in the `T` of a form, and the parameters.
-
-    Raises CallError and BadParameters.
-    """
+    """Authorize by a key in the header, or in `T` of a form. Raises CallError and BadParameters."""
     header = request.headers.get("Authorization", "").strip()
     match = _AUTHORIZATION.fullmatch(header)
     if match is None and (header or is_file or request.method != "POST"):
@@ -208,7 +200,7 @@ def _signed_in(request: HttpRequest, now: datetime, *, is_file: bool) -> tuple[A
 
 
 def _parameters(request: HttpRequest, is_file: bool = False) -> Parameters:
-    """Those of the address, and of the body unless that is a file. Raises BadParameters."""
+    """Read parameters. Raises BadParameters."""
     return read_parameters(
         query=request.META.get("QUERY_STRING", ""),
         body=request.body if request.method == "POST" and not is_file else b"",
@@ -218,7 +210,7 @@ def _parameters(request: HttpRequest, is_file: bool = False) -> Parameters:
 
 
 def _told(request: HttpRequest, answer: Told, *, is_tagged: bool) -> HttpResponse:
-    """Text or JSON; 304 without either where the app has this answer."""
+    """Return text, JSON, or 304 for a matching ETag."""
     if isinstance(answer, str):
         return _text(answer)
     response = JsonResponse(answer, headers=IN_EVERY_ANSWER, json_dumps_params={"ensure_ascii": False})
@@ -238,5 +230,5 @@ def _wrong_method(allowed: str) -> CallError:
 def _text(
     text: str, *, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    told = {**IN_EVERY_ANSWER, **(headers or {})}
-    return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8", headers=told)
+    merged = {**IN_EVERY_ANSWER, **(headers or {})}
+    return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8", headers=merged)

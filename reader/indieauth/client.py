@@ -1,11 +1,10 @@
-"""This site as a client: it asks somebody's own site who they are, and for a token to act for them there.
+"""IndieAuth client: asks a person's site who they are, and for a token.
 
-    endpoints = discover("https://ada.example/")        # reader.indieauth.discovery
-    begun = begin(endpoints, scopes=("create", "media"), redirect_uri=…, now=now)
-    …keep `begun.kept` in the session, send the browser to `begun.url`; it comes back with a query:
-    granted = finish(kept, request.GET, now=now)         # granted.me is proven, granted.token may be used
+    begun = begin(discover("https://ada.example/"), redirect_uri=…, now=now)
+    # Keep `begun.kept` in the session, and redirect to `begun.url`.
+    granted = finish(kept, request.GET, now=now)
 
-The `redirect_uri` is a page of ours; its name stands in `addresses.RETURNS`.
+`addresses.RETURNS` has to list the page at `redirect_uri`.
 """
 
 import secrets
@@ -33,7 +32,7 @@ from reader.indieauth.discovery import (
 )
 from reader.rules.identity import challenge_of, profile_url, same_profile
 
-# People may have to sign in over there first.
+# For signing in there.
 PATIENCE = timedelta(hours=1)
 EXCHANGE_SECONDS = 10.0
 LONGEST_CODE = 4_000
@@ -43,7 +42,7 @@ AGAIN = "Begin once more."
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """Where the browser goes, and what `finish` needs when it is back: JSON for a session."""
+    """URL to redirect to, and JSON for `finish`."""
 
     url: str
     kept: dict[str, Any] = field(repr=False)
@@ -51,7 +50,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Who it is, proven by their own site. With scopes also a token; `ends_at` None: it says no end."""
+    """Proven identity, with a token if scopes were asked for."""
 
     me: str
     endpoints: Endpoints
@@ -62,7 +61,7 @@ class Granted:
 
 
 def begin(endpoints: Endpoints, *, redirect_uri: str, now: datetime, scopes: Iterable[str] = ()) -> Begun:
-    """Asks for a code (§5.2). Without scopes it only says who somebody is. Raises NotConfirmed."""
+    """Request a code (§5.2), or an identity only if there are no scopes. Raises NotConfirmed."""
     scope = " ".join(scopes)
     if scope and not endpoints.token:
         raise NotConfirmed(f"{host_of(endpoints.me)} does not say where tokens come from.", "me")
@@ -91,10 +90,9 @@ def begin(endpoints: Endpoints, *, redirect_uri: str, now: datetime, scopes: Ite
 
 
 def finish(kept: Mapping[str, Any], answer: Mapping[str, str], *, now: datetime) -> Granted:
-    """What somebody's site says (network). `answer` is the query with which the browser came back.
+    """Redeem a code (network). `answer` is the query of the redirect. Raises NotConfirmed.
 
-    `me` was found by us, or is a page that names the same server (§5.4): no site speaks for another one's
-    people. Raises NotConfirmed.
+    `me` has to be the discovered profile, or name the same server (§5.4).
     """
     if not kept or not compare_digest(str(kept["state"]).encode(), answer.get("state", "").encode()):
         raise NotConfirmed(f"This answer belongs to nothing that was begun here. {AGAIN}")
@@ -115,25 +113,24 @@ def finish(kept: Mapping[str, Any], answer: Mapping[str, str], *, now: datetime)
         "redirect_uri": kept["redirect_uri"],
         "code_verifier": kept["verifier"],
     }
-    # Without scopes the code is only good for a name, and the authorization endpoint gives that (§5.3.1).
-    said = _redeemed(asked.token if kept["scope"] else asked.authorization, form)
-    endpoints = _confirmed(str(said.get("me") or ""), asked)
-    return _granted(said, endpoints, kept["scope"], now)
+    # The authorization endpoint redeems codes without scopes (§5.3.1).
+    fields = _redeemed(asked.token if kept["scope"] else asked.authorization, form)
+    endpoints = _confirmed(str(fields.get("me") or ""), asked)
+    return _granted(fields, endpoints, kept["scope"], now)
 
 
 def renew(granted: Granted, *, now: datetime) -> Granted:
-    """The next token for the one that ends (§5.5; network). Raises NotConfirmed."""
+    """Refresh a token (§5.5; network). Raises NotConfirmed."""
     form = {
         "grant_type": "refresh_token",
         "refresh_token": granted.refresh_token,
         "client_id": our_client_id(),
     }
-    said = {"refresh_token": granted.refresh_token, **_redeemed(granted.endpoints.token, form)}
-    return _granted(said, granted.endpoints, " ".join(granted.scopes), now)
+    fields = {"refresh_token": granted.refresh_token, **_redeemed(granted.endpoints.token, form)}
+    return _granted(fields, granted.endpoints, " ".join(granted.scopes), now)
 
 
 def _redeemed(url: str, form: Mapping[str, str]) -> Mapping[str, Any]:
-    """What the endpoint gives. Raises NotConfirmed."""
     try:
         answer = client().request(
             "POST",
@@ -145,28 +142,27 @@ def _redeemed(url: str, form: Mapping[str, str]) -> Mapping[str, Any]:
         )
     except FetchError as error:
         raise NotConfirmed(sentence(error, url)) from error
-    said = fields_of(answer)
+    fields = fields_of(answer)
     if answer.status != 200:
-        raise NotConfirmed(_refusal(said, url))
-    return said
+        raise NotConfirmed(_refusal(fields, url))
+    return fields
 
 
 def _confirmed(me: str, asked: Endpoints) -> Endpoints:
-    """The endpoints of whom the server names. Raises NotConfirmed."""
+    """Return the endpoints of `me`. Raises NotConfirmed if this server may not speak for it."""
     try:
         me = profile_url(me, trial=is_trial())
     except Refused as error:
         raise NotConfirmed(f"{host_of(asked.authorization)} did not say who you are. {AGAIN}") from error
     if any(same_profile(me, url) for url in (asked.me, *asked.urls)):
         return replace(asked, me=me)
-    found = discover(me)
-    if not found.is_of_same_server(asked) or not same_profile(found.me, me):
+    endpoints = discover(me)
+    if not endpoints.is_of_same_server(asked) or not same_profile(endpoints.me, me):
         raise NotConfirmed(f"{host_of(asked.authorization)} may not speak for {me}.")
-    return found
+    return endpoints
 
 
 def _granted(said: Mapping[str, Any], endpoints: Endpoints, scope: str, now: datetime) -> Granted:
-    """Raises NotConfirmed where a token was asked for and none is there."""
     if not scope:
         return Granted(endpoints.me, endpoints)
     token, refresh_token, given = (
@@ -184,14 +180,13 @@ def _granted(said: Mapping[str, Any], endpoints: Endpoints, scope: str, now: dat
         endpoints=endpoints,
         token=token,
         refresh_token=refresh_token if _is_secret(refresh_token) else "",
-        # RFC 6749 §5.1: it may say nothing where it gave all.
+        # RFC 6749 §5.1: absent if all were granted.
         scopes=tuple((one_line(given) if isinstance(given, str) and given else scope).split()),
         ends_at=ends_at,
     )
 
 
 def _is_secret(value: object) -> bool:
-    """Whether it may stand in a header."""
     return (
         isinstance(value, str) and 1 <= len(value) <= LONGEST_CODE and value.isascii() and value.isprintable()
     )

@@ -1,4 +1,4 @@
-"""What a client says of itself at the address that is its name (§4.2)."""
+"""Metadata of clients (§4.2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ MOST_RETURNS = 50
 
 @dataclass(frozen=True, slots=True)
 class ClientPage:
-    """A client by its address. `problem`: why nothing else is known; "" where its page was read."""
+    """Client. `problem` says why its page is unknown."""
 
     client_id: str
     name: str = ""
@@ -38,7 +38,6 @@ class ClientPage:
 
     @property
     def label(self) -> str:
-        """What people know it by."""
         return self.name or shortened(self.host, LONGEST_CLIENT)
 
     def may_return_to(self, redirect_uri: str) -> bool:
@@ -46,18 +45,18 @@ class ClientPage:
 
 
 def read_client(client_id: str) -> ClientPage:
-    """What stands at a good client_id (network, kept for ten minutes). Raises nothing.
+    """Fetch a client's page, cached for ten minutes.
 
-    Loopback is the reader's own machine, not this one: nothing is fetched there (§3.3).
+    Loopback is the reader's own machine, so nothing is fetched (§3.3).
     """
     if is_on_loopback(client_id):
         return ClientPage(client_id, problem="It runs on your own machine.")
     key = f"indieauth-client-{digest_of(client_id)}"
-    found: ClientPage | None = cache.get(key)
-    if found is None:
-        found = _read(client_id)
-        cache.set(key, found, KEPT_SECONDS if not found.problem else KEPT_SECONDS // 10)
-    return found
+    page: ClientPage | None = cache.get(key)
+    if page is None:
+        page = _read(client_id)
+        cache.set(key, page, KEPT_SECONDS if not page.problem else KEPT_SECONDS // 10)
+    return page
 
 
 def _read(client_id: str) -> ClientPage:
@@ -67,7 +66,7 @@ def _read(client_id: str) -> ClientPage:
         return ClientPage(client_id, problem=str(error))
     if page.status != 200:
         return ClientPage(client_id, problem=f"{host_of(client_id)} answers with HTTP {page.status}.")
-    # A redirect may lead anywhere, and what stands there would speak for this client.
+    # Another origin must not speak for this client.
     if origin_of(page.url.partition("#")[0]) != origin_of(client_id):
         return ClientPage(client_id, problem=f"{host_of(client_id)} leads to {host_of(page.url)}.")
     if about := json_object(page.body):
@@ -87,7 +86,7 @@ def _read(client_id: str) -> ClientPage:
 
 
 def _of_page(client_id: str, page: Fetched) -> ClientPage:
-    """As older clients have it: an h-app, and links with rel=redirect_uri."""
+    """Read an h-app and rel=redirect_uri, as older clients have."""
     returns = _returns(
         urljoin(base, target) for rel, target, base in declared_links(page) if rel == "redirect_uri"
     )

@@ -1,5 +1,3 @@
-"""What a person's page says of where they sign in, post and read."""
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,32 +16,29 @@ from feeds.parsing.media import absolute
 from reader.models import Reader
 from reader.rules.identity import origin_of, profile_url
 
-# Where other sites may lead back to after somebody said yes there. Whatever asks them adds its own.
+# Pages that other sites redirect to after consent. Each caller of `begin` adds its own.
 RETURNS: tuple[str, ...] = ("reader:site_back", "reader_sign_in_back", "reader:connected")
 
 
 def site_url(name: str, *args: object) -> str:
-    """The whole address of a page of ours."""
     return settings.SITE_URL + reverse(name, args=args)
 
 
 def issuer() -> str:
-    """What this site calls itself where it signs people in (RFC 9207)."""
+    """Return the issuer identifier (RFC 9207)."""
     return f"{settings.SITE_URL}/"
 
 
 def profile_of(reader: Reader) -> str:
-    """The address that stands for a reader, where they sign in by this site."""
     return site_url("reader:profile", reader.slug)
 
 
 def our_client_id() -> str:
-    """The address that stands for this site, where it asks others to sign somebody in."""
     return site_url("reader:client_document")
 
 
 def is_trial() -> bool:
-    """Whether this site is only reached from its own machine."""
+    """Return whether the site is on a loopback address."""
     host = urlsplit(settings.SITE_URL).hostname or ""
     address = read_address(host)
     return host == "localhost" or bool(address and address.is_loopback)
@@ -52,21 +47,20 @@ def is_trial() -> bool:
 SECONDS = 5.0
 MAX_BYTES = 1_000_000
 PERMANENT = (301, 308)
-# What a person's page may name.
 METADATA, AUTHORIZATION, TOKEN = "indieauth-metadata", "authorization_endpoint", "token_endpoint"
 MICROPUB, MICROSUB = "micropub", "microsub"
 _WANTED = (METADATA, AUTHORIZATION, TOKEN, MICROPUB, MICROSUB)
 
 
 class NotConfirmed(Refused):
-    """Somebody's site did not say who they are. The message is for whoever sits there."""
+    """Unconfirmed identity. The message is for the person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Addresses that the page at `me` names; "" for what it does not. `urls`: under which it was found.
+    """Endpoints of the page at `me`, "" if missing. `urls` redirect to it.
 
-    With an `issuer` its answers say whose they are (RFC 9207).
+    Responses have to name the `issuer`, if any (RFC 9207).
     """
 
     me: str
@@ -83,9 +77,9 @@ class Endpoints:
 
 
 def discover(me: str) -> Endpoints:
-    """The endpoints of whoever has this address (network: two requests). Raises NotConfirmed.
+    """Discover a profile's endpoints (two requests). Raises NotConfirmed.
 
-    §4.1: permanent redirects at the beginning lead to the address that counts, others do not change it.
+    Only permanent redirects at the start change the profile URL (§4.1).
     """
     me = _profile(me)
     if origin_of(me) == origin_of(issuer()):
@@ -97,17 +91,17 @@ def discover(me: str) -> Endpoints:
     for status, url in page.redirects:
         is_permanent = is_permanent and status in PERMANENT
         canonical = url if is_permanent else canonical
-    found = _relations(page)
+    relations = _relations(page)
     endpoints = Endpoints(
         me=_profile(canonical),
         urls=tuple(dict.fromkeys((me, *(url for _, url in page.redirects)))),
-        authorization=found.get(AUTHORIZATION, ""),
-        token=found.get(TOKEN, ""),
-        micropub=found.get(MICROPUB, ""),
-        microsub=found.get(MICROSUB, ""),
+        authorization=relations.get(AUTHORIZATION, ""),
+        token=relations.get(TOKEN, ""),
+        micropub=relations.get(MICROPUB, ""),
+        microsub=relations.get(MICROSUB, ""),
     )
-    if METADATA in found:
-        endpoints = _with_metadata(endpoints, found[METADATA])
+    if METADATA in relations:
+        endpoints = _with_metadata(endpoints, relations[METADATA])
     if not endpoints.authorization:
         raise NotConfirmed(
             f"The page at {host_of(me)} does not say where you sign in: it needs a link with"
@@ -118,7 +112,7 @@ def discover(me: str) -> Endpoints:
 
 
 def fetched(url: str, *, accept: str, headers: Mapping[str, str] | None = None) -> Fetched:
-    """An answer of somebody's site, whatever its status: in five seconds, of 1 MB. Raises NotConfirmed."""
+    """Fetch at most 1 MB in five seconds, with any status. Raises NotConfirmed."""
     try:
         sent = {"Accept": accept, **(headers or {})}
         return client().get(url, headers=sent, timeout=SECONDS, max_bytes=MAX_BYTES)
@@ -127,21 +121,20 @@ def fetched(url: str, *, accept: str, headers: Mapping[str, str] | None = None) 
 
 
 def sentence(error: FetchError, url: str) -> str:
-    """What went wrong, for strangers: where names of private networks lead to is nobody's business."""
+    """Return a message without addresses of private networks."""
     if isinstance(error, AddressRefused):
         return f"{host_of(url)} is not on the public web."
     return str(error)
 
 
 def endpoints_of(kept: Mapping[str, Any]) -> Endpoints:
-    """As `dataclasses.asdict` wrote them into JSON."""
     return Endpoints(**{**kept, "urls": tuple(kept["urls"])})
 
 
 def fields_of(answer: Fetched) -> Mapping[str, Any]:
-    """What an endpoint says: JSON, or a form as older servers write it."""
-    if found := json_object(answer.body):
-        return found
+    """Parse JSON, or a form from an older server."""
+    if fields := json_object(answer.body):
+        return fields
     try:
         return dict(parse_qsl(answer.body.decode(), max_num_fields=50))
     except ValueError:
@@ -149,16 +142,16 @@ def fields_of(answer: Fetched) -> Mapping[str, Any]:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """{} for what is none."""
+    """Parse an object; {} for anything else."""
     try:
-        found = json.loads(body)
+        value = json.loads(body)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def declared_links(page: Fetched) -> Iterator[tuple[str, str, str]]:
-    """(relation, target as it stands, to what it is relative): of the Link header first, then of the page."""
+    """Yield (relation, unresolved target, base), the Link header first."""
     for relation, target in links_of_header(page.headers.get("link", "")):
         yield relation, target, page.url
     html, base = decoded(page.body, page.headers.get("content-type", "")), page.url
@@ -171,16 +164,15 @@ def declared_links(page: Fetched) -> Iterator[tuple[str, str, str]]:
 
 
 def _relations(page: Fetched) -> dict[str, str]:
-    """Relation → the first address for it (§4.1)."""
-    found: dict[str, str] = {}
+    urls: dict[str, str] = {}
     for relation, target, base in declared_links(page):
-        if relation in _WANTED and relation not in found and (url := _endpoint(target, base)):
-            found[relation] = url
-    return found
+        if relation in _WANTED and relation not in urls and (url := _endpoint(target, base)):
+            urls[relation] = url
+    return urls
 
 
 def _with_metadata(endpoints: Endpoints, url: str) -> Endpoints:
-    """What the server's own description says, which counts before the page. Raises NotConfirmed."""
+    """Apply the server's metadata, which precedes the page. Raises NotConfirmed."""
     answer = _by_https(fetched(url, accept="application/json"))
     about = json_object(answer.body) if answer.status == 200 else {}
     issuer = about.get("issuer")
@@ -196,7 +188,6 @@ def _with_metadata(endpoints: Endpoints, url: str) -> Endpoints:
 
 
 def _profile(text: str) -> str:
-    """Raises NotConfirmed."""
     try:
         return profile_url(text, trial=is_trial())
     except Refused as error:
@@ -204,7 +195,7 @@ def _profile(text: str) -> str:
 
 
 def _by_https(answer: Fetched) -> Fetched:
-    """An answer that nobody could alter on its way: codes go where it says. Raises NotConfirmed."""
+    """Refuse redirects without TLS: codes are sent where the answer says."""
     for _, url in answer.redirects:
         if not url.startswith("https://") and not is_trial():
             raise NotConfirmed(f"{host_of(url)} is asked without encryption, so it proves nothing.", "me")
@@ -212,7 +203,7 @@ def _by_https(answer: Fetched) -> Fetched:
 
 
 def _is_issuer_of(issuer: str, url: str) -> bool:
-    """§4.1.1: an https address without query and fragment that the metadata's address begins with."""
+    """§4.1.1: an HTTPS prefix of the metadata's address, without query and fragment."""
     try:
         parts, there = urlsplit(issuer), urlsplit(url)
     except ValueError:
@@ -228,6 +219,6 @@ def _is_issuer_of(issuer: str, url: str) -> bool:
 
 
 def _endpoint(target: object, base: str) -> str:
-    """A code or a token goes there: only over https, but in trials."""
+    """Require HTTPS, since codes and tokens are sent there."""
     url = absolute(target, base) if isinstance(target, str) else ""
     return url if url.startswith("https://") or is_trial() else ""

@@ -1,4 +1,4 @@
-"""Where clients and other programs talk to us about tokens: JSON, no cookies, from any origin."""
+"""Token endpoints: JSON without cookies for any origin."""
 
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -22,7 +22,7 @@ from reader.rules.scopes import GRANTABLE, PROFILE
 
 @require_safe
 def client_document(request: HttpRequest) -> HttpResponse:
-    """§4.2.1: our client_id leads here."""
+    """Serve the client_id document (§4.2.1)."""
     about = {
         "client_id": our_client_id(),
         "client_name": f"Feedletter ({settings.SITE_HOST})",
@@ -38,7 +38,7 @@ def client_document(request: HttpRequest) -> HttpResponse:
 
 Body = dict[str, Any]
 CODE, REFRESH = "authorization_code", "refresh_token"
-# Clients in browsers stand at addresses of their own, and no cookie counts at ours.
+# Clients in browsers have other origins. Cookies don't count.
 OPEN_TO_ALL = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Headers": "Authorization, Content-Type, Cache-Control, Last-Event-ID",
@@ -51,13 +51,13 @@ OPEN_TO_ALL = {
 
 
 class Unknown(Exception):
-    """401: whoever asks showed no token that opens anything."""
+    pass
 
 
 def _endpoint(
     *methods: str,
 ) -> Callable[[Callable[[HttpRequest], Body]], Callable[[HttpRequest], HttpResponse]]:
-    """A function of the request that gives JSON, as a view with the errors of RFC 6749 §5.2."""
+    """Make a function that returns JSON a view with errors by RFC 6749 §5.2."""
 
     def made(answer: Callable[[HttpRequest], Body]) -> Callable[[HttpRequest], HttpResponse]:
         @csrf_exempt
@@ -87,7 +87,7 @@ def _endpoint(
 
 @_endpoint("GET")
 def metadata(request: HttpRequest) -> Body:
-    """§4.1.1, and RFC 8414."""
+    """Return metadata (§4.1.1, RFC 8414)."""
     return {
         "issuer": issuer(),
         "authorization_endpoint": site_url("reader:authorize"),
@@ -106,14 +106,14 @@ def metadata(request: HttpRequest) -> Body:
 
 @_endpoint("POST")
 def exchange_for_name(request: HttpRequest) -> Body:
-    """A code for who somebody is (§5.3.1)."""
+    """Redeem a code without a token (§5.3.1)."""
     code = redeem_for_name(_shown(request), now=utcnow())
     return _who(code.reader, code.scopes)
 
 
 @_endpoint("GET", "POST")
 def token(request: HttpRequest) -> Body:
-    """A token for a code or a refresh token (§5.3.2, §5.5). GET says what a token is, as in older days."""
+    """Issue a token (§5.3.2, §5.5). GET describes one, as it used to."""
     if request.method != "POST":
         known = _bearer(request)
         return {"me": profile_of(known.reader), "client_id": known.client_id, "scope": " ".join(known.scopes)}
@@ -144,25 +144,25 @@ def token(request: HttpRequest) -> Body:
 
 @_endpoint("POST")
 def revocation(request: HttpRequest) -> Body:
-    """RFC 7009: 200, whatever the token was."""
+    """Revoke a token; succeeds for unknown ones (RFC 7009)."""
     return _revoke(request)
 
 
 @_endpoint("POST")
 def introspection(request: HttpRequest) -> Body:
-    """RFC 7662, for what acts for the same person: a token of theirs has to be shown."""
+    """Describe a token (RFC 7662) to clients of the same reader."""
     asker = _bearer(request)
-    found = known_token(key=_needed(request, "token"), now=utcnow())
-    if found is None or found.reader_id != asker.reader_id:
+    token = known_token(key=_needed(request, "token"), now=utcnow())
+    if token is None or token.reader_id != asker.reader_id:
         return {"active": False}
     about: Body = {
         "active": True,
-        "me": profile_of(found.reader),
-        "client_id": found.client_id,
-        "scope": " ".join(found.scopes),
-        "iat": int(found.made_at.timestamp()),
+        "me": profile_of(token.reader),
+        "client_id": token.client_id,
+        "scope": " ".join(token.scopes),
+        "iat": int(token.made_at.timestamp()),
     }
-    return about | ({"exp": int(ends_at(found).timestamp())} if found.client_id else {})
+    return about | ({"exp": int(ends_at(token).timestamp())} if token.client_id else {})
 
 
 def _shown(request: HttpRequest) -> Exchange:
@@ -180,12 +180,11 @@ def _needed(request: HttpRequest, name: str) -> str:
 
 
 def _bearer(request: HttpRequest) -> Token:
-    """Raises Unknown."""
     scheme, _, key = request.headers.get("Authorization", "").partition(" ")
-    found = token_of(key=key.strip(), now=utcnow()) if scheme.lower() == "bearer" else None
-    if found is None or not may_read(found.reader):
+    token = token_of(key=key.strip(), now=utcnow()) if scheme.lower() == "bearer" else None
+    if token is None or not may_read(token.reader):
         raise Unknown
-    return found
+    return token
 
 
 def _revoke(request: HttpRequest) -> Body:

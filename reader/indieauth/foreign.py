@@ -1,4 +1,4 @@
-"""Tokens that a reader's own site gave: good here if the server says so that this site named."""
+"""Tokens issued by a reader's own site."""
 
 import logging
 import re
@@ -25,14 +25,14 @@ GOOD_SECONDS, BAD_SECONDS, DOWN_SECONDS = 300, 60, 30
 A_DAY_SECONDS = 86_400
 # RFC 6750 §2.1.
 _KEY = re.compile(r"[A-Za-z0-9._~+/-]{1,4000}=*", re.ASCII)
-# Anybody may show made-up tokens, and each makes us ask somebody else's server.
+# Anybody can make us query that server with made-up tokens.
 ASKS_A_MINUTE = 30
 AT_A_TIME = BoundedSemaphore(2)
 REFUSED = (400, 401, 403)
 
 
 class CannotAsk(Exception):
-    """Nobody knows whether the token is good. It may be asked again after `seconds`."""
+    """The server cannot be asked; retry after `seconds`."""
 
     def __init__(self, message: str, seconds: int) -> None:
         super().__init__(message)
@@ -40,12 +40,12 @@ class CannotAsk(Exception):
 
 
 class OfSomebodyElse(Exception):
-    """The token is good, for another person."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is remembered of a token. `me` is "" where it is not good."""
+    """Cached answer. `me` is "" if invalid."""
 
     me: str = ""
     client_id: str = ""
@@ -53,10 +53,9 @@ class Verdict:
 
 
 def foreign_token(*, reader: Reader, key: str, now: datetime) -> Token | None:
-    """A token, not stored, for one that the reader's own site gave; None where it is not good (network).
+    """Return an unsaved Token for one that the reader's site issued (network).
 
-    Where to ask is what that site named when it was connected, never what the request says. Raises CannotAsk
-    and OfSomebodyElse.
+    Asks only the server named when the site was connected. Raises CannotAsk and OfSomebodyElse.
     """
     if (
         reader.verified_at is None
@@ -70,7 +69,7 @@ def foreign_token(*, reader: Reader, key: str, now: datetime) -> Token | None:
     remembered = f"foreign-token-{digest}"
     verdict: Verdict | None = cache.get(remembered)
     if verdict is None:
-        # Whose token was good goes on reading while others try made-up ones.
+        # Valid tokens work on while others try made-up ones.
         was_good = f"foreign-good-{digest}"
         if not cache.get(was_good) and not is_within(f"foreign-asks-{reader.pk}", ASKS_A_MINUTE):
             raise CannotAsk("Too many tokens of another site are tried here.", 60)
@@ -92,27 +91,27 @@ def foreign_token(*, reader: Reader, key: str, now: datetime) -> Token | None:
 
 
 def _asked(reader: Reader, endpoints: Endpoints, key: str, now: datetime) -> tuple[Verdict, int]:
-    """What the person's server says, and for how many seconds that is believed. Raises CannotAsk."""
+    """Return the answer, and seconds to cache it. Raises CannotAsk."""
     down = f"foreign-down-{reader.pk}"
     if cache.get(down):
         raise CannotAsk("The server that gave this token does not answer.", DOWN_SECONDS)
     if not AT_A_TIME.acquire(timeout=1):
         raise CannotAsk("Others are being asked for their tokens.", 1)
     try:
-        said = _introspected(endpoints, key) if endpoints.introspection else None
-        if said is None:
-            said = _legacy(endpoints, key)
+        fields = _introspected(endpoints, key) if endpoints.introspection else None
+        if fields is None:
+            fields = _legacy(endpoints, key)
     except FetchError as error:
         log.info("the server of a reader's tokens does not answer", extra={"reader": reader.slug})
         cache.set(down, True, DOWN_SECONDS)
         raise CannotAsk("The server that gave this token does not answer.", DOWN_SECONDS) from error
     finally:
         AT_A_TIME.release()
-    return _verdict(said, now)
+    return _verdict(fields, now)
 
 
 def _introspected(endpoints: Endpoints, key: str) -> Mapping[str, Any] | None:
-    """RFC 7662. None where the server wants to know who asks, and the token itself is not enough for it."""
+    """Introspect (RFC 7662). Returns None if that needs other authorization than the token."""
     answer = client().request(
         "POST",
         endpoints.introspection,
@@ -123,24 +122,24 @@ def _introspected(endpoints: Endpoints, key: str) -> Mapping[str, Any] | None:
     )
     if answer.status in REFUSED:
         return None
-    said = dict(json_object(_good(answer).body))
-    return said if _is_yes(said.get("active")) else {}
+    fields = dict(json_object(_good(answer).body))
+    return fields if _is_yes(fields.get("active")) else {}
 
 
 def _legacy(endpoints: Endpoints, key: str) -> Mapping[str, Any]:
-    """As before 2022: the token endpoint says what a token is."""
+    """Ask as before 2022."""
     if not endpoints.token:
         return {}
     headers = {"Accept": "application/json", "Authorization": f"Bearer {key}"}
     answer = client().get(endpoints.token, headers=headers, timeout=SECONDS, max_bytes=MAX_BYTES)
     if answer.status in REFUSED:
         return {}
-    said = fields_of(_good(answer))
-    return said if _is_yes(said.get("active", True)) else {}
+    fields = fields_of(_good(answer))
+    return fields if _is_yes(fields.get("active", True)) else {}
 
 
 def _is_yes(active: object) -> bool:
-    """The standard's own examples have texts here, and “false” is one that is not empty."""
+    """The standard's examples have strings, and "false" is truthy."""
     return active is True or active == "true"
 
 
@@ -161,7 +160,7 @@ def _verdict(said: Mapping[str, Any], now: datetime) -> tuple[Verdict, int]:
     scope = said.get("scope")
     words = scope if isinstance(scope, list) else str(scope or "").split()
     client_id = shortened(one_line(str(said.get("client_id") or "")), LONGEST_IDENTITY)
-    # Of a name alone nothing opens here.
+    # PROFILE alone opens nothing here.
     scopes = tuple(
         one for one in known_scopes(word for word in words if isinstance(word, str)) if one in SCOPES
     )

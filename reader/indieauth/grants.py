@@ -1,4 +1,4 @@
-"""What readers allow clients: codes, and the tokens that they are exchanged for."""
+"""Authorization codes and their tokens."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -15,14 +15,14 @@ from reader.rules.identity import proves
 from reader.rules.scopes import known_scopes
 
 CODE_LASTS = timedelta(minutes=5)
-# Used codes are remembered for so long, so that a second use is noticed.
+# To notice a second use.
 CODES_KEPT = timedelta(days=7)
-# A client that was not used for longer has to ask its reader again.
+# After the last use.
 REFRESH_LASTS = timedelta(days=365)
 
 
 class NotGranted(Refused):
-    """RFC 6749 §5.2: `code` is for programs, the message for whoever wrote the client."""
+    """RFC 6749 §5.2: `code` is for programs, the message for developers."""
 
     def __init__(self, message: str, code: str = "invalid_grant") -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class NotGranted(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A token with its keys, which are not stored."""
+    """Token and its keys, which are not stored."""
 
     token: Token
     key: str = field(repr=False)
@@ -40,7 +40,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a client shows for a code (IndieAuth §5.3)."""
+    """Redemption of a code (IndieAuth §5.3)."""
 
     code: str = field(repr=False)
     client_id: str
@@ -57,7 +57,6 @@ def make_code(
     scopes: Collection[str],
     now: datetime,
 ) -> str:
-    """The code that goes back to the client."""
     Code.objects.filter(made_at__lt=now - CODES_KEPT).delete()
     code = new_key()
     Code.objects.create(
@@ -74,7 +73,7 @@ def make_code(
 
 
 def redeem_for_name(shown: Exchange, *, now: datetime) -> Code:
-    """Uses up a code that is to say who somebody is, and gives no token (§5.3.1). Raises NotGranted."""
+    """Use up a code without issuing a token (§5.3.1). Raises NotGranted."""
     code = _checked(shown, now)
     if not _use_up(code, now):
         raise _shown_again(code, now)
@@ -82,7 +81,7 @@ def redeem_for_name(shown: Exchange, *, now: datetime) -> Code:
 
 
 def redeem(shown: Exchange, *, now: datetime) -> Given:
-    """The token for a code. A second time ends what the first one gave. Raises NotGranted."""
+    """Redeem a code. A second use revokes the token. Raises NotGranted."""
     code = _checked(shown, now)
     with transaction.atomic():
         if is_first := _use_up(code, now):
@@ -104,15 +103,12 @@ def redeem(shown: Exchange, *, now: datetime) -> Given:
 
 
 def refresh(*, refresh_key: str, client_id: str, scopes: Collection[str], now: datetime) -> Given:
-    """The next token; the keys before it open nothing any more (RFC 9700 §4.14.2). Raises NotGranted.
-
-    `scopes`: fewer than before, for good; none for the same.
-    """
+    """Rotate a token; old keys end (RFC 9700 §4.14.2). `scopes` may narrow it. Raises NotGranted."""
     digest = digest_of(refresh_key)
     live = Token.objects.select_related("reader__user").filter(revoked_at=None)
     token = live.filter(refresh_digest=digest).first()
     if token is None:
-        # Two have it: one of them is a thief, and nobody knows which.
+        # Two clients have it, and one is a thief.
         if spent := live.filter(spent_digest=digest).first():
             revoke_token(token=spent, now=now)
         raise NotGranted("The refresh token is unknown, was used, or was revoked.")
@@ -137,7 +133,7 @@ def refresh(*, refresh_key: str, client_id: str, scopes: Collection[str], now: d
 
 
 def revoke_by_key(*, key: str, now: datetime) -> None:
-    """Ends what a token or its refresh token opens (RFC 7009). Of unknown ones nothing is said."""
+    """Revoke a token by either key (RFC 7009)."""
     digest = digest_of(key)
     for name in ("digest", "refresh_digest"):
         if token := Token.objects.filter(**{name: digest}).first():
@@ -145,7 +141,7 @@ def revoke_by_key(*, key: str, now: datetime) -> None:
 
 
 def _checked(shown: Exchange, now: datetime) -> Code:
-    """The code, if it is this client's. Raises NotGranted. It may be used up."""
+    """Return a code that may be used up. Raises NotGranted."""
     rows = Code.objects.select_related("reader__user", "token")
     code = rows.filter(digest=digest_of(shown.code)).first()
     if code is None or (now >= code.made_at + CODE_LASTS and code.used_at is None):
@@ -160,12 +156,11 @@ def _checked(shown: Exchange, now: datetime) -> Code:
 
 
 def _use_up(code: Code, now: datetime) -> bool:
-    """Whether it was the first use: of two at once one is."""
     return bool(Code.objects.filter(pk=code.pk, used_at=None).update(used_at=now))
 
 
 def _shown_again(code: Code, now: datetime) -> NotGranted:
-    """RFC 6749 §4.1.2: whoever has the code may have been a thief, so what it gave ends."""
+    """A code that is used twice revokes its token (RFC 6749 §4.1.2)."""
     if token := Token.objects.filter(code=code).first():
         revoke_token(token=token, now=now)
     return NotGranted("The code was used before. What it gave has ended.")

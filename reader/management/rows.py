@@ -1,4 +1,4 @@
-"""What commands say about readers, what they follow and what they have, and how these are named."""
+"""Rows and look-ups of commands."""
 
 from typing import Any
 
@@ -17,7 +17,6 @@ def found_reader(name: str) -> Reader:
 
 
 def found_channel(reader: Reader, name: str) -> Channel:
-    """By its uid, else by its name."""
     by_name = reader.channels.filter(name=name).first()
     try:
         return by_name or channel_of(reader, name)
@@ -27,7 +26,7 @@ def found_channel(reader: Reader, name: str) -> Channel:
 
 
 def wanted_channel(reader: Reader, name: str) -> Channel:
-    """Return the channel of that uid or name, made if there is none. Raises Refused."""
+    """Return a channel by uid or name, created if missing. Raises Refused."""
     there = reader.channels.filter(uid=name).first()
     return there or channel_named(reader, name)
 

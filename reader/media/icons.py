@@ -1,4 +1,4 @@
-"""Pictures of feeds: looked for by a worker when somebody follows a feed, and shown by our own addresses."""
+"""Icons of followed feeds."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,19 +21,18 @@ LEASE = timedelta(minutes=15)
 
 
 def feed_icon(feed: Feed, *, site: str = "") -> str:
-    """Return our address of the feed's picture, or "". Needs `feed__icon` selected."""
+    """Return the icon's address here, or "". Needs `feed__icon` selected."""
     icon = getattr(feed, "icon", None)
     return picture_by_proxy(icon.url, site=site) if icon else ""
 
 
 def want_icon(feed: Feed, *, now: datetime) -> None:
-    """Have the picture of a feed looked for."""
     FeedIcon.objects.update_or_create(feed=feed, defaults={"look_at": now})
 
 
 def look_for_icons(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Look for pictures that are due. Returns how many were found."""
-    left, found = TimeBudget(budget), 0
+    """Look for due icons; return how many were found."""
+    left, count = TimeBudget(budget), 0
     while not left.is_spent:
         row = FeedIcon.objects.due(clock()).select_related("feed").order_by("look_at").first()
         if row is None:
@@ -43,8 +42,8 @@ def look_for_icons(*, clock: Callable[[], datetime] = utcnow, budget: timedelta 
             continue
         url, again = _looked_up(row.feed, row.url)
         FeedIcon.objects.filter(pk=row.pk).update(url=url, look_at=clock() + again)
-        found += bool(url)
-    return found
+        count += bool(url)
+    return count
 
 
 def _looked_up(feed: Feed, known: str) -> tuple[str, timedelta]:

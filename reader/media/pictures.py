@@ -1,7 +1,4 @@
-"""Pictures from elsewhere, fetched for readers once and kept for a while.
-
-Their servers learn neither who reads nor when: they see one request of ours.
-"""
+"""Proxy of remote pictures, so that their servers don't learn who reads what."""
 
 import logging
 import os
@@ -32,7 +29,7 @@ LONGEST_URL = 4_000
 
 
 def media_path(url: str) -> str:
-    """Where the picture at an address is shown; "" where that is none of the web."""
+    """Return a picture's path, or "" unless it is on the web."""
     if scheme(url) not in ("http", "https") or len(url) > LONGEST_URL:
         return ""
     packed = urlsafe_b64encode(url.encode()).decode().rstrip("=")
@@ -40,7 +37,6 @@ def media_path(url: str) -> str:
 
 
 def stamped_url(mac: str, packed: str) -> str | None:
-    """The address that was packed, or None if it was not by us."""
     try:
         url = urlsafe_b64decode(packed + "=" * (-len(packed) % 4)).decode()
     except (Error, ValueError):
@@ -51,30 +47,30 @@ def stamped_url(mac: str, packed: str) -> str | None:
 log = logging.getLogger(__name__)
 
 MAX_PICTURE = 5_000_000
-# Four octets each in a browser. A file of a few kB may declare billions.
+# Four bytes each when decoded. A file of a few kB may declare billions.
 MOST_PIXELS = 50_000_000
 FETCH_SECONDS = 10.0
-# What could not be shown is not asked for again for so long.
+# Failed fetches are cached this long.
 FORGOTTEN_AFTER_SECONDS = 600
 FETCHES_OF_A_HOST_A_MINUTE = 120
-# Of a web process with eight threads: requests that fetch, those that fetch or wait for their turn, and how
-# long one waits. With the slots of `common.net.web_slots` that leaves a thread for other pages.
+# Per web process of eight threads: requests that fetch, that fetch or wait, and longest wait. With the slots
+# of `common.net.web_slots` a thread is left for pages.
 AT_ONCE = 3
 MOST_IN_FLIGHT = 6
 TURN_SECONDS = 2.0
 LOOKS_A_SECOND = 10
-# The folder is counted at one in so many pictures that are new.
+# Check the folder's size after one in so many new pictures.
 COUNTED_AT_ONE_IN = 50
 MOST_OF_AN_ICON = 64
 AVIF_HEADER = 64 * 1024
-# Of JPEG: SOF0 to SOF15, without DHT, JPG and DAC, which lie between.
+# SOF0 to SOF15 of JPEG without DHT, JPG and DAC.
 FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _in_flight = threading.BoundedSemaphore(MOST_IN_FLIGHT)
 _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
 class Busy(Exception):
-    """Too much is being fetched at the moment."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +80,7 @@ class RemotePicture:
 
 
 def picture_at(url: str) -> RemotePicture | None:
-    """The picture at an address, kept or fetched; None if there is none that may be shown. Raises Busy."""
+    """Return a picture, unless it cannot be shown. Raises Busy."""
     key = key_of(url)
     if (kept := _kept(key)) is not None:
         count("pictures", "kept")
@@ -102,7 +98,7 @@ def picture_at(url: str) -> RemotePicture | None:
 
 
 def _new_picture(url: str, key: str) -> RemotePicture | None:
-    """Fetches it, or waits for the request that does. What came is kept, and that nothing did is noted."""
+    """Fetch a picture, unless another request does. Raises Busy."""
     if not _in_flight.acquire(blocking=False):
         raise Busy
     try:
@@ -126,7 +122,7 @@ def key_of(url: str) -> str:
 
 
 def picture_type(body: bytes) -> str:
-    """By the first bytes, whatever the server calls it; "" for what is not shown, such as SVG."""
+    """Return the type of the content; "" if not shown, such as SVG."""
     if body.startswith(b"\xff\xd8\xff"):
         return "image/jpeg"
     if body.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -143,10 +139,9 @@ def picture_type(body: bytes) -> str:
 
 
 def declared_size(body: bytes) -> tuple[int, int]:
-    """Return the width and the height that a picture's header declares; zeros where it has none."""
+    """Return width and height by the header, or zeros."""
     head = body[:40].ljust(40, b"\0")
     match picture_type(body):
-        # (The header is always the first chunk.)
         case "image/png" if head[12:16] == b"IHDR":
             return int.from_bytes(head[16:20]), int.from_bytes(head[20:24])
         case "image/gif":
@@ -163,14 +158,14 @@ def declared_size(body: bytes) -> tuple[int, int]:
 
 
 def _size_of_avif(body: bytes) -> tuple[int, int]:
-    """Return the largest size of its ImageSpatialExtentsProperty boxes (ISO/IEC 23008-12 §6.5.3)."""
+    """Return the largest ImageSpatialExtentsProperty (ISO/IEC 23008-12 §6.5.3)."""
     boxes = (match.end() + 4 for match in re.finditer(b"ispe", body[:AVIF_HEADER]))
     sizes = ((int.from_bytes(body[at : at + 4]), int.from_bytes(body[at + 4 : at + 8])) for at in boxes)
     return max(sizes, key=lambda size: size[0] * size[1], default=(0, 0))
 
 
 def _size_of_icon(body: bytes) -> tuple[int, int]:
-    """Return the size of the largest picture in the file, each a PNG or a bitmap of Windows."""
+    """Return the largest size in the file."""
     sizes = [(0, 0)]
     for number in range(min(int.from_bytes(body[4:6], "little"), MOST_OF_AN_ICON)):
         entry = 6 + number * 16
@@ -179,7 +174,7 @@ def _size_of_icon(body: bytes) -> tuple[int, int]:
         if picture_type(picture) == "image/png":
             sizes.append(declared_size(picture))
         else:
-            # (The height counts the mask, too.)
+            # The mask doubles the height.
             width = int.from_bytes(picture[4:8], "little", signed=True)
             height = int.from_bytes(picture[8:12], "little", signed=True)
             sizes.append((abs(width), abs(height)))
@@ -197,7 +192,7 @@ def _size_of_webp(head: bytes) -> tuple[int, int]:
 
 
 def _size_of_jpeg(body: bytes) -> tuple[int, int]:
-    """In the first frame header (ITU T.81, B.2.2), behind segments that each say how long they are."""
+    """Read the first frame header (ITU T.81, B.2.2)."""
     position = 2
     while (position := body.find(b"\xff", position)) >= 0 and position + 9 <= len(body):
         marker = body[position + 1]
@@ -206,7 +201,7 @@ def _size_of_jpeg(body: bytes) -> tuple[int, int]:
                 int.from_bytes(body[position + 7 : position + 9]),
                 int.from_bytes(body[position + 5 : position + 7]),
             )
-        # 0xFF fills, the others have no length.
+        # 0xFF is padding; these markers have no length.
         is_bare = marker in (0x00, 0x01, 0xFF) or 0xD0 <= marker <= 0xD8
         length = 0 if is_bare else int.from_bytes(body[position + 2 : position + 4])
         position += 1 if marker == 0xFF else 2 + length
@@ -214,7 +209,6 @@ def _size_of_jpeg(body: bytes) -> tuple[int, int]:
 
 
 def _shown(body: bytes) -> RemotePicture | None:
-    """The picture, unless it is of no kind that is shown or would be too large once it is decoded."""
     kind = picture_type(body)
     width, height = declared_size(body)
     return RemotePicture(body, kind) if kind and width * height <= MOST_PIXELS else None
@@ -240,7 +234,6 @@ def _fetched(url: str) -> RemotePicture | None:
 
 
 def _fetched_by_another(key: str) -> RemotePicture | None:
-    """Waits for the request that is fetching it. Raises Busy."""
     for _ in range(int(TURN_SECONDS * LOOKS_A_SECOND)):
         time.sleep(1 / LOOKS_A_SECOND)
         if (kept := _kept(key)) is not None:
@@ -258,7 +251,6 @@ def _kept(key: str) -> RemotePicture | None:
     path = _folder() / key[:2] / key
     try:
         body = path.read_bytes()
-        # What was shown last goes last.
         os.utime(path)
     except OSError:
         return None
@@ -266,7 +258,7 @@ def _kept(key: str) -> RemotePicture | None:
 
 
 def _keep(key: str, body: bytes) -> None:
-    """A full disk, or a folder that is not ours, keeps nobody from seeing the picture."""
+    """Disk errors don't keep anybody from seeing the picture."""
     path = _folder() / key[:2] / key
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -281,17 +273,14 @@ def _keep(key: str, body: bytes) -> None:
 
 
 def forget_oldest(most: int) -> int:
-    """Deletes the pictures that were shown longest ago until the folder holds at most so many bytes.
-
-    Returns how many.
-    """
-    found = []
+    """Delete least recently shown pictures until `most` bytes are left; return how many."""
+    files = []
     for path in _folder().glob("*/*"):
         with suppress(OSError):
             about = path.stat()
-            found.append((about.st_mtime, about.st_size, path))
-    size, forgotten = sum(size for _, size, _ in found), 0
-    for _, one, path in sorted(found):
+            files.append((about.st_mtime, about.st_size, path))
+    size, forgotten = sum(size for _, size, _ in files), 0
+    for _, one, path in sorted(files):
         if size <= most:
             break
         path.unlink(missing_ok=True)

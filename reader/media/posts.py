@@ -1,7 +1,4 @@
-"""Posts whose pictures come by our own addresses.
-
-A browser or a client that loads them elsewhere tells their servers who reads what, and when.
-"""
+"""Posts with proxied pictures."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -18,9 +15,9 @@ IMG = re.compile(f"<img({VALUES})>")
 
 
 def html_by_proxy(html: str, *, site: str = "", **added: str) -> str:
-    """Html that was cleaned when it came. `added` are attributes for each picture.
+    """Proxy the pictures of sanitized HTML, and add attributes to them.
 
-    `site` stands before our addresses, for programs that show them elsewhere.
+    `site` precedes their paths, for other programs.
     """
 
     def by_proxy(match: re.Match[str]) -> str:
@@ -35,28 +32,26 @@ def html_by_proxy(html: str, *, site: str = "", **added: str) -> str:
 
 
 def jf2_by_proxy(jf2: Mapping[str, Any], *, site: str) -> Jf2:
-    """A post as jf2, with those that it refers to. A picture that is none of the web is left out."""
-    found = dict(jf2)
+    """Proxy a post's pictures, dropping others."""
+    post = dict(jf2)
     for name in PICTURES:
-        found[name] = pictures_by_proxy(found.get(name, ()), site=site)
-    if author := found.get("author"):
-        found["author"] = without_nothing(
+        post[name] = pictures_by_proxy(post.get(name, ()), site=site)
+    if author := post.get("author"):
+        post["author"] = without_nothing(
             {**author, "photo": picture_by_proxy(author.get("photo"), site=site)}
         )
-    content = found.get("content") or {}
+    content = post.get("content") or {}
     if html := content.get("html"):
-        found["content"] = {**content, "html": html_by_proxy(html, site=site)}
-    if refs := found.get("refs"):
-        found["refs"] = {url: jf2_by_proxy(one, site=site) for url, one in refs.items()}
-    return without_nothing(found)
+        post["content"] = {**content, "html": html_by_proxy(html, site=site)}
+    if refs := post.get("refs"):
+        post["refs"] = {url: jf2_by_proxy(one, site=site) for url, one in refs.items()}
+    return without_nothing(post)
 
 
 def pictures_by_proxy(urls: Iterable[object], *, site: str = "") -> list[str]:
-    """Our addresses of those that have one."""
     return [path for url in urls if (path := picture_by_proxy(url, site=site))]
 
 
 def picture_by_proxy(url: object, *, site: str = "") -> str:
-    """Our address of a picture; "" for what is none of the web."""
     path = media_path(str(url)) if url else ""
     return path and site + path

@@ -1,7 +1,4 @@
-"""The mentions stage: looks at the sources of webmentions, and shows what they say among the notifications.
-
-The rows are the queue: a worker that dies leaves its rows under a lease, and another one takes them then.
-"""
+"""The mentions stage: fetches sources of webmentions, and notifies readers. Rows are the queue."""
 
 import hashlib
 import logging
@@ -31,7 +28,7 @@ from reader.rules.mentions import next_look
 
 log = logging.getLogger(__name__)
 
-# Longer than any look: five seconds of network, twenty of the processor.
+# Longer than any look: five seconds of network, twenty of CPU.
 LOOK_LEASE = timedelta(seconds=60)
 LOOKS_AT_ONCE = 4
 BLOCKED = "The author or the site is blocked."
@@ -39,7 +36,7 @@ UNREADABLE = "Reading it failed in an unforeseen way."
 
 
 def check_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Looks at the sources that are due, a few at a time. Returns how many were looked at."""
+    """Fetch due sources; return how many."""
     left, done = TimeBudget(budget), 0
     if not Mention.objects.due(clock()).exists():
         return done
@@ -56,7 +53,7 @@ def check_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | Non
 
 @transaction.atomic
 def claimed_mentions(now: datetime) -> list[Mention]:
-    """Some that are due, which are the caller's for a minute."""
+    """Lease some due mentions."""
     due = Mention.objects.due(now).order_by("due_at", "pk")
     rows = list(due.select_for_update(skip_locked=True)[:LOOKS_AT_ONCE])
     held = lease(now, LOOK_LEASE)
@@ -68,7 +65,6 @@ def claimed_mentions(now: datetime) -> list[Mention]:
 
 
 def _looked(row: Mention) -> Look:
-    """In a thread of its own."""
     try:
         return look_at(row.source, row.target)
     except Exception:
@@ -78,16 +74,15 @@ def _looked(row: Mention) -> Look:
 
 @transaction.atomic
 def record_look(*, mention: Mention, look: Look, now: datetime) -> None:
-    """Shows what was found, takes back what is gone, or says when to look again."""
     place_in_turn()
     ours = Mention.objects.filter(pk=mention.pk, lease_token=mention.lease_token)
     row = ours.select_for_update().first()
     if row is None:
-        # Another worker has it by now, or its reader is gone.
+        # Another worker has it, or the reader is gone.
         return
     changes: dict[str, Any] = {"problem": look.problem, "checked_at": now, **RELEASED}
     again = next_look(row.attempts) if look.is_later else None
-    # Named anew while we looked, it has a turn of its own.
+    # A mention sent meanwhile has its own time.
     if row.due_at == mention.due_at:
         changes["due_at"] = now + again if again else None
     if again is None:
@@ -100,14 +95,14 @@ def record_look(*, mention: Mention, look: Look, now: datetime) -> None:
 
 
 def _shown(mention: Mention, post: Post, kind: str, now: datetime) -> dict[str, Any]:
-    """Puts what a source says among its reader's notifications; what changes of the mention."""
+    """Show the post in the notifications; return changes of the mention."""
     site = Person(host_of_url(mention.source), urljoin(mention.source, "/"))
     entry = Entry.objects.select_for_update().filter(mention=mention).first()
     columns = {**said_by(post, site, entry.seen_at if entry else now), "kind": kind}
     columns["hash"] = hashlib.sha256(repr(columns["jf2"]).encode()).hexdigest()
     channel = Channel.objects.get(reader=mention.reader_id, is_notifications=True)
     is_block = mutes_in(channel)
-    # Whoever blocks a site wants to hear of no author there.
+    # A blocked site includes its authors.
     blocked = any(is_block.get(key) for key in (columns["author_key"], author_key(site.url)))
     if entry is None:
         return {"problem": BLOCKED} if blocked else {"entry": _inserted(channel, columns, is_block, now)}
@@ -115,7 +110,6 @@ def _shown(mention: Mention, post: Post, kind: str, now: datetime) -> dict[str, 
     if blocked or columns["author_key"] in is_block:
         hide(places, TimelineEntry.Hidden.REMOVED if blocked else TimelineEntry.Hidden.MUTED)
     if entry.jf2 is not None and not blocked:
-        # What was forgotten stays so.
         Entry.objects.filter(pk=entry.pk).exclude(hash=columns["hash"]).update(**columns)
     if entry.withdrawn_at is not None:
         Entry.objects.filter(pk=entry.pk).update(withdrawn_at=None, due_at=now)
@@ -128,7 +122,7 @@ def _inserted(channel: Channel, columns: dict[str, Any], is_block: dict[str, boo
     if entry.author_key in is_block:
         hidden = TimelineEntry.Hidden.MUTED
     elif channels_with_a_copy(entry, [channel.pk]):
-        # It speaks of two of the reader's pages.
+        # The post mentions two pages.
         hidden = TimelineEntry.Hidden.DUPLICATE
     insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread=True, at=now)])
     return entry

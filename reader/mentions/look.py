@@ -1,4 +1,4 @@
-"""Looks at the source of a webmention: network and parsing, no transaction and no database."""
+"""Fetching and parsing sources, without database."""
 
 from dataclasses import dataclass, replace
 
@@ -30,9 +30,9 @@ NO_LINK = "The source does not link to the target."
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What came of it: `entry`, clean, and what it does with the target; or why there is none.
+    """A sanitized `entry` and its relation to the target, or why there is none.
 
-    `is_gone`: the source, or its link, is there no more. `is_later`: its server may answer another time.
+    `is_gone`: source or link. `is_later`: try again.
     """
 
     entry: Entry | None = None
@@ -61,7 +61,7 @@ def look_at(source: str, target: str) -> Look:
 
 
 def _read(answer: Fetched, source: str, target: str) -> Look:
-    """Raises ParseError where it costs too much."""
+    """Parse the source. Raises ParseError if too expensive."""
     kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     text = without_controls(decoded(answer.body, answer.headers.get("content-type", "")))
     url = without_controls(answer.url)
@@ -82,7 +82,7 @@ def _read(answer: Fetched, source: str, target: str) -> Look:
         post = _post(text, target, url)
     elif kind == "text/plain":
         post = replace(post, content=paragraphs(shortened(text.strip(), LONGEST_QUOTE)))
-    # What a page says of its own address counts only where it stands there.
+    # A page's own address counts only on its server.
     is_there = _origin(post.link) == _origin(url)
     post = replace(post, link=post.link if is_there else source)
     towards = kind_towards(target, post)
@@ -93,7 +93,7 @@ def _read(answer: Fetched, source: str, target: str) -> Look:
 
 
 def _post(html: str, target: str, url: str) -> Entry:
-    """The post on the page that speaks of the target; of a page without posts its title."""
+    """Return the post that mentions the target; without posts, the page's title."""
     posts = read_entries(html, url)
     for post in posts:
         if kind_towards(target, post) != MENTION:

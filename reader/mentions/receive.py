@@ -1,5 +1,3 @@
-"""Takes a webmention: what can be said at once is said, and the source is looked at later."""
-
 import hashlib
 from datetime import datetime
 from http import HTTPStatus
@@ -28,7 +26,7 @@ MANY = "These were many in a short time. Send it again later."
 
 
 class TooMany(Refused):
-    """It may be taken later. `seconds`: after how long to try it again."""
+    """Rate limit; retry after `seconds`."""
 
     def __init__(self, message: str, *, seconds: int) -> None:
         super().__init__(message)
@@ -36,9 +34,9 @@ class TooMany(Refused):
 
 
 def receive(*, reader: Reader, source: str, target: str, asker: str, now: datetime) -> Mention:
-    """Puts the pair into the queue; one that is known is looked at anew. Raises Refused and TooMany.
+    """Queue a mention, even a known one. Raises Refused and TooMany.
 
-    `asker` is the address that the request came from.
+    `asker` is an IP address.
     """
     source, target = source.strip(), target.strip()
     for name, url in (("source", source), ("target", target)):
@@ -53,12 +51,12 @@ def receive(*, reader: Reader, source: str, target: str, asker: str, now: dateti
 
 
 def own_pages(reader: Reader) -> list[str]:
-    """The pages of which others may speak; what lies beneath counts, too."""
+    """Return pages that can be mentioned, with those beneath."""
     return [profile_of(reader), *([reader.me] if reader.verified_at else [])]
 
 
 def _refuse_floods(reader: Reader, source: str, asker: str) -> None:
-    """Count by network, host and reader: the asker can vary the address of the target at will."""
+    """Not by target, which senders can vary."""
     if not is_within_for_address("mention-of", asker, OF_AN_ADDRESS_A_MINUTE, seconds=A_MINUTE):
         raise TooMany(MANY, seconds=A_MINUTE)
     limits = (
@@ -73,7 +71,7 @@ def _refuse_floods(reader: Reader, source: str, asker: str) -> None:
 @transaction.atomic
 def _queued(reader: Reader, source: str, target: str, now: datetime) -> Mention:
     pair = _digest(f"{comparable(source)}\n{comparable(target)}")
-    # Two of the same pair at one moment are one row, and of two that are one too many one is refused.
+    # Keeps a pair in one row, and the queue below MOST_WAITING.
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     mention = Mention.objects.select_for_update().filter(reader=reader, pair=pair).first()
     is_more = mention is None or mention.due_at is None
@@ -83,7 +81,7 @@ def _queued(reader: Reader, source: str, target: str, now: datetime) -> Mention:
         return Mention.objects.create(
             reader=reader, source=source, target=target, pair=pair, received_at=now, due_at=now
         )
-    # While one looks at it, it may change: then it is looked at once more.
+    # The source may change while it is fetched.
     looked = now if mention.lease_token else mention.checked_at
     turn = max(now, looked + LOOK_EVERY) if looked else now
     waiting = None if mention.lease_token else mention.due_at
@@ -103,7 +101,7 @@ THANKS = "Thank you. The source is looked at soon."
 
 @csrf_exempt
 def webmention(request: HttpRequest, slug: str) -> HttpResponse:
-    """202 for what is looked at later, 400 for what can never be one; in plain words."""
+    """Return 202 for queued mentions, 400 for invalid ones."""
     reader = Reader.objects.select_related("user").filter(slug=slug).first()
     if reader is None or not may_read(reader):
         raise Http404("Nobody of that name reads here.")

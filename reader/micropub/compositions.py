@@ -1,4 +1,4 @@
-"""What readers write for their own sites: kept, handed over, taken back. Nothing here asks the network."""
+"""Changes of compositions, without network."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from reader.rules.micropub import (
 
 MOST_UNPOSTED = 200
 LONGEST_FORM_KEY = 60
-# As large as a site shows them; of that size a photograph has less.
+# As large as sites show them; photographs then need less.
 MOST_SIDE = 2048
 MOST_PICTURE_BYTES = 3_000_000
 
@@ -37,32 +37,29 @@ RESTORED = "A backup was restored here: it may have been posted before that."
 
 State = Composition.State
 CHANGEABLE = (State.KEPT, State.REFUSED)
-# On the way, and nobody knows better at the moment.
 UNDER_WAY = (State.WAITING, State.SENDING)
 
 
 class NoSuchComposition(Refused):
-    """There is none, or it is another reader's: that is never told apart."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class NewPhoto:
-    """A picture that goes along, with what it shows."""
-
     picture: CleanPicture
     alt: str
 
 
 def composition_of(reader: Reader, pk: int) -> Composition:
-    """Raises NoSuchComposition."""
-    found = reader.compositions.filter(pk=pk).first()
-    if found is None:
+    """Return a reader's composition. Raises NoSuchComposition."""
+    row = reader.compositions.filter(pk=pk).first()
+    if row is None:
         raise NoSuchComposition("You wrote nothing of that number.")
-    return found
+    return row
 
 
 def clean_photo(file: BinaryIO) -> CleanPicture:
-    """The picture without what cameras write into it, such as where it was taken. Raises BadPicture."""
+    """Resize a picture, and remove metadata such as its place. Raises BadPicture."""
     octets = file.read(MOST_BYTES + 1)
     if len(octets) > MOST_BYTES:
         raise BadPicture(
@@ -87,9 +84,9 @@ def keep(
     photos: Sequence[NewPhoto] = (),
     removed: Collection[int] = (),
 ) -> Composition:
-    """Keeps what was typed, under the form's key. Raises Refused.
+    """Store a form under its key. Raises Refused.
 
-    What is under way or was posted stays as it is: that form was sent already. `removed` are keys of photos.
+    Returns a sent composition unchanged, since that form was sent. `removed` are keys of photos.
     """
     key = one_line(key)
     if not 1 <= len(key) <= LONGEST_FORM_KEY:
@@ -133,7 +130,7 @@ def _add_photos(row: Composition, photos: Iterable[NewPhoto]) -> None:
 
 @transaction.atomic
 def hand_over(*, composition: Composition, now: datetime) -> Composition:
-    """Has it posted, unless that was asked for already. Raises Refused with the field that is missing."""
+    """Queue it for sending. Raises Refused with a missing field."""
     row = _locked(composition)
     if row.state not in CHANGEABLE:
         return row
@@ -146,7 +143,7 @@ def hand_over(*, composition: Composition, now: datetime) -> Composition:
 
 @transaction.atomic
 def send_again(*, composition: Composition, now: datetime) -> Composition:
-    """By the word of the person that it did not arrive."""
+    """Send it again, after the person said that it did not arrive."""
     row = _locked(composition)
     if row.state not in (State.UNSURE, State.REFUSED):
         return row
@@ -155,7 +152,7 @@ def send_again(*, composition: Composition, now: datetime) -> Composition:
 
 @transaction.atomic
 def call_posted(*, composition: Composition) -> Composition:
-    """By the word of the person that it did arrive."""
+    """Believe the person that it arrived."""
     row = _locked(composition)
     if row.state == State.UNSURE:
         row.become(state=State.POSTED, due_at=None, problem="", **RELEASED)
@@ -165,7 +162,7 @@ def call_posted(*, composition: Composition) -> Composition:
 
 @transaction.atomic
 def take_back(*, composition: Composition) -> Composition:
-    """Keeps as a draft what was handed over and not sent yet. Raises Refused where it is too late."""
+    """Make it a draft again. Raises Refused during sending."""
     row = _locked(composition)
     if row.state in UNDER_WAY and row.lease_token is not None:
         raise Refused(gettext("It is being sent at this very moment."))
@@ -176,7 +173,7 @@ def take_back(*, composition: Composition) -> Composition:
 
 @transaction.atomic
 def throw_away(*, composition: Composition) -> None:
-    """Forgets it here; on the site nothing changes. Raises Refused while it is being sent."""
+    """Delete it, but not on the site. Raises Refused during sending."""
     row = _locked(composition)
     if row.state in UNDER_WAY:
         raise Refused(gettext("It is being sent at this very moment."))
@@ -184,16 +181,13 @@ def throw_away(*, composition: Composition) -> None:
 
 
 def doubt_unsent(now: datetime) -> None:
-    """A backup was restored: what it has under way may have been posted since, so the sites are asked."""
+    """Look up, after a restore, posts that may have been sent since the backup."""
     unsent = Composition.objects.filter(state__in=UNDER_WAY)
     unsent.update(state=State.UNSURE, due_at=now, attempts=0, problem=RESTORED, **RELEASED)
 
 
 def react(*, reader: Reader, entry: Entry, kind: str, now: datetime) -> Composition:
-    """Likes, reposts or bookmarks a post that stands here: once, however often the button is pressed.
-
-    Raises Refused.
-    """
+    """Like, repost or bookmark a post, once. Raises Refused."""
     jf2 = entry.jf2 or {}
     url, name = str(jf2.get("url", "")), str(jf2.get("name", ""))
     if kind not in WORDLESS or not url:
@@ -204,12 +198,12 @@ def react(*, reader: Reader, entry: Entry, kind: str, now: datetime) -> Composit
 
 
 def reactions_to(reader: Reader, entries: Collection[int]) -> dict[int, list[Composition]]:
-    """What the reader did with these posts (their keys), the oldest first, without mere drafts."""
+    """Return compositions by entry, oldest first, without drafts."""
     rows = Composition.objects.filter(reader=reader, entry__in=list(entries)).exclude(state=State.KEPT)
-    found: dict[int, list[Composition]] = {}
+    reactions: dict[int, list[Composition]] = {}
     for row in rows.order_by("made_at", "pk"):
-        found.setdefault(row.entry_id or 0, []).append(row)
-    return found
+        reactions.setdefault(row.entry_id or 0, []).append(row)
+    return reactions
 
 
 def _locked(composition: Composition) -> Composition:

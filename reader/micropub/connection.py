@@ -1,5 +1,3 @@
-"""A reader's own site, for which they gave us a token with which to post there."""
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -24,26 +22,26 @@ AN_HOUR, A_MINUTE = 3600, 60
 
 
 def config_at(site: Site) -> Config:
-    """Asks the site (network), unless it said so within the hour; nothing holds for a minute."""
+    """Return a site's configuration (network), cached for an hour, or a minute if empty."""
     key = f"micropub-{hashlib.sha256(f'{site.endpoint} {site.token}'.encode()).hexdigest()}"
     known = cache.get(key)
     if known is not None:
         return Config(known[0], tuple(Target(*one) for one in known[1]))
-    found = ask_config(site)
-    targets = [(one.uid, one.name) for one in found.targets]
-    cache.set(key, (found.media, targets), AN_HOUR if found != Config() else A_MINUTE)
-    return found
+    config = ask_config(site)
+    targets = [(one.uid, one.name) for one in config.targets]
+    cache.set(key, (config.media, targets), AN_HOUR if config != Config() else A_MINUTE)
+    return config
 
 
 ASKED_SCOPES = ("create", "media")
-# "post" is what older servers call it.
+# Older servers call it "post".
 POSTING_SCOPES = frozenset({"create", "post"})
-# A token that ends sooner is renewed before it is used.
+# Renew tokens that end sooner.
 LEAST_LEFT = timedelta(minutes=2)
 
 
 def ask_site(*, me: str, redirect_uri: str, now: datetime) -> Begun:
-    """Where a person says yes, on their own site (network). Raises Refused."""
+    """Begin consent on a site (network). Raises Refused."""
     endpoints = discover(me)
     if not endpoints.micropub:
         raise Refused(
@@ -55,7 +53,7 @@ def ask_site(*, me: str, redirect_uri: str, now: datetime) -> Begun:
 
 
 def connect(*, reader: Reader, kept: Mapping[str, Any], answer: Mapping[str, str], now: datetime) -> None:
-    """Keeps the token that the person's site gives (network). It is theirs from now on. Raises Refused."""
+    """Store the token that a site issues (network). Raises Refused."""
     granted = finish(kept, answer, now=now)
     if not POSTING_SCOPES & set(granted.scopes):
         raise Refused(
@@ -69,21 +67,17 @@ def connect(*, reader: Reader, kept: Mapping[str, Any], answer: Mapping[str, str
 
 
 def disconnect(*, reader: Reader) -> None:
-    """Forgets the token. What was not sent yet says so, and is kept."""
+    """Delete the token. Sending then refuses posts, but keeps them."""
     Reader.objects.filter(pk=reader.pk).update(micropub={})
 
 
 def site_of(reader: Reader) -> Site | None:
-    """Where they post, if they gave a token."""
     token, endpoint = opened(reader.micropub).get("token", ""), reader.endpoints.get("micropub", "")
     return Site(endpoint, token) if token and endpoint else None
 
 
 def renewed(reader: Reader, *, now: datetime) -> Granted | None:
-    """The next token, if the present one ends (network); None: it is still good, or cannot be renewed.
-
-    Raises NotConfirmed.
-    """
+    """Renew a token that ends soon, if possible (network). Raises NotConfirmed."""
     secrets = opened(reader.micropub)
     ends_at, refresh_token = secrets.get("ends_at", ""), secrets.get("refresh_token", "")
     if not ends_at or not refresh_token or datetime.fromisoformat(ends_at) > now + LEAST_LEFT:
@@ -94,7 +88,7 @@ def renewed(reader: Reader, *, now: datetime) -> Granted | None:
 
 
 def keep_token(*, reader: Reader, granted: Granted) -> None:
-    """Keeps a renewed token, unless the person disconnected or connected meanwhile."""
+    """Store a renewed token, unless it changed meanwhile."""
     token = opened(reader.micropub).get("refresh_token")
     with transaction.atomic():
         row = Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)

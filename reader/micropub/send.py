@@ -1,8 +1,8 @@
-"""The compose stage: sends what readers wrote to their own sites, once, and looks up what became of it.
+"""The compose stage: sends posts to readers' sites once.
 
-The rows are the queue. Pictures go first; that does no harm twice. The post itself goes after its row says
-SENDING: where the answer is lost, or the worker, it is perhaps there. Then the site is asked for its newest
-posts, and if that does not help, the person. Nothing else sends it again.
+Rows are the queue. Pictures go first, as repeating them is harmless. A row becomes SENDING before its post is
+sent. If the response or the worker is lost, we ask the site for its newest posts, then the person. Nothing
+else sends a post again.
 """
 
 import logging
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 SENT_AT_ONCE = 4
 LOOKED_THROUGH = 50
-# Longer than all requests for one post together: renewing, asking what it can, four pictures, the post.
+# Longer than all requests of a post: renewal, configuration, four pictures, the post.
 SEND_LEASE = timedelta(minutes=5)
 NOT_CONNECTED = "Your site is not connected. Connect it, and send it again."
 UNFORESEEN = "It failed in an unforeseen way."
@@ -39,8 +39,6 @@ LOST = "The answer of your site was lost."
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A composition that is ours for a while, with all that the network needs to know of it."""
-
     row: Composition
     reader: Reader
     site: Site | None
@@ -50,7 +48,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What had to be done before the post can go; `refusal` says why it cannot."""
+    """Results before the post is sent; a `refusal` prevents that."""
 
     site: Site | None = None
     granted: Granted | None = None
@@ -59,7 +57,7 @@ class Prepared:
 
 
 def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Sends, or looks up, what is due, a few at a time. Returns how many."""
+    """Send or look up due posts; return how many."""
     left, done = TimeBudget(budget), 0
     if not Composition.objects.due(clock()).exists():
         return done
@@ -74,9 +72,9 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
             waiting = [job for job in jobs if job.row.state == State.WAITING]
             prepared = list(pool.map(lambda job: _prepared(job, clock()), waiting))
             ready = [
-                one
-                for job, found in zip(waiting, prepared, strict=True)
-                if (one := mark_sending(job=job, prepared=found, now=clock()))
+                ready_job
+                for job, outcome in zip(waiting, prepared, strict=True)
+                if (ready_job := mark_sending(job=job, prepared=outcome, now=clock()))
             ]
             for job, answer in zip(ready, pool.map(_created, ready), strict=True):
                 record_answer(job=job, answer=answer, now=clock())
@@ -86,10 +84,7 @@ def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
 
 @transaction.atomic
 def claimed_jobs(now: datetime) -> list[Job]:
-    """Some that are due, which are the caller's for five minutes.
-
-    One of a reader at a time: their posts keep their order, and their token is renewed once.
-    """
+    """Lease due compositions, one per reader: this keeps their order, and renews a token once."""
     due = Composition.objects.due(now).order_by("due_at", "pk")
     wanted = set(due.values_list("reader", flat=True)[:LOOKED_THROUGH])
     busy = Composition.objects.filter(reader__in=wanted, lease_until__gte=now).values_list(
@@ -108,7 +103,7 @@ def claimed_jobs(now: datetime) -> list[Job]:
         if row.state == State.WAITING:
             row.attempts += 1
         elif row.state == State.SENDING:
-            # Whoever sent it died before they could say what came of it.
+            # The sender died before the response.
             row.state, row.problem, row.attempts = State.UNSURE, LOST, 0
         row.save(update_fields=["lease_token", "lease_until", "state", "problem", "attempts"])
     return [_job(row) for row in chosen]
@@ -117,14 +112,14 @@ def claimed_jobs(now: datetime) -> list[Job]:
 def _job(row: Composition) -> Job:
     reader = Reader.objects.get(pk=row.reader_id)
     pictures = tuple(
-        Picture(one.pk, one.name, one.media_type, one.alt, one.url, bytes(one.data))
-        for one in row.photos.all()
+        Picture(photo.pk, photo.name, photo.media_type, photo.alt, photo.url, bytes(photo.data))
+        for photo in row.photos.all()
     )
     return Job(row, reader, site_of(reader), Said.from_json(row.said), pictures)
 
 
 def _prepared(job: Job, now: datetime) -> Prepared:
-    """In a thread of its own. A token that is good, and the pictures' addresses."""
+    """Renew the token and upload pictures, in a thread."""
     if job.site is None:
         return Prepared(refusal=Answer("refused", problem=NOT_CONNECTED))
     try:
@@ -138,7 +133,7 @@ def _prepared(job: Job, now: datetime) -> Prepared:
     for picture in missing if media else ():
         answer = upload(site, media, picture)
         if answer.verdict != "posted":
-            # Nothing was posted yet: a picture that is there twice does no harm.
+            # Nothing was posted yet: uploading again is harmless.
             verdict = "refused" if answer.verdict == "refused" else "later"
             return Prepared(site, granted, urls, replace(answer, verdict=verdict))
         urls[picture.pk] = answer.location
@@ -146,7 +141,7 @@ def _prepared(job: Job, now: datetime) -> Prepared:
 
 
 def mark_sending(*, job: Job, prepared: Prepared, now: datetime) -> Job | None:
-    """Writes down what was prepared, and that the post itself goes out now. None: it does not."""
+    """Store the results and mark the post SENDING. Return None if it must not be sent."""
     if prepared.granted is not None:
         keep_token(reader=job.reader, granted=prepared.granted)
     with transaction.atomic():
@@ -160,12 +155,13 @@ def mark_sending(*, job: Job, prepared: Prepared, now: datetime) -> Job | None:
     if prepared.refusal is not None:
         record_answer(job=job, answer=prepared.refusal, now=now)
         return None
-    pictures = tuple(replace(one, url=prepared.urls.get(one.pk, one.url)) for one in job.pictures)
+    pictures = tuple(
+        replace(picture, url=prepared.urls.get(picture.pk, picture.url)) for picture in job.pictures
+    )
     return replace(job, row=row, site=prepared.site, pictures=pictures)
 
 
 def _created(job: Job) -> Answer:
-    """In a thread of its own."""
     try:
         return (
             create(job.site, job.said, job.pictures) if job.site else Answer("refused", problem=NOT_CONNECTED)
@@ -177,28 +173,28 @@ def _created(job: Job) -> Answer:
 
 @transaction.atomic
 def record_answer(*, job: Job, answer: Answer, now: datetime) -> None:
-    """What became of it. That it was posted counts, however late it is known."""
+    """Store the result; "posted" counts even after the lease."""
     row = Composition.objects.select_for_update().filter(pk=job.row.pk).first()
     if row is None or (row.lease_token != job.row.lease_token and answer.verdict != "posted"):
         return
-    said = {"problem": answer.problem, "due_at": None, **RELEASED}
+    changes = {"problem": answer.problem, "due_at": None, **RELEASED}
     match answer.verdict:
         case "posted":
-            row.become(state=State.POSTED, location=answer.location, **said)
+            row.become(state=State.POSTED, location=answer.location, **changes)
             row.photos.update(data=b"")
         case "later" if wait := next_try(row.attempts, wish=answer.wait):
-            row.become(**{**said, "state": State.WAITING, "due_at": now + wait})
+            row.become(**{**changes, "state": State.WAITING, "due_at": now + wait})
         case "unsure":
             wait = next_look_up(0)
             row.become(
-                **{**said, "state": State.UNSURE, "attempts": 0, "due_at": now + wait if wait else None}
+                **{**changes, "state": State.UNSURE, "attempts": 0, "due_at": now + wait if wait else None}
             )
         case _:
-            row.become(state=State.REFUSED, **said)
+            row.become(state=State.REFUSED, **changes)
 
 
 def _listed(job: Job) -> list[Any] | None:
-    """In a thread of its own. The newest posts of the site; None where it does not say."""
+    """Return the site's newest posts, in a thread."""
     try:
         return newest_posts(job.site) if job.site else None
     except Exception:
@@ -208,7 +204,6 @@ def _listed(job: Job) -> list[Any] | None:
 
 @transaction.atomic
 def record_look_up(*, job: Job, items: Sequence[Any] | None, now: datetime) -> None:
-    """It is there, or it is looked up later once more; after that only the person knows."""
     row = _ours(job)
     if row is None:
         return

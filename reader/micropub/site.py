@@ -1,4 +1,4 @@
-"""What a reader's own site is asked by Micropub: network, no transaction and no database."""
+"""Micropub requests, without database."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -25,14 +25,13 @@ FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 TAKEN = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, HTTPStatus.NO_CONTENT)
 MOVED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
-# The token is no longer good, or never was for this.
 UNAUTHORISED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 CONNECT_AGAIN = "Connect your site once more."
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where somebody posts. The token goes to the endpoint's server and to no other."""
+    """Endpoint and token, which no other server may get."""
 
     endpoint: str
     token: str = field(repr=False)
@@ -44,7 +43,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A photo: where the site has it, or else what is in it."""
+    """Photo: the site's `url`, or `data`."""
 
     pk: int
     name: str
@@ -56,9 +55,9 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a request that posts: `posted`, `refused`, `later` (nothing arrived) or `unsure`.
+    """Result of a post: posted, refused, later (nothing arrived) or unsure.
 
-    `location` "" where the site did not say it; `wait` is its wish.
+    `location` may be ""; `wait` is Retry-After.
     """
 
     verdict: str
@@ -68,22 +67,22 @@ class Answer:
 
 
 def ask_config(site: Site) -> Config:
-    """What the site says that it can do; of one that says nothing, or nonsense, nothing."""
-    found = _asked(site, {"q": "config"})
-    config = config_of(found, site.endpoint)
-    if not config.targets and "syndicate-to" not in found:
+    """Return the configuration; empty if invalid."""
+    answer = _asked(site, {"q": "config"})
+    config = config_of(answer, site.endpoint)
+    if not config.targets and "syndicate-to" not in answer:
         config = Config(config.media, targets_of(_asked(site, {"q": "syndicate-to"})))
     return config
 
 
 def newest_posts(site: Site) -> list[Any] | None:
-    """The newest posts of the site (`q=source`); None where it does not say."""
+    """Return the answer to `q=source`, if any."""
     items = _asked(site, {"q": "source", "limit": str(LOOKED_AT)}).get("items")
     return items[: 10 * LOOKED_AT] if isinstance(items, list) else None
 
 
 def upload(site: Site, media: str, picture: Picture) -> Answer:
-    """Gives a picture to the site's media endpoint (§3.6.1). A second time does no harm."""
+    """Upload a picture (§3.6.1). Harmless if repeated."""
     file = (picture.name, picture.data, picture.media_type)
     body, kind = encode_multipart_formdata({"file": file})
     answer = _post(site, media, body, kind)
@@ -93,7 +92,7 @@ def upload(site: Site, media: str, picture: Picture) -> Answer:
 
 
 def create(site: Site, said: Said, pictures: Iterable[Picture]) -> Answer:
-    """Posts it. What has no address yet goes along (§3.3)."""
+    """Create a post, with pictures that have no address (§3.3)."""
     shown = list(pictures)
     files = [picture for picture in shown if not picture.url]
     if files:
@@ -115,21 +114,20 @@ def _post(site: Site, url: str, body: bytes, kind: str) -> Answer:
             url, body=body, headers={**site.headers, "Content-Type": kind}, timeout=POST_SECONDS
         )
     except FetchError as error:
-        # (What to do then is said where it is shown.)
+        # Its instruction is shown elsewhere.
         words = sentence(error, url).removesuffix(AGAIN).strip()
         return Answer("later" if never_left(error) else "unsure", problem=words)
     return _read(answer, site)
 
 
 def _read(answer: Fetched, site: Site) -> Answer:
-    """What a complete answer means."""
     host, status = host_of(answer.url), answer.status
     location = absolute(answer.headers.get("location"), answer.url)
-    # (Of 200 and 204 older servers say that they made something; without an address, that they did not.)
+    # With 200 or 204 older servers created something only if they give a location.
     if status in TAKEN and (location or status in (HTTPStatus.CREATED, HTTPStatus.ACCEPTED)):
         return Answer("posted", location)
-    said = json_object(answer.body)
-    code, words = (_words(said.get(name), site) for name in ("error", "error_description"))
+    fields = json_object(answer.body)
+    code, words = (_words(fields.get(name), site) for name in ("error", "error_description"))
     problem = (
         f"{host}: {words or code}" if words or code else f"{host} answers with an error (HTTP {status})."
     )
@@ -149,7 +147,6 @@ def _read(answer: Fetched, site: Site) -> Answer:
 
 
 def _asked(site: Site, query: Mapping[str, str]) -> dict[str, Any]:
-    """An answer in JSON, or {}."""
     parts = urlsplit(site.endpoint)
     url = parts._replace(query="&".join(filter(None, (parts.query, urlencode(query))))).geturl()
     try:
@@ -160,6 +157,6 @@ def _asked(site: Site, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _words(text: object, site: Site) -> str:
-    """What a server says, in one line, without the token that it may repeat."""
+    """Return a server's words, without the token that they may repeat."""
     words = one_line(text) if isinstance(text, str) else ""
     return shortened(words.replace(site.token, "…"), LONGEST_PROBLEM)

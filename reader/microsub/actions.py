@@ -1,4 +1,4 @@
-"""Each action of Microsub (https://indieweb.org/Microsub-spec): parameters in, JSON out."""
+"""Actions of Microsub (https://indieweb.org/Microsub-spec)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -39,8 +39,6 @@ EVERYTHING = "everything"
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that was let in."""
-
     token: Token
     given: Parameters
     now: datetime
@@ -50,21 +48,20 @@ class Call:
         return self.token.reader
 
     def needed(self, name: str) -> str:
-        """The parameter. Raises ApiError where it is missing."""
+        """Return a parameter. Raises ApiError if missing."""
         if value := self.given.one(name):
             return value
         raise invalid(f"The parameter {name} is missing.")
 
     def channel(self, name: str = "channel") -> Channel:
-        """Raises ApiError, and NoSuchChannel."""
+        """Return the channel. Raises ApiError and NoSuchChannel."""
         return channel_of(self.reader, self.needed(name))
 
     def channel_or_all(self) -> Channel | None:
-        """None for all of them."""
         return None if self.needed("channel") == ALL_CHANNELS else self.channel()
 
     def require(self, *wanted: str) -> None:
-        """One of these scopes is enough. Raises ApiError."""
+        """Require one of these scopes. Raises ApiError."""
         if not set(wanted) & set(self.token.scopes):
             raise insufficient_scope(*wanted)
 
@@ -73,7 +70,7 @@ Act = Callable[[Call], Json]
 
 
 def answer(call: Call, *, is_post: bool) -> Json:
-    """What the action that is asked for answers. Raises ApiError, and Refused with a sentence."""
+    """Run the requested action. Raises ApiError and Refused."""
     action = call.needed("action")
     act = (POSTED if is_post else ASKED).get(action)
     if act is None:
@@ -106,7 +103,7 @@ def change_channels(call: Call) -> Json:
         try:
             order_channels(reader=call.reader, uids=uids)
         except Refused as error:
-            # (As a missing channel it would be 404; here it is one of several.)
+            # Not 404: the channel is one of several.
             raise invalid(str(error)) from error
         counts = unread_counts(list(call.reader.channels.values_list("pk", flat=True)))
         rows = call.reader.channels.order_by("-is_notifications", "position", "pk")
@@ -160,7 +157,7 @@ def mark_timeline(call: Call) -> Json:
 
 
 def _move(call: Call, _: Timeline) -> int:
-    """To the channel that is named; the posts say themselves where they are."""
+    """Move posts to the named channel."""
     to = call.channel()
     return marks.move(Timeline(call.reader), _places(call), to=to, now=call.now)
 
@@ -213,8 +210,8 @@ def search(call: Call) -> Json:
         page = search_posts(timeline, query, limit=limit)
         return {"items": page_json(page, timeline, call.token)["items"]}
     call.require(scopes.READ, scopes.FOLLOW)
-    found = find_feeds(query, now=call.now)
-    return {"results": [_found_feed(one, description=one.description) for one in found]}
+    feeds = find_feeds(query, now=call.now)
+    return {"results": [_found_feed(feed, description=feed.description) for feed in feeds]}
 
 
 def show_preview(call: Call) -> Json:
@@ -290,7 +287,6 @@ def _places(call: Call) -> list[int]:
 
 
 def _number(text: str) -> int | None:
-    """The key in an `_id`; None for what is none of ours."""
     if not (text.isascii() and text.isdigit() and len(text) <= 19):
         return None
     return int(text) if int(text) <= LARGEST_KEY else None
@@ -305,7 +301,7 @@ def _cursor(call: Call, name: str) -> Key | None:
 
 
 def _source_of(timeline: Timeline, text: str) -> Feed:
-    """A feed that the reader follows there, or has posts of. Raises ApiError."""
+    """Return a feed with follows or posts there. Raises ApiError."""
     pk = _number(text)
     in_channel = {"channel": timeline.channel} if timeline.channel else {"channel__reader": timeline.reader}
     if pk is not None and (
@@ -327,17 +323,19 @@ def _found_feed(one: FoundFeed, **more: str) -> Json:
 
 
 def _sources(reader: Reader) -> dict[int, list[Json]]:
-    """The feeds of each channel: how many posts are unread, how many there are, when the last came."""
+    """Return feeds by channel, with counts."""
     rows = Follow.objects.of(reader).select_related("feed").order_by("pk")
     places = TimelineEntry.objects.seen().filter(reader=reader).order_by().values("channel", "feed")
-    told = {(row["channel"], row["feed"]): row for row in places.annotate(total=Count("pk"), last=Max("at"))}
+    totals = {
+        (row["channel"], row["feed"]): row for row in places.annotate(total=Count("pk"), last=Max("at"))
+    }
     unread = Unread.objects.filter(reader=reader).order_by().values("channel", feed=F("place__feed"))
     counts = {(row["channel"], row["feed"]): row["n"] for row in unread.annotate(n=Count("pk"))}
-    found: dict[int, list[Json]] = {}
+    sources: dict[int, list[Json]] = {}
     for row in rows:
         key = (row.channel_id, row.feed_id)
-        known = told.get(key)
-        found.setdefault(row.channel_id, []).append(
+        known = totals.get(key)
+        sources.setdefault(row.channel_id, []).append(
             {
                 "uid": str(row.feed_id),
                 "url": row.feed.url,
@@ -347,4 +345,4 @@ def _sources(reader: Reader) -> dict[int, list[Json]]:
                 **({"last_update": known["last"].isoformat()} if known else {}),
             }
         )
-    return found
+    return sources

@@ -1,11 +1,11 @@
-"""What a client is told instead of an answer (RFC 6750 §3.1, and Microsub's own words)."""
+"""Errors for clients (RFC 6750 §3.1, and Microsub's own)."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
 
 
 class ApiError(Exception):
-    """`code` is for programs, the message for people."""
+    """Error whose `code` is for programs."""
 
     def __init__(
         self,
@@ -34,7 +34,6 @@ def unauthorized(message: str, code: str = "unauthorized") -> ApiError:
 
 
 def insufficient_scope(*scopes: str) -> ApiError:
-    """The token lacks all of these; one would be enough."""
     named = " or ".join(scopes)
     return ApiError(
         HTTPStatus.FORBIDDEN,

@@ -1,5 +1,3 @@
-"""Posts, feeds and channels as Microsub's clients get them."""
-
 from typing import Any
 
 from django.conf import settings
@@ -16,7 +14,6 @@ Json = dict[str, Any]
 
 
 def page_json(page: Page, timeline: Timeline, token: Token) -> Json:
-    """The items of a page; of all channels each with its own."""
     in_all = timeline.channel is None
     names = Follow.objects.of(timeline.reader).names()
     items = [
@@ -33,7 +30,7 @@ def page_json(page: Page, timeline: Timeline, token: Token) -> Json:
 
 
 def item(place: TimelineEntry, *, is_read: bool, token: Token, in_all: bool, name: str = "") -> Json:
-    """A post where it stands; `name` is what its reader calls the feed."""
+    """Return a post. `name` replaces its feed's title."""
     post = jf2_by_proxy(place.entry.jf2 or {}, site=settings.SITE_URL)
     found: Json = {"type": "entry", **post, "_id": str(place.pk), "_is_read": is_read}
     if place.feed is not None:
@@ -55,7 +52,7 @@ def paging(page: Paging) -> Json:
 
 
 def unread_json(channel: Channel, count: int) -> Json:
-    """A number, or whether there is one, or nothing: one JSON type for each mode."""
+    """Return a number, a boolean or nothing."""
     match channel.unread_mode:
         case Channel.UnreadMode.COUNT:
             return {"unread": count}

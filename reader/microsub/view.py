@@ -1,4 +1,4 @@
-"""The one address that a reader's Microsub clients talk to."""
+"""Endpoint of a reader's Microsub clients."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +36,7 @@ EVENTS = "events"
 def open_stream(
     call: Call, *, since: str, environ: Mapping[str, Any], is_allowed: Callable[[], bool]
 ) -> Iterable[bytes]:
-    """A stream for this token. Raises ApiError, TooManyStreams."""
+    """Open a stream. Raises ApiError and TooManyStreams."""
     call.require(scopes.READ)
     return Stream(
         watch=Watch.after(call.reader, since),
@@ -48,7 +48,7 @@ def open_stream(
 
 
 def data_of(event: Event, token: Token) -> Json:
-    """A post as in the timeline `global`; a channel's number; the list of channels; or nothing."""
+    """Return a post as in the timeline `global`, or channels."""
     if event.place is not None:
         return item(event.place, is_read=not event.is_unread, token=token, in_all=True)
     if event.name == UNREAD_COUNT:
@@ -66,7 +66,7 @@ WINDOW_SECONDS = 60
 @csrf_exempt
 @takes_body(None)
 def microsub(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Answers in JSON whatever happens: clients parse every body. Only events come as a stream."""
+    """Answer in JSON, since clients parse every body; only events are a stream."""
     if request.method == "OPTIONS":
         return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=OPEN_TO_ALL)
     try:
@@ -105,8 +105,6 @@ def _answer(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 
 def _stream(request: HttpRequest, slug: str, call: Call) -> HttpResponseBase:
-    """Raises ApiError."""
-
     def is_allowed() -> bool:
         try:
             return READ in _token(request, slug, call.given).scopes
@@ -145,7 +143,7 @@ def _parameters(request: HttpRequest) -> Parameters:
 
 
 def _token(request: HttpRequest, slug: str, given: Parameters) -> Token:
-    """The token that is shown, in the header or (RFC 6750 §2.2) in a form. Raises ApiError."""
+    """Return the token in the header, or in a form (RFC 6750 §2.2). Raises ApiError."""
     scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
     in_header = shown.strip() if scheme.lower() == "bearer" else ""
     in_query = "access_token=" in request.META.get("QUERY_STRING", "")
@@ -164,7 +162,7 @@ def _token(request: HttpRequest, slug: str, given: Parameters) -> Token:
 
 
 def _token_of_own_site(slug: str, key: str) -> Token | None:
-    """What the site of this address's reader gave. Raises ApiError where that cannot be found out."""
+    """Check a token issued by the reader's own site. Raises ApiError."""
     reader = Reader.objects.select_related("user").filter(slug=slug).first()
     if reader is None or not may_read(reader):
         return None
@@ -182,7 +180,7 @@ def _of_somebody_else() -> ApiError:
 
 
 def _count_call(token: Token) -> None:
-    """Raises ApiError for a token that asks without end."""
+    """Limit calls. Raises ApiError."""
     if not is_within(f"microsub-calls-{token.digest}", CALLS_A_MINUTE, seconds=WINDOW_SECONDS):
         raise ApiError(
             HTTPStatus.TOO_MANY_REQUESTS,

@@ -1,4 +1,4 @@
-"""A reader's channels, the feeds that they follow in them, and whom they do not want to see."""
+"""Channels, the feeds in them, and mutes."""
 
 from datetime import datetime
 from typing import Self
@@ -14,7 +14,7 @@ LONGEST_FOLLOW_NAME = 200
 
 
 class Channel(models.Model):
-    """`uid` is what clients call it: letters, digits, - and _ only (they put it into addresses as it is)."""
+    """Channel of a reader. Clients put `uid` into URLs unquoted: it has letters, digits, - and _ only."""
 
     class UnreadMode(models.TextChoices):
         COUNT = "count", "how many posts are unread"
@@ -29,22 +29,19 @@ class Channel(models.Model):
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="channels")
     uid = models.CharField(max_length=24)
     name = models.CharField(max_length=100)
-    # From the top of the list; the notifications come before all.
     position = models.IntegerField(default=0)
     is_notifications = models.BooleanField(default=False, db_default=False)
     unread_mode = models.CharField(max_length=5, choices=UnreadMode, default=UnreadMode.COUNT)
-    # How many days posts are kept here, read or not; null: as the site's settings say.
+    # Null: the settings' retention.
     keep_days = models.PositiveIntegerField(null=True, blank=True)
     layout = models.CharField(max_length=7, choices=Layout, default=Layout.LIST, db_default=Layout.LIST.value)
-    # Whether it is a column of the deck.
     in_deck = models.BooleanField(default=True, db_default=True)
-    # As reader.rules.filters.Filters has them; null: nothing is hidden by itself.
+    # A Filters (reader.rules.filters), or null.
     filters = models.JSONField(null=True)
-    # The terms, one a line, that took too long for the last post that they could not judge.
+    # Terms, one a line, that took too long for a post.
     filters_trouble = models.TextField(default="", db_default="")
-    # Of entries below this key the filters were not asked yet, since they changed; null: of none.
+    # The filters still have to judge entries below this key.
     ask_below = models.BigIntegerField(null=True)
-    # Whether its feeds stand on the reader's page, for everyone.
     is_published = models.BooleanField(default=False, db_default=False)
     made_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -62,21 +59,17 @@ class Channel(models.Model):
 
 class FollowQuerySet(models.QuerySet["Follow"]):
     def of(self, reader: Reader) -> Self:
-        """In all channels of a reader."""
         return self.filter(channel__reader=reader)
 
     def names(self) -> dict[tuple[int, int], str]:
-        """What feeds are called by (channel, feed), where that is not what they call themselves."""
+        """Return the reader's names for feeds by (channel, feed)."""
         rows = self.exclude(name="").order_by().values_list("channel", "feed", "name")
         return {(channel, feed): name for channel, feed, name in rows}
 
 
 class Follow(models.Model):
-    """A feed in a channel; one feed may stand in several."""
-
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="follows", db_index=False)
     feed = models.ForeignKey(Feed, on_delete=models.CASCADE, related_name="follows")
-    # What the reader calls it; "": as it calls itself.
     name = models.CharField(max_length=LONGEST_FOLLOW_NAME, blank=True, default="", db_default="")
     added_at = models.DateTimeField(default=timezone.now)
 
@@ -91,20 +84,19 @@ class Follow(models.Model):
 
     @property
     def title(self) -> str:
-        """What its reader sees."""
         return self.name or self.feed.title or self.feed.host
 
 
 class Mute(models.Model):
-    """An author whose posts are hidden, or (a block) gone, in one channel or in all of a reader's."""
+    """Author whose posts are hidden or (block) removed."""
 
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="mutes")
-    # Null: in all.
+    # Null: all channels.
     channel = models.ForeignKey(
         Channel, on_delete=models.CASCADE, null=True, related_name="mutes", db_index=False
     )
     is_block = models.BooleanField(default=False)
-    # As reader.rules.authors.author_key has it.
+    # From author_key (reader.rules.authors).
     key = models.CharField(max_length=32)
     url = models.TextField()
     added_at = models.DateTimeField(default=timezone.now)
@@ -129,11 +121,11 @@ class FeedIconQuerySet(models.QuerySet["FeedIcon"]):
 
 
 class FeedIcon(models.Model):
-    """Where the picture of a feed that somebody follows is. `url` is empty until one was found."""
+    """Icon of a followed feed. `url` is "" until found."""
 
     feed = models.OneToOneField(Feed, on_delete=models.CASCADE, primary_key=True, related_name="icon")
     url = models.TextField(default="")
-    # When it is looked for next. Moved on before each look, so that a killed worker's is repeated.
+    # Advanced before each attempt, so a killed worker's is repeated.
     look_at = models.DateTimeField()
 
     objects = FeedIconQuerySet.as_manager()
@@ -146,10 +138,10 @@ class FeedIcon(models.Model):
 
 
 class FollowList(models.Model):
-    """The last one of a reader: the next one replaces it. Its lines that wait are the queue."""
+    """Uploaded list of feeds. The next one replaces it. Lines that wait are the queue."""
 
     reader = models.OneToOneField(Reader, on_delete=models.CASCADE, related_name="follow_list")
-    # Not well-formed: read as far as it goes.
+    # Not well-formed: parsed as far as possible.
     is_broken = models.BooleanField(default=False)
     made_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True)
@@ -164,7 +156,7 @@ class FollowList(models.Model):
 
 
 class FollowLine(models.Model):
-    """A feed of the list in one channel. `line` is counted from 1, as editors do."""
+    """Feed of the list. `line` counts from 1."""
 
     class Outcome(models.TextChoices):
         WAITING = "waiting", "waits"
@@ -176,13 +168,12 @@ class FollowLine(models.Model):
         FollowList, on_delete=models.CASCADE, related_name="lines", db_index=False
     )
     line = models.PositiveIntegerField()
-    # Without user name and password: a line that has them is refused.
+    # Lines with credentials are refused.
     url = models.TextField()
     name = models.CharField(max_length=LONGEST_FOLLOW_NAME)
-    # By its name: it is made when it is missing.
+    # Created if missing.
     channel = models.CharField(max_length=100)
     outcome = models.CharField(max_length=8, choices=Outcome, default=Outcome.WAITING)
-    # A sentence for the reader, where it was refused.
     reason = models.TextField(default="")
 
     class Meta:

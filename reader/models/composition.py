@@ -1,4 +1,4 @@
-"""What readers write for their own sites: kept before any of it is sent, and what became of it."""
+"""Posts for readers' own sites."""
 
 from datetime import datetime
 from typing import Self
@@ -14,16 +14,15 @@ from reader.models.reader import Reader
 
 class CompositionQuerySet(models.QuerySet["Composition"]):
     def due(self, now: datetime) -> Self:
-        """Those that are to be sent, or looked up."""
         return self.filter(unleased(now), due_at__lte=now)
 
 
 class Composition(models.Model):
-    """A post for a reader's own site. Rows with a `due_at` are the queue.
+    """Post for a reader's site. Rows with a `due_at` are the queue.
 
-    KEPT is not to be sent yet. WAITING has been handed over, and nothing of it was sent. SENDING is between
-    the request and its answer: a worker that dies then leaves it UNSURE. That is looked up on the site, and
-    never sent again but by a person's word. POSTED and REFUSED are the site's answers.
+    KEPT is a draft. WAITING: nothing was sent yet. SENDING: no response yet; if the worker dies, it becomes
+    UNSURE. Then it is looked up on the site, and sent again only if a person says so. POSTED and REFUSED are
+    the site's responses.
     """
 
     class State(models.TextChoices):
@@ -35,22 +34,20 @@ class Composition(models.Model):
         REFUSED = "refused", "refused"
 
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="compositions", db_index=False)
-    # Of the form, or of the button: whoever presses it twice has one post.
+    # Of the form or button: pressing twice makes one post.
     key = models.CharField(max_length=80)
-    # The post that it answers, if it stands here.
     entry = models.ForeignKey(Entry, on_delete=models.SET_NULL, null=True, related_name="compositions")
-    # As reader.rules.micropub.Said has them.
+    # A reader.rules.micropub.Said.
     said = models.JSONField()
     state = models.CharField(max_length=7, choices=State, default=State.KEPT)
     made_at = models.DateTimeField(default=timezone.now)
-    # When it is sent, or looked up; null: nothing is to be done.
+    # When to send or look it up.
     due_at = models.DateTimeField(null=True)
-    # When it was sent last.
     asked_at = models.DateTimeField(null=True)
     attempts = models.PositiveIntegerField(default=0)
-    # Where it went; "" where the site did not say.
+    # "" if the site sent none.
     location = models.TextField(default="")
-    # What went wrong, in the site's own words where it has any.
+    # Error, in the site's words if possible.
     problem = models.TextField(default="")
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
@@ -68,7 +65,7 @@ class Composition(models.Model):
         return self.key
 
     def become(self, **changes: object) -> Self:
-        """Sets these fields, and saves them alone. The row is locked."""
+        """Set and save fields. The row must be locked."""
         for name, value in changes.items():
             setattr(self, name, value)
         self.save(update_fields=list(changes))
@@ -76,7 +73,7 @@ class Composition(models.Model):
 
 
 class Photo(models.Model):
-    """A picture of a composition. `url` is where the site keeps it; until then we have its `data`."""
+    """Picture. We store its `data` until the site has it at `url`."""
 
     composition = models.ForeignKey(Composition, on_delete=models.CASCADE, related_name="photos")
     position = models.PositiveSmallIntegerField()

@@ -1,5 +1,3 @@
-"""What was posted, once for all who read it."""
-
 from datetime import datetime
 from typing import Self
 
@@ -16,39 +14,36 @@ from reader.models.reader import Reader
 
 class EntryQuerySet(models.QuerySet["Entry"]):
     def due(self, now: datetime) -> Self:
-        """Whose places have to be brought up to date."""
         return self.filter(due_at__lte=now)
 
 
 class Entry(models.Model):
-    """Our own copy of a post: items lose their content once they were sent, or never have any.
+    """Copy of a post, since items lose their content once sent, or never have any.
 
-    It stays for ever, without `jf2` and `text` once no timeline shows it: a post that was forgotten never
-    comes back as new.
+    Rows stay for ever, without `jf2` and `text` once no timeline shows the post: it must not return as new.
     """
 
     item = models.OneToOneField(Item, on_delete=models.SET_NULL, null=True, related_name="reader_entry")
     feed = models.ForeignKey(Feed, on_delete=models.SET_NULL, null=True, related_name="reader_entries")
-    # Of all that a reader sees of it: another one is a change.
+    # Of everything that readers see.
     hash = models.CharField(max_length=64)
-    # As reader.rules.jf2 has it; null once it was forgotten.
+    # See reader.rules.jf2; null once forgotten.
     jf2 = models.JSONField(null=True)
-    # What is searched, in small letters.
     text = models.TextField(default="")
     link_hash = models.CharField(max_length=32, default="")
-    # As reader.rules.authors.author_key has it; "" for nobody.
+    # See reader.rules.authors; "" for nobody.
     author_key = models.CharField(max_length=32, default="")
     kind = models.CharField(max_length=10)
     published = models.DateTimeField(null=True)
     seen_at = models.DateTimeField()
-    # Where it stands in timelines, if not where it comes in: it was there before anybody followed its feed.
+    # Position in timelines, for posts from before the first follow.
     sort_at = models.DateTimeField(null=True)
     starts_read = models.BooleanField(default=False)
-    # Taken back by its feed before it had settled.
+    # By its feed, before it had settled.
     withdrawn_at = models.DateTimeField(null=True)
-    # When it was put into channels for the first time.
+    # First put into channels.
     placed_at = models.DateTimeField(null=True)
-    # From when on the place stage has something to do with it; null: nothing.
+    # For the place stage.
     due_at = models.DateTimeField(null=True)
 
     objects = EntryQuerySet.as_manager()
@@ -71,12 +66,11 @@ SEEN = Q(hidden=0)
 
 class TimelineEntryQuerySet(models.QuerySet["TimelineEntry"]):
     def seen(self) -> Self:
-        """Those that timelines show."""
         return self.filter(hidden=TimelineEntry.Hidden.SEEN)
 
 
 class TimelineEntry(models.Model):
-    """A post in a channel. Timelines go by (`at`, `pk`), newest first."""
+    """Post in a channel. Timelines order by (`at`, `pk`), descending."""
 
     class Hidden(models.IntegerChoices):
         SEEN = 0
@@ -86,20 +80,20 @@ class TimelineEntry(models.Model):
         WITHDRAWN = 4
         FILTERED = 5
 
-    # (`place_once` serves what is asked by channel alone; all of a reader's rows go channel by channel.)
+    # `place_once` serves queries by channel; a reader's rows are deleted channel by channel.
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="places", db_index=False)
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="places", db_index=False)
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="places")
-    # (Without a constraint: to check it would wait for the poll that has the feed's row, which waits for us.)
+    # No constraint: checking it would wait for the poll that locks the feed's row, and that waits for us.
     feed = models.ForeignKey(
         Feed, on_delete=models.SET_NULL, null=True, related_name="places", db_constraint=False
     )
-    # Where it stands in the channel: when it came, or for what was there before, when it was published.
+    # When it arrived, or was published if that was before the follow.
     at = models.DateTimeField()
-    # When it came into the channel, whatever its date: clients of Google Reader ask for what came since.
+    # When it arrived: Google Reader clients ask for posts since then.
     came_at = models.DateTimeField(db_default=Now())
     hidden = models.PositiveSmallIntegerField(choices=Hidden, default=Hidden.SEEN)
-    # While hidden: whether it is unread again once it is seen.
+    # For hidden places: whether showing makes it unread.
     was_unread = models.BooleanField(default=False)
 
     objects = TimelineEntryQuerySet.as_manager()
@@ -122,9 +116,9 @@ class TimelineEntry(models.Model):
 
 
 class Unread(models.Model):
-    """A row only while its place is seen and unread.
+    """Exists only while its place is seen and unread.
 
-    To mark posts read deletes rows. As an UPDATE of a flag in an index it takes forty times as long.
+    Marking deletes rows: updating an indexed flag takes forty times as long.
     """
 
     place = models.OneToOneField(
@@ -132,7 +126,6 @@ class Unread(models.Model):
     )
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="+", db_index=False)
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="+", db_index=False)
-    # As its place's.
     at = models.DateTimeField()
 
     class Meta:
@@ -146,7 +139,7 @@ class Unread(models.Model):
 
 
 class Star(models.Model):
-    """A post that is kept for its reader, whatever becomes of it in timelines."""
+    """Post that is kept when timelines drop it."""
 
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="stars", db_index=False)
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="stars")
@@ -161,12 +154,12 @@ class Star(models.Model):
 
 
 class Marking(models.Model):
-    """The last posts that a reader marked as read at once: the next one replaces it."""
+    """Posts last marked read at once. The next marking replaces it."""
 
     reader = models.OneToOneField(Reader, on_delete=models.CASCADE, primary_key=True, related_name="marking")
-    # Pages name it by this: what is undone is what the page says, and nothing later.
+    # Pages undo by name, so never a later marking.
     name = models.CharField(max_length=16)
-    # The keys of the places that were unread, as reader.timelines.undo packs them.
+    # Keys of places, packed by reader.timelines.undo.
     places = models.BinaryField()
     count = models.PositiveIntegerField()
     at = models.DateTimeField(default=timezone.now)
@@ -177,27 +170,25 @@ class Marking(models.Model):
 
 class MentionQuerySet(models.QuerySet["Mention"]):
     def due(self, now: datetime) -> Self:
-        """Those whose source has to be looked at."""
         return self.filter(unleased(now), due_at__lte=now)
 
 
 class Mention(models.Model):
-    """A webmention (www.w3.org/TR/webmention). Rows with a `due_at` are the queue."""
+    """Webmention (www.w3.org/TR/webmention). Rows with a `due_at` are the queue."""
 
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="mentions", db_index=False)
     source = models.TextField()
     target = models.TextField()
-    # Hex SHA-256 of both addresses, as they are compared.
+    # Hex SHA-256 of both addresses, normalized.
     pair = models.CharField(max_length=64)
-    # What the notifications show of it; null while the source was never found to link to the target.
+    # Null until the source was found to link to the target.
     entry = models.OneToOneField(Entry, on_delete=models.SET_NULL, null=True, related_name="mention")
     received_at = models.DateTimeField(default=timezone.now)
-    # When the source is looked at next; null: not until somebody says that it changed.
+    # When to fetch the source next.
     due_at = models.DateTimeField(null=True, default=timezone.now)
     checked_at = models.DateTimeField(null=True)
-    # Looks in a row at a server that did not answer.
+    # Consecutive fetches without an answer.
     attempts = models.PositiveIntegerField(default=0)
-    # Why it is not shown, for the log and for whoever asks.
     problem = models.TextField(default="")
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)

@@ -1,6 +1,4 @@
-"""Who sees the pages of those who read here, and what every one of these pages has: its headers, its list of
-channels.
-"""
+"""Decorators and context that all pages of the reader share."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -30,9 +28,9 @@ from reader.timelines.stars import NoSuchEntry
 
 View = Callable[..., HttpResponseBase]
 
-# How long a form works off what may be long before its page comes, and a worker goes on.
+# Forms answer after this long; a worker does the rest.
 WAITED_FOR = timedelta(seconds=2)
-# Posts come from anywhere: nothing runs and nothing loads that is not ours.
+# Posts are untrusted: the page loads and runs only what this site serves.
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -49,7 +47,7 @@ POLICY = "; ".join(
 
 @dataclass(frozen=True, slots=True)
 class ChannelLine:
-    """A channel as the list beside a timeline has it. `count`: unread posts, None where it does not say."""
+    """Channel in the list beside a timeline. `count` is None if the channel shows none."""
 
     uid: str
     name: str
@@ -59,7 +57,7 @@ class ChannelLine:
 
 
 def for_readers(view: View) -> View:
-    """A page for a reader who is signed in; the view gets them after the request."""
+    """Require a reader and give it to the view; a user who is none chooses a name first."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -78,12 +76,9 @@ def for_readers(view: View) -> View:
 
 
 def for_users(view: View) -> View:
-    """A page for whoever is signed in."""
-
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
-            # (What was a form's address shows nothing when it is opened afterwards.)
             back = request.get_full_path() if request.method in ("GET", "HEAD") else reverse("reader:all")
             return redirect_to_login(back, settings.LOGIN_URL)
         return view(request, *args, **kwargs)
@@ -92,7 +87,7 @@ def for_users(view: View) -> View:
 
 
 def reading_page(view: View) -> View:
-    """A page under the policy of these pages; there is none while reading is switched off."""
+    """Add the headers of reader pages. Raises Http404 while reading is switched off."""
 
     @wraps(view)
     @cache_control(private=True, no_store=True)
@@ -108,25 +103,21 @@ def reading_page(view: View) -> View:
 
 
 def policy_with_form_to(*origins: str) -> str:
-    """The policy of a page whose form may lead there: browsers look at the redirect after a form, too."""
+    """Allow more form targets: browsers check redirects after a form, too."""
     return POLICY.replace("form-action 'self'", " ".join(("form-action 'self'", *origins)))
 
 
 def policy_with_media() -> str:
-    """The policy of a page that plays audio, which may be led on to any server of the web.
-
-    Nothing is fetched before somebody presses play.
-    """
+    """Allow media from any server, since audio files redirect. None load before somebody presses play."""
     return f"{POLICY}; media-src https: http:"
 
 
 def policy_to_own_sites() -> str:
-    """Of a form that leads to an address which nobody knows before it is typed."""
+    """Allow forms to redirect to a site that is not known before it is typed."""
     return policy_with_form_to("https:", *(("http:",) if is_trial() else ()))
 
 
 def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, Any]:
-    """What stands around a page: the channels, with what is unread in them."""
     channels = list(reader.channels.order_by("-is_notifications", "position", "pk"))
     counts = unread_counts([channel.pk for channel in channels])
     lines = [channel_line(channel, counts.get(channel.pk, 0)) for channel in channels]
@@ -139,7 +130,6 @@ def surroundings(reader: Reader, current: Channel | None = None) -> dict[str, An
 
 
 def counts_of(reader: Reader) -> dict[str, Any]:
-    """What is unread, as scripts are told."""
     around = surroundings(reader)
     counts = {line.uid: {"count": line.count, "has": line.has_unread} for line in around["channels"]}
     return {"channels": counts, "all": around["all_unread"]}
@@ -156,18 +146,17 @@ def channel_line(channel: Channel, unread: int) -> ChannelLine:
 
 
 def keys_in(texts: Iterable[str]) -> list[int]:
-    """The rows' keys in a form; what is none is passed over, as unknown ones are."""
+    """Return the primary keys in form values; others are ignored."""
     numbers = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 19]
     return [number for number in numbers if number <= LARGEST_KEY]
 
 
 def feed_in(given: Mapping[str, str]) -> int | None:
-    """The key of the feed whose posts a form or a script means; None for those of all feeds."""
+    """Return the key of the feed that a form is limited to, if any."""
     return next(iter(keys_in([given.get("feed", "")])), None)
 
 
 def back_to(request: HttpRequest, otherwise: str) -> str:
-    """Where a form says that it stands, if that is one of these pages."""
     back = request.POST.get("back", "")
     is_ours = url_has_allowed_host_and_scheme(back, None) and urlsplit(back).path.startswith("/reader/")
     return back if is_ours else otherwise

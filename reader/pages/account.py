@@ -1,4 +1,4 @@
-"""The reader's account: address, password, taking all data along, and leaving."""
+"""Account pages."""
 
 from http import HTTPStatus
 from typing import Any
@@ -47,7 +47,6 @@ MOST_SHOWN = 200
 @for_readers
 @require_safe
 def clients(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """What each may do, and when it was used."""
     words = scope_words()
     listed = [
         (token, [words[scope] for scope in token.scopes], ends_at(token) if token.client_id else None)
@@ -66,7 +65,6 @@ def clients(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_POST
 def revoke_client(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """From now on it can do nothing here."""
     now = utcnow()
     token = live_tokens(reader, now).filter(pk=min(pk, LARGEST_KEY)).first()
     if token is None:
@@ -78,9 +76,9 @@ def revoke_client(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def app_passwords(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """What to type into which app, and the passwords there are. A POST makes one, or (`revoke`) ends one.
+    """List the passwords. A POST makes one, or (`revoke`) revokes one.
 
-    A new one is in the answer itself: it is kept nowhere from where a redirect could show it.
+    The answer to the POST shows the new password: a redirect could not, as it is stored nowhere.
     """
     made, problem = None, ""
     app = request.POST.get("app", "")
@@ -110,7 +108,6 @@ def app_passwords(request: HttpRequest, reader: Reader) -> HttpResponse:
 
 
 def _revoke(reader: Reader, text: str) -> None:
-    """Raises Http404 for what is not one of theirs."""
     is_key = text.isascii() and text.isdigit() and int(text) <= LARGEST_KEY
     password = active(reader).filter(pk=int(text)).first() if is_key else None
     if password is None:
@@ -125,7 +122,7 @@ EMAIL, PASSWORD, READING = "email", "password", "reading"
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def account(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """What belongs to the reader, and the ways to it; a POST changes the mail address."""
+    """Show the account. A POST changes reading defaults or the mail address."""
     user = reader.user
     is_reading = request.POST.get("act") == READING
     reading = ReadingForm(request.POST if is_reading else None, instance=reader)
@@ -155,7 +152,7 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def password(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Another password. Who was signed in elsewhere is signed out there."""
+    """Change the password, which ends the user's other sessions."""
     made: Any = PasswordChangeForm if reader.user.has_usable_password() else SetPasswordForm
     form = made(reader.user, posted(request), label_suffix="")
     if request.method == "POST" and form.is_valid():
@@ -169,7 +166,6 @@ def password(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_safe
 def data(request: HttpRequest, reader: Reader) -> StreamingHttpResponse:
-    """All that is kept about the reader, to take along."""
     response = StreamingHttpResponse(data_file(reader, now=utcnow()), content_type="application/zip")
     response.headers["Content-Disposition"] = f'attachment; filename="{reader.slug}.zip"'
     return response
@@ -179,7 +175,6 @@ def data(request: HttpRequest, reader: Reader) -> StreamingHttpResponse:
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def erase(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """GET says what goes and what stays, POST erases."""
     form = ErasureForm(posted(request), user=reader.user)
     if request.method == "POST" and form.is_valid():
         leave(reader=reader, now=utcnow())
@@ -192,7 +187,7 @@ def erase(request: HttpRequest, reader: Reader) -> HttpResponse:
 
 
 def posted(request: HttpRequest) -> QueryDict | None:
-    """What a form is given: an empty one that was sent is not one that was not."""
+    """Return form data; unlike `request.POST or None` this binds an empty POST, too."""
     return request.POST if request.method == "POST" else None
 
 

@@ -1,4 +1,4 @@
-"""The reader's channels and their settings; whom they muted or blocked."""
+"""Pages of channels, their settings, and mutes."""
 
 from http import HTTPStatus
 
@@ -30,7 +30,7 @@ LONGEST_KEPT = 3_650
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def channels(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """All channels in their order. A POST adds one, or (`act`) moves one up or down."""
+    """List the channels. A POST adds one, or (`act`) moves one."""
     problem = ""
     if request.method == "POST":
         if request.POST.get("act") in ("up", "down"):
@@ -55,7 +55,6 @@ def channels(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResponse:
-    """Name, what is said of unread posts, how long posts are kept; and the end of a channel."""
     channel = channel_of(reader, uid)
     problem, typed = (
         "",
@@ -104,7 +103,6 @@ def channel_settings(request: HttpRequest, reader: Reader, uid: str) -> HttpResp
 @for_readers
 @require_safe
 def muted_people(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Whom the reader does not want to see, and where."""
     rows = reader.mutes.select_related("channel").order_by("is_block", "-added_at", "-pk")
     authors = authors_of(reader, [row.key for row in rows])
     listed = [
@@ -117,7 +115,6 @@ def muted_people(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_POST
 def change_mute(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Mutes or blocks an author in a channel or everywhere, or takes that back."""
     channel = channel_of(reader, request.POST["channel"]) if request.POST.get("channel") else None
     act, url = request.POST.get("act", ""), request.POST.get("url", "")
     try:
@@ -143,7 +140,7 @@ def _move(reader: Reader, uid: str, *, by: int) -> None:
 
 
 def _save(channel: Channel, *, name: str, keep: str, unread: str, layout: str, published: str) -> str:
-    """What is wrong with it; "" once it is saved. Raises Refused."""
+    """Return an error, or "" after saving. Raises Refused."""
     is_days = keep.isascii() and keep.isdigit() and len(keep) <= 4 and 1 <= int(keep) <= LONGEST_KEPT
     if keep and not is_days:
         return gettext("Give a whole number of days, at most %(days)s.") % {"days": LONGEST_KEPT}
@@ -162,7 +159,6 @@ def _save(channel: Channel, *, name: str, keep: str, unread: str, layout: str, p
 
 
 def _delete(request: HttpRequest, channel: Channel) -> HttpResponse:
-    """Only if the box beside the button is ticked: it cannot be undone."""
     if "sure" not in request.POST:
         raise Refused(gettext("Tick the box first: this cannot be undone."), "sure")
     drop_channel(channel=channel, now=utcnow())

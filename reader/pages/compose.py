@@ -1,4 +1,4 @@
-"""Writing for one's own site, by Micropub: the form, what became of it, and the buttons beneath posts."""
+"""Pages for writing posts for the reader's site."""
 
 import hashlib
 import secrets
@@ -59,9 +59,8 @@ VISIBILITY_WORDS = {
     "unlisted": gettext_lazy("everyone who has the address"),
     "private": gettext_lazy("only me, and whom my site lets in"),
 }
-# Forms whose post may have pictures.
 WITH_PICTURES = (NOTE, ARTICLE, REPLY)
-# A page that waits looks again after so many seconds.
+# Seconds until a page that waits reloads.
 LOOKS_AGAIN = 3
 
 
@@ -69,7 +68,7 @@ LOOKS_AGAIN = 3
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def compose_page(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """The form, of a new post or (`draft`) of one that was kept; and what was written lately."""
+    """Show the form, empty or with a `draft`. A POST saves it, and may send it."""
     if request.method == "POST":
         return _keep(request, reader)
     if text := request.GET.get("draft", ""):
@@ -88,7 +87,6 @@ def compose_page(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def composed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """What became of something that was written. A POST (`act`) says what to do with it."""
     row = _composition(reader, min(pk, LARGEST_KEY))
     problem = ""
     if request.method == "POST":
@@ -115,7 +113,6 @@ def composed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 @for_readers
 @require_POST
 def reaction(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """Likes, reposts or bookmarks a post on the reader's own site."""
     entry = entry_of(reader, min(pk, LARGEST_KEY))
     try:
         written.react(reader=reader, entry=entry, kind=request.POST.get("act", ""), now=utcnow())
@@ -125,13 +122,13 @@ def reaction(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 
 
 def _keep(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Keeps what the form has, whatever is wrong with it; then posts it, if that is wanted."""
+    """Save the form even if it has errors."""
     act, key = request.POST.get("act", ""), request.POST.get("key", "")
     said = _said(request)
     try:
         entry = _entry(reader, request.POST.get("entry", ""))
     except NoSuchEntry:
-        # It went while somebody wrote.
+        # The post was deleted meanwhile.
         entry = None
     if act == "disconnect":
         disconnect(reader=reader)
@@ -144,7 +141,7 @@ def _keep(request: HttpRequest, reader: Reader) -> HttpResponse:
         keep = partial(written.keep, reader=reader, said=said, entry=entry, photos=photos, now=utcnow())
         row = keep(key=key, removed=keys_in(request.POST.getlist("remove")))
         if row.state not in written.CHANGEABLE and Said.from_json(row.said) != fitting(cleaned(said)):
-            # Somebody went back and wrote something else. It is kept, and they are asked.
+            # Somebody went back and changed a sent post: save another draft, and ask.
             row = keep(key=f"{key[:40]}-{hashlib.sha256(repr(said).encode()).hexdigest()[:16]}")
             return HttpResponseRedirect(f"{reverse('reader:compose')}?draft={row.pk}&again")
         if problem:
@@ -170,18 +167,18 @@ def _said(request: HttpRequest) -> Said:
 
 
 def _new_photos(request: HttpRequest) -> tuple[list[written.NewPhoto], str]:
-    """The pictures that can be read, and what is wrong with another one."""
-    found, problem = [], ""
+    """Return the readable pictures, and the last error."""
+    photos, problem = [], ""
     for number in range(MOST_PHOTOS):
         file = request.FILES.get(f"photo-{number}")
         if file is None:
             continue
         try:
             picture = written.clean_photo(cast(BinaryIO, file))
-            found.append(written.NewPhoto(picture, request.POST.get(f"alt-{number}", "")))
+            photos.append(written.NewPhoto(picture, request.POST.get(f"alt-{number}", "")))
         except Refused as error:
             problem = str(error)
-    return found, problem
+    return photos, problem
 
 
 def _form(
@@ -231,7 +228,7 @@ def _form(
 
 
 def _acted(row: Composition, act: str) -> str:
-    """Where to go after it was done. Raises Refused."""
+    """Return the address to redirect to. Raises Refused."""
     match act:
         case "again":
             written.send_again(composition=row, now=utcnow())
@@ -255,7 +252,6 @@ def _composition(reader: Reader, pk: int) -> Composition:
 
 
 def _entry(reader: Reader, text: str) -> Entry | None:
-    """The post that it is about; None where none is named. Raises NoSuchEntry where the reader sees none."""
     numbers = keys_in([text])
     return entry_of(reader, numbers[0]) if numbers else None
 

@@ -1,4 +1,4 @@
-"""Connecting one's own site, so that what is written here is published there (Micropub)."""
+"""Pages that connect the reader's site for publishing (Micropub)."""
 
 from http import HTTPStatus
 
@@ -19,7 +19,7 @@ from reader.pages.news import lines_of
 from reader.people.tokens import TakenSite
 from reader.rules.micropub import LONGEST_POST_URL
 
-# Each asks another server a few times.
+# Each makes several requests to another server.
 CONNECTIONS_A_MINUTE = 10
 KEPT_IN_SESSION = "micropub"
 FAILED = gettext_noop("This site could not be connected.")
@@ -28,7 +28,6 @@ FAILED = gettext_noop("This site could not be connected.")
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Leads to the reader's site, where they say yes; or (`act`) forgets its token."""
     if request.method != "POST":
         return unconnected(request, reader, reader.me)
     if request.POST.get("act") == "disconnect":
@@ -49,7 +48,7 @@ def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_safe
 def connected(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Where the reader's site leads them back to: its answer is worth something once, to who asked."""
+    """Finish connecting. The state in the session works once."""
     kept = request.session.pop(KEPT_IN_SESSION, {})
     try:
         connect(reader=reader, kept=kept, answer=request.GET.dict(), now=utcnow())
@@ -69,7 +68,7 @@ def unconnected(
     *,
     status: HTTPStatus | None = None,
 ) -> HttpResponse:
-    """The page that asks for the site's address. `details` are for whoever understands English."""
+    """Render the form. `details` are in English only."""
     context = {
         **surroundings(reader),
         "section": "compose",

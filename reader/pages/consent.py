@@ -1,4 +1,4 @@
-"""A client asks to act for a reader: what it may do, Allow, Do not allow (IndieAuth §5.2)."""
+"""Consent page for a client (IndieAuth §5.2)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,20 +31,20 @@ LONGEST_STATE = 2_000
 
 
 class CannotLeadBack(Refused):
-    """Nobody knows that the answer may go where the request says, so the reader is told instead."""
+    """Unconfirmed redirect address, so the error is shown here."""
 
     status = HTTPStatus.BAD_REQUEST
 
 
 class TooOften(CannotLeadBack):
-    """Each request may ask another server."""
+    """Too many requests: each may fetch a page from another server."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a client asks for. With a `problem` (RFC 6749 §4.1.2.1) it is sent back at once."""
+    """Authorization request. A `problem` (RFC 6749 §4.1.2.1) redirects back at once."""
 
     client: ClientPage
     redirect_uri: str
@@ -54,26 +54,24 @@ class Asked:
     problem: str = ""
 
     def answer(self, said: Mapping[str, str]) -> HttpResponse:
-        """Leads the browser back to the client."""
         parts = urlsplit(self.redirect_uri)
         state = {"state": self.state} if self.state else {}
-        # RFC 9207: by `iss` the client knows whose answer it is.
+        # RFC 9207: `iss` tells the client which server answered.
         query = "&".join(filter(None, (parts.query, urlencode({**said, **state, "iss": issuer()}))))
-        # (Django's own redirect takes no schemes of apps; `may_return_to` has looked at this one.)
+        # HttpResponseRedirect refuses schemes of apps; `may_return_to` has checked this one.
         url = iri_to_uri(urlunsplit(parts._replace(query=query)))
         return HttpResponse(status=HTTPStatus.FOUND, headers={"Location": url})
 
 
 @csrf_exempt
 def authorize(request: HttpRequest) -> HttpResponseBase:
-    """The authorization endpoint: a page for people; a POST is a client's, with a code."""
+    """Show the consent page. A POST exchanges a code for the profile."""
     return exchange_for_name(request) if request.method in ("POST", "OPTIONS") else ask(request)
 
 
 @for_readers
 @require_safe
 def ask(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Who asks for what, with a tick box for each scope."""
     try:
         asked = _asked(request, reader)
     except CannotLeadBack as error:
@@ -95,7 +93,7 @@ def ask(request: HttpRequest, reader: Reader) -> HttpResponse:
     }
     response = render(request, "reader/consent.html", context)
     target = origin_of(asked.redirect_uri) or ""
-    # A policy knows no addresses in brackets (CSP 3 §2.3.1): then the scheme has to do.
+    # CSP source expressions have no IPv6 addresses (CSP 3 §2.3.1), so allow the scheme.
     target = f"{urlsplit(target).scheme}:" if "[" in target else target
     response.headers["Content-Security-Policy"] = policy_with_form_to(target)
     return response
@@ -104,7 +102,7 @@ def ask(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_POST
 def allow(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """What the reader decided. The request stands in the address once more, and is looked at once more."""
+    """Handle the decision on the same query, which is checked again."""
     try:
         asked = _asked(request, reader)
     except CannotLeadBack as error:
@@ -125,7 +123,7 @@ def allow(request: HttpRequest, reader: Reader) -> HttpResponse:
 
 
 def _asked(request: HttpRequest, reader: Reader) -> Asked:
-    """Raises CannotLeadBack: an answer goes only where the client itself says."""
+    """Parse the request. Raises CannotLeadBack unless the client lists the redirect address."""
     given = request.GET
     try:
         client_id = client_id_of(given.get("client_id", ""))
@@ -145,10 +143,10 @@ def _asked(request: HttpRequest, reader: Reader) -> Asked:
     if given.get("response_type") != "code":
         problem = "unsupported_response_type"
     elif given.get("code_challenge_method") != "S256" or not is_challenge(given.get("code_challenge", "")):
-        # PKCE (RFC 7636) is required of everybody.
+        # PKCE (RFC 7636) is required.
         problem = "invalid_request"
     elif not 1 <= len(given.get("state", "")) <= LONGEST_STATE:
-        # Required by IndieAuth §5.2. (One that is cut would not be the client's any more.)
+        # Required by IndieAuth §5.2. A truncated state would not match the client's.
         problem = "invalid_request"
     return Asked(
         client=client,
@@ -166,7 +164,6 @@ def _refused(request: HttpRequest, error: CannotLeadBack) -> HttpResponse:
 
 
 def scope_words() -> dict[str, str]:
-    """What each scope means, for people."""
     return {
         scopes.READ: gettext("Read your channels and posts, and mark them as read"),
         scopes.FOLLOW: gettext("Follow and unfollow feeds"),

@@ -1,4 +1,4 @@
-"""Following: finding a feed, looking into it, choosing a channel; and how the feeds do that one follows."""
+"""Pages for finding, following and managing feeds."""
 
 from datetime import timedelta
 from http import HTTPStatus
@@ -36,16 +36,16 @@ from reader.pages.timelines import shown_timeline
 from reader.rules.order import LARGEST_KEY
 from reader.timelines.pages import Timeline
 
-# Each may ask other servers a dozen times.
+# Each may make a dozen requests to other servers.
 LOOKS_A_MINUTE = 20
-# Its server is asked once, however many readers want the same feed now.
+# Its server is polled once, however many readers ask.
 READ_AGAIN_AFTER = timedelta(minutes=1)
 
 
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def follow(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """GET shows the form. A POST looks at an address, or (`act`) follows one that was found."""
+    """Show the form. A POST discovers feeds, or (`act`) follows one."""
     if request.method != "POST":
         return _form(request, reader, url=request.GET.get("url", ""), uid=request.GET.get("channel", ""))
     url, uid = one_line(request.POST.get("url", ""))[:MAX_FEED_URL], request.POST.get("channel", "")
@@ -55,18 +55,19 @@ def follow(request: HttpRequest, reader: Reader) -> HttpResponse:
         problem = gettext("That was often. Please wait a minute.")
         return _form(request, reader, url=url, uid=uid, problem=problem, status=HTTPStatus.TOO_MANY_REQUESTS)
     try:
-        found = discover(url, now=utcnow())
+        discovery = discover(url, now=utcnow())
     except ValidationError:
         problem = gettext("This is not an address of the web. They look like https://example.org.")
         return _form(request, reader, url=url, uid=uid, problem=problem, status=HTTPStatus.BAD_REQUEST)
-    problem = "" if found.candidates else gettext("No feed was found at this address.")
-    return _form(request, reader, url=url, uid=uid, found=found, problem=problem, details=found.problem)
+    problem = "" if discovery.candidates else gettext("No feed was found at this address.")
+    return _form(
+        request, reader, url=url, uid=uid, found=discovery, problem=problem, details=discovery.problem
+    )
 
 
 @for_readers
 @require_safe
 def feeds(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """What the reader follows, channel by channel."""
     rows = Follow.objects.of(reader).select_related("feed__icon", "channel")
     by_channel: list[Any] = sorted(
         rows, key=lambda row: (row.channel.position, row.channel_id, natural_order(row.title))
@@ -87,9 +88,9 @@ def feeds(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def feed(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """One feed's posts, and how it does. A POST reads it now, names it, moves it or changes its address.
+    """Show a feed and its posts. A POST polls, renames, moves it or changes its address.
 
-    A feed that is followed no longer has its page as long as there are posts of it.
+    The page outlives the follow as long as there are posts.
     """
     if request.method != "POST":
         return _feed_page(request, reader, pk)
@@ -170,11 +171,11 @@ def _feed_page(
 @for_readers
 @require_POST
 def stop_following(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """Follows a feed in a channel no longer. The list of feeds offers to take that back."""
+    """Unfollow a feed in one channel; the list then offers to undo it."""
     followed = _follow_in(_follows(reader, pk), request)
     unfollow(channel=followed.channel, feed=followed.feed, now=utcnow())
-    told = urlencode({"left": followed.feed.url, "from": followed.channel.uid})
-    return HttpResponseRedirect(f"{reverse('reader:feeds')}?{told}")
+    query = urlencode({"left": followed.feed.url, "from": followed.channel.uid})
+    return HttpResponseRedirect(f"{reverse('reader:feeds')}?{query}")
 
 
 def _follow(request: HttpRequest, reader: Reader, url: str, uid: str) -> HttpResponse:
@@ -206,7 +207,7 @@ def _form(
     details: str = "",
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
-    """The page with what was found; `details` are for whoever understands English."""
+    """Render the form. `details` are in English only."""
     followed = set(Follow.objects.of(reader).values_list("feed__url", flat=True))
     around = surroundings(reader)
     context = {
@@ -215,7 +216,7 @@ def _form(
         "url": url,
         "uid": uid,
         "found": found,
-        "candidates": [(one, one.url in followed) for one in found.candidates] if found else [],
+        "candidates": [(each, each.url in followed) for each in found.candidates] if found else [],
         "choices": [line for line in around["channels"] if not line.is_notifications],
         "problem": problem,
         "details": details,
@@ -224,11 +225,11 @@ def _form(
 
 
 def _follows(reader: Reader, pk: int) -> list[Follow]:
-    """Of one feed, in all channels. Raises Http404 where there are none."""
-    found = _follows_of(reader, pk)
-    if not found:
+    """Return a feed's follows. Raises Http404 if there are none."""
+    follows = _follows_of(reader, pk)
+    if not follows:
         raise Http404("You do not follow such a feed.")
-    return found
+    return follows
 
 
 def _follows_of(reader: Reader, pk: int) -> list[Follow]:
@@ -237,13 +238,12 @@ def _follows_of(reader: Reader, pk: int) -> list[Follow]:
 
 
 def _follow_in(follows: list[Follow], request: HttpRequest) -> Follow:
-    """The one in the channel that the form names. Raises Http404."""
-    for one in follows:
-        if one.channel.uid == request.POST.get("channel"):
-            return one
+    for follow in follows:
+        if follow.channel.uid == request.POST.get("channel"):
+            return follow
     raise Http404("This feed is not followed in that channel.")
 
 
 def may_look(reader: Reader) -> bool:
-    """Whether it is not too often that this reader lets us look at other servers, or into files."""
+    """Limit requests to other servers, and uploads."""
     return is_within(f"reader-looks-{reader.pk}", LOOKS_A_MINUTE)

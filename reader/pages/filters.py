@@ -1,4 +1,4 @@
-"""What a channel hides by itself: the form, what it would do to the newest posts, and saving it."""
+"""Page of a channel's filters, with a preview."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -35,7 +35,7 @@ WORDS_OF_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PreviewLine:
-    """A post of the preview. `why` is a sentence where it would be hidden, "" where not."""
+    """Post in the preview. `why` is "" unless it would be hidden."""
 
     post: ShownPost
     why: str
@@ -44,7 +44,7 @@ class PreviewLine:
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpResponse:
-    """GET shows the filters and what they do. A POST (`act`) looks what others would do, or saves them."""
+    """Show the filters. A POST previews others, or (`act`) saves them."""
     channel = channel_of(reader, uid)
     if channel.is_notifications:
         raise Http404("The notifications have no filters.")
@@ -52,7 +52,7 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
     kinds, hide, keep = list(kept.kinds), "\n".join(kept.hide), "\n".join(kept.keep)
     problem, field = "", ""
     lines: list[PreviewLine] = []
-    # A link may bring a term to be looked at first.
+    # Links may propose a term.
     more = request.GET.get("hide", "") if request.method != "POST" else ""
     if more and more not in kept.hide:
         hide = "\n".join((*kept.hide, more))
@@ -73,8 +73,10 @@ def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpRespo
             problem, field = str(error), error.field
     if not problem:
         previewed = preview_filters(channel, kept)
-        posts = shown_places(reader, [one.place for one in previewed], ())
-        lines = [PreviewLine(post, _why(one.verdict)) for post, one in zip(posts, previewed, strict=True)]
+        posts = shown_places(reader, [preview.place for preview in previewed], ())
+        lines = [
+            PreviewLine(post, _why(preview.verdict)) for post, preview in zip(posts, previewed, strict=True)
+        ]
     context = {
         **surroundings(reader, channel),
         "kinds": [(name, words, name in kinds) for name, words in WORDS_OF_KINDS.items()],

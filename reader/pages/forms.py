@@ -1,4 +1,4 @@
-"""The forms of those who come to read here, and of their accounts."""
+"""Forms for newcomers and accounts."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,8 +14,6 @@ from reader.rules.saving import is_template
 
 
 class NameForm(forms.Form):
-    """What a reader is called here."""
-
     name = forms.SlugField(
         label=gettext_lazy("Your name here"),
         help_text=gettext_lazy("small letters, digits and hyphens; it stands in addresses"),
@@ -31,8 +29,6 @@ class NameForm(forms.Form):
 
 
 class NewcomerForm(SetPasswordMixin, NameForm):  # type: ignore[type-arg]
-    """A name, a password that Django's validators accept, and where to send a link if it is forgotten."""
-
     email = forms.EmailField(
         label=gettext_lazy("Your e-mail address"),
         help_text=gettext_lazy("if you like: without one nobody can help when you forget your password"),
@@ -51,8 +47,6 @@ class NewcomerForm(SetPasswordMixin, NameForm):  # type: ignore[type-arg]
 
 
 class ReadingForm(forms.ModelForm):  # type: ignore[type-arg]
-    """How a reader's pages begin, and where they keep posts for later."""
-
     class Meta:
         model = Reader
         fields = ("unread_only", "oldest_first", "save_name", "save_template")
@@ -88,7 +82,7 @@ class ReadingForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class EmailForm(forms.Form):
-    """Another address, by whoever knows the password: who has the address can choose another one."""
+    """Mail address; needs the password, which the address can reset."""
 
     email = forms.EmailField(
         label=gettext_lazy("Your e-mail address"),
@@ -117,7 +111,5 @@ class EmailForm(forms.Form):
 
 
 class ErasureForm(EmailForm):
-    """That somebody means it, who knows the password."""
-
     email = None  # type: ignore[assignment]
     sure = forms.BooleanField(label=gettext_lazy("Yes, erase it all, for ever"))

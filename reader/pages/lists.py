@@ -1,4 +1,4 @@
-"""The list of what a reader follows, as OPML: brought along from another program, and taken along."""
+"""Import and export of follows as OPML."""
 
 from http import HTTPStatus
 
@@ -27,7 +27,7 @@ REFRESHED_AFTER_SECONDS = 3
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def opml(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """The form, and what became of the last list. A POST takes a file over, or (`act`) stops that."""
+    """Show the last import. A POST uploads a file, or (`act`) stops the import."""
     problem, details, status = "", "", HTTPStatus.OK
     if request.method == "POST":
         if request.POST.get("act") == "stop":
@@ -47,7 +47,6 @@ def opml(request: HttpRequest, reader: Reader) -> HttpResponse:
             except Refused as error:
                 problem, details = gettext("This file could not be taken over."), str(error)
             else:
-                # Most lists are done before the page is there.
                 follow_listed(kept, left=TimeBudget(WAITED_FOR))
                 return HttpResponseRedirect(reverse("reader:opml"))
     kept_list = FollowList.objects.filter(reader=reader).first()
@@ -70,16 +69,14 @@ def opml(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_safe
 def export(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """What the reader follows as OPML; never with credentials."""
     lines = export_follows(reader, now=utcnow())
     name = f'attachment; filename="{reader.slug}.opml"'
     return HttpResponse("".join(lines), content_type="text/x-opml", headers={"Content-Disposition": name})
 
 
 def _told(kept: FollowList) -> dict[str, object]:
-    """The counts, and the lines of which there is more to say than that they wait."""
     report = report_of(kept)
-    told = {
+    lines = {
         outcome.value: list(kept.lines.filter(outcome=outcome)[:LINES_SHOWN])
         for outcome in (
             FollowLine.Outcome.REFUSED,
@@ -87,4 +84,4 @@ def _told(kept: FollowList) -> dict[str, object]:
             FollowLine.Outcome.KNOWN,
         )
     }
-    return {"report": report, "done": report.total - report.waiting, "lines": told}
+    return {"report": report, "done": report.total - report.waiting, "lines": lines}

@@ -1,4 +1,4 @@
-"""What is new since a page was made: told to its script, which asks now and then or listens."""
+"""Updates for a page's script."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,8 +32,6 @@ LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Something written, in a list."""
-
     row: Composition
     said: Said
 
@@ -56,7 +54,6 @@ class Line:
 
 
 def lines_of(reader: Reader) -> Sequence[Line]:
-    """What was written lately, the newest first."""
     rows = reader.compositions.order_by("-made_at", "-pk")[:LISTED]
     return [Line(row, Said.from_json(row.said)) for row in rows]
 
@@ -67,7 +64,7 @@ MOST_NEW = 1_000
 @for_readers
 @require_GET
 def news(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """The counts of all channels, and how many posts of this page's timeline are newer than the page."""
+    """Return the unread counts, and how many posts are newer than the page."""
     uid, since = request.GET.get("channel", ""), request.GET.get("since", "")
     timeline = Timeline(reader, channel_of(reader, uid) if uid else None, feed_in(request.GET))
     try:
@@ -81,7 +78,7 @@ def news(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_GET
 def events(request: HttpRequest, reader: Reader) -> HttpResponseBase:
-    """Events that only say that something happened: the script asks `news` what it is."""
+    """Stream events without content; the script then asks `news`."""
     try:
         body = Stream(
             watch=Watch.after(reader, request.headers.get("Last-Event-ID", "")),
@@ -101,7 +98,7 @@ def events(request: HttpRequest, reader: Reader) -> HttpResponseBase:
 
 
 def _is_signed_in(request: HttpRequest, reader: Reader) -> bool:
-    """Whether the session is still theirs: people sign out, or change their password, elsewhere."""
+    """Check again, since users may sign out elsewhere."""
     request.session = type(request.session)(request.session.session_key)
     user = get_user(request)
     current = Reader.objects.select_related("user").filter(pk=reader.pk, user=user.pk).first()

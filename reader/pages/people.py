@@ -1,4 +1,4 @@
-"""Beginning to read: by oneself, or by an invitation."""
+"""Pages where somebody becomes a reader."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,14 +22,13 @@ from reader.people.invitations import InvitationOver, accept, open_invitation
 from reader.people.readers import LONGEST_SLUG, NameTaken, add_reader, may_begin
 
 MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
-# Gets the name and, from a stranger, the address and the password as Django stores it.
+# Called with the name and, for a new user, address and hashed password.
 Admission = Callable[..., Reader]
 
 
 @for_users
 @require_http_methods(["GET", "HEAD", "POST"])
 def begin_reading(request: HttpRequest) -> HttpResponse:
-    """A user who may read here, and does not yet, chooses a name; others are told how they get in."""
     if Reader.objects.filter(user=request.user.pk).exists():
         return HttpResponseRedirect(reverse("reader:all"))
     if not may_begin(request.user):
@@ -49,10 +48,9 @@ def begin_reading(request: HttpRequest) -> HttpResponse:
 @reading_page
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, key: str) -> HttpResponse:
-    """Where an invitation leads: a stranger chooses a name and a password, a user of the site only a name."""
     response = _answer_to(request, key)
-    # The address is a key. (Not no-referrer: with that browsers send "Origin: null", which the CSRF check
-    # refuses.)
+    # The address is a secret. Not no-referrer: then browsers send "Origin: null", which the CSRF check
+    # refuses.
     response.headers["Referrer-Policy"] = "same-origin"
     return response
 
@@ -84,12 +82,12 @@ def _answer_to(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def admitted(form: NameForm, admit: Admission) -> Reader | None:
-    """The reader that a form makes; None, with what is wrong at its fields. Raises InvitationOver."""
+    """Return the reader, or None with errors on the form. Raises InvitationOver."""
     if not form.is_valid():
         return None
     given = {"name": form.cleaned_data["name"]}
     if isinstance(form, NewcomerForm):
-        # It takes a quarter of a second, and no lock is held meanwhile.
+        # Takes a quarter of a second, so not under a lock.
         given |= {
             "password": make_password(form.cleaned_data["password1"]),
             "email": form.cleaned_data["email"],
@@ -106,5 +104,4 @@ def admitted(form: NameForm, admit: Admission) -> Reader | None:
 
 
 def offered_name(words: str) -> str:
-    """The name that a form begins with."""
     return slugify(words)[:LONGEST_SLUG].strip("-_")

@@ -35,14 +35,14 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "Content-Disposition": "inline",
     "X-Content-Type-Options": "nosniff",
-    # Clients in browsers stand at addresses of their own.
+    # Clients in browsers have other origins.
     "Cross-Origin-Resource-Policy": "cross-origin",
 }
 
 
 @require_safe
 def media(request: HttpRequest, mac: str, packed: str) -> HttpResponse:
-    """403 for an address that we did not make, 404 for what is no picture."""
+    """Return 403 for an address without our signature, 404 for one that is no picture."""
     if settings.READER == OFF:
         raise Http404("Reading is switched off.")
     url = stamped_url(mac, packed)
@@ -61,7 +61,7 @@ def media(request: HttpRequest, mac: str, packed: str) -> HttpResponse:
     return HttpResponse(picture.body, content_type=picture.type, headers={**HEADERS, "ETag": etag})
 
 
-# A longer post is shown with its beginning, and leads to a page of its own.
+# Longer posts have only their beginning in timelines.
 LONGEST_WHOLE = 900
 LONGEST_BEGINNING = 400
 LONGEST_EXCERPT = 200
@@ -99,7 +99,7 @@ STATE_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """What the reader did with a post on their own site. `location` is there, "" where it is not known."""
+    """Action of the reader on a post on their site. `location` is "" if unknown."""
 
     composition: int
     kind: str
@@ -111,8 +111,6 @@ class Reaction:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A post elsewhere, and what this one does with it."""
-
     words: str
     url: str
     name: str
@@ -120,7 +118,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class ShownPost:
-    """`place` and `channel` are 0 and "" where it is not shown in a timeline."""
+    """Post for templates. `place` is 0 and `channel` "" outside timelines."""
 
     entry: int
     place: int
@@ -130,20 +128,20 @@ class ShownPost:
     url: str
     author: str
     author_url: str
-    # A filter's term for an author whom the feed names without an address: its own stands for them.
+    # For an author without an address in the feed, which the feed's own replaces.
     author_term: str
-    # Of ours.
+    # Proxied.
     author_photo: str
     feed: int
     feed_name: str
-    # Of ours.
+    # Proxied.
     feed_icon: str
     at: datetime
     html: SafeString
     beginning: str
-    # What cards show of it, shorter still.
+    # For cards; shorter than `beginning`.
     excerpt: str
-    # Addresses of ours: what stands beside the text, and what stands beside its beginning.
+    # Proxied: pictures outside the text, and the one for the beginning.
     pictures: tuple[str, ...]
     first_picture: str
     references: tuple[Reference, ...]
@@ -158,24 +156,21 @@ class ShownPost:
 
     @property
     def is_long(self) -> bool:
-        """Whether timelines show its beginning only."""
         return bool(self.beginning)
 
     @property
     def done(self) -> frozenset[str]:
-        """The kinds of what the reader did with it."""
-        return frozenset(one.kind for one in self.reactions if not one.is_refused)
+        """Kinds of the reader's reactions, without refused ones."""
+        return frozenset(reaction.kind for reaction in self.reactions if not reaction.is_refused)
 
     @property
     def name(self) -> str:
-        """What to call it: its title, or its first words."""
         return self.title or self.beginning or self.author or self.feed_name or self.url
 
 
 def shown_places(
     reader: Reader, places: Iterable[TimelineEntry], unread: Collection[int], *, heading: int = 3
 ) -> list[ShownPost]:
-    """The posts of a page of a timeline."""
     rows = list(places)
     entries = [row.entry_id for row in rows]
     starred, done = starred_among(reader, entries), reactions_to(reader, entries)
@@ -204,7 +199,7 @@ def shown_post(
     reactions: Iterable[Composition] = (),
     heading: int = 3,
 ) -> ShownPost:
-    """`feed_name`: the reader's own name for the feed. `heading`: level of headings in the text."""
+    """Return a post with the reader's name for its feed. `heading` is the level of headings in the text."""
     jf2: Mapping[str, Any] = entry.jf2 or {}
     content, author = jf2.get("content") or {}, jf2.get("author") or {}
     text = str(content.get("text", ""))
@@ -255,13 +250,13 @@ def _author_term(author: Mapping[str, Any], feed: Feed | None) -> str:
 
 
 def shown_html(html: str, *, heading: int = 3) -> SafeString:
-    """Return html that was cleaned when it came, with its headings below the title of the post."""
+    """Put headings below the post's title. The HTML was sanitized on arrival."""
     html = html_by_proxy(_HEADING.sub(rf"<\1h{heading}", html), loading="lazy", decoding="async")
     return mark_safe(html)  # noqa: S308 - cleaned by common.html
 
 
 def web_address(url: object) -> str:
-    """The address if it is one that a page may link to, else ""."""
+    """Return the address if pages may link to it, else ""."""
     return str(url) if url and scheme(str(url)) in ("http", "https") else ""
 
 
@@ -278,8 +273,7 @@ def _reaction(row: Composition) -> Reaction:
 
 
 def _pictures(jf2: Mapping[str, Any], html: str) -> tuple[str, ...]:
-    """Our addresses of the pictures that a post has beside its text."""
-    # A thumbnail is a small copy of the others.
+    # A featured picture is a smaller copy of a photo.
     urls = map(str, jf2.get("photo", ()) or jf2.get("featured", ()))
     return tuple(pictures_by_proxy(beside(urls, html)))[:MOST_PICTURES]
 

@@ -1,4 +1,4 @@
-"""A reader's page for everyone: who they are, where they sign in, and what they read if they publish it."""
+"""Public page of a reader."""
 
 from dataclasses import asdict
 from http import HTTPStatus
@@ -24,14 +24,13 @@ from reader.people.tokens import TakenSite, connect_site, disconnect_site
 from reader.rules.identity import LONGEST_IDENTITY
 
 SITES_A_MINUTE = 10
-# In the session: what was begun and not finished.
+# Session key of an unfinished connection.
 BEGUN = "own_site"
 
 
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_site(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """What is connected. A POST (`act`) goes to somebody's site to ask, or forgets it."""
     if request.method != "POST":
         return _page(request, reader)
     if request.POST.get("act") == "disconnect":
@@ -53,7 +52,7 @@ def own_site(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_safe
 def site_back(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Where the reader's site leads back to. Whoever opens this by itself changes nothing."""
+    """Finish a connection that was begun in this session."""
     kept = request.session.pop(BEGUN, {})
     try:
         granted = finish(kept, request.GET.dict(), now=utcnow())
@@ -76,7 +75,7 @@ def _page(
     details: str = "",
     status: int = HTTPStatus.BAD_REQUEST,
 ) -> HttpResponse:
-    """`details` are for whoever understands English."""
+    """Render the page. `details` are in English only."""
     context = {
         **surroundings(reader),
         "section": "account",
@@ -99,7 +98,7 @@ MOST_LISTED = 2_000
 @reading_page
 @require_safe
 def profile(request: HttpRequest, slug: str) -> HttpResponse:
-    """An h-card, with the links by which clients find what they need in the header and in the page."""
+    """Show an h-card, with the clients' endpoints in header and page."""
     reader = _reader(slug)
     follows = published(reader)
     links = rels(reader)
@@ -123,9 +122,8 @@ def profile(request: HttpRequest, slug: str) -> HttpResponse:
 @reading_page
 @require_safe
 def blogroll(request: HttpRequest, slug: str) -> HttpResponse:
-    """What a reader publishes of what they follow, for other programs."""
     reader = _reader(slug)
-    feeds = {one.feed_id: one.feed for one in published(reader)}
+    feeds = {follow.feed_id: follow.feed for follow in published(reader)}
     if not feeds:
         raise Http404("Nothing is published here.")
     listed = (Listed(feed.url, feed.title, feed.site_url, feed.language) for feed in feeds.values())
@@ -134,7 +132,6 @@ def blogroll(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def rels(reader: Reader) -> dict[str, str]:
-    """What the page links to, by relation."""
     return {
         "indieauth-metadata": site_url("reader:metadata"),
         "authorization_endpoint": site_url("reader:authorize"),
@@ -145,12 +142,12 @@ def rels(reader: Reader) -> dict[str, str]:
 
 
 def published(reader: Reader) -> list[Follow]:
-    """The feeds of the channels that the reader publishes; none that anybody needs a password for."""
+    """Return follows in published channels, without feeds that need credentials."""
     rows = Follow.objects.filter(channel__reader=reader, channel__is_published=True)
     rows = rows.select_related("feed", "channel").order_by(
         "channel__position", "channel", "feed__title", "pk"
     )
-    return [one for one in rows[:MOST_LISTED] if not one.feed.credentials]
+    return [follow for follow in rows[:MOST_LISTED] if not follow.feed.credentials]
 
 
 def _reader(slug: str) -> Reader:

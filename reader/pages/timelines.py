@@ -1,4 +1,4 @@
-"""Timelines, single posts, what is starred, what a search finds; and marking them."""
+"""Pages of timelines, posts, stars and searches."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -46,14 +46,13 @@ from reader.timelines.undo import (
 )
 
 FOUND = 50
-# Of "older than", in days.
+# Days.
 OLDEST = 3_650
 
 
 @for_readers
 @require_safe
 def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpResponse:
-    """All channels, or one of them."""
     channel = channel_of(reader, uid) if uid else None
     followed_in = {"channel": channel} if channel else {"channel__reader": reader}
     context = {
@@ -67,12 +66,11 @@ def timeline(request: HttpRequest, reader: Reader, uid: str = "") -> HttpRespons
 
 
 def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
-    """Return what the page of a timeline shows of its posts."""
     reader = timeline.reader
     unread_only = "unread" in request.GET or (reader.unread_only and "all" not in request.GET)
     asked = _asked(request)
     is_first_page = asked.from_ is None
-    # (Looked at before the page: what comes between the two is told of, and not missed.)
+    # Read before the page: posts between the two queries then count as new.
     newest = newest_key(timeline) if is_first_page else None
     oldest_first = "oldest" in request.GET or (reader.oldest_first and "newest" not in request.GET)
     page = page_of(timeline, asked, unread_only=unread_only, oldest_first=oldest_first)
@@ -86,7 +84,7 @@ def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
         "top": page.places[0].pk if page.places else 0,
         "newest_place": newest.place if newest else 0,
         "oldest_first": oldest_first,
-        # What addresses say of the choice that is not the reader's own.
+        # For links that override the reader's default.
         "show_all": "all" if reader.unread_only else "",
         "show_newest": "newest&" if reader.oldest_first else "",
         "has_unread": bool(page.unread) or timeline.unread().exists(),
@@ -99,7 +97,6 @@ def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
 @for_readers
 @require_safe
 def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """One post, in full."""
     entry = stars.entry_of(reader, _key(pk))
     places = TimelineEntry.objects.seen().filter(reader=reader, entry=entry)
     place = places.select_related("channel", "feed__icon", "entry").order_by("-at", "-pk").first()
@@ -121,7 +118,6 @@ def post(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 @for_readers
 @require_safe
 def save(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """Lead to the service where the reader keeps posts for later."""
     jf2 = stars.entry_of(reader, _key(pk)).jf2 or {}
     url = web_address(jf2.get("url"))
     if not reader.save_template or not url:
@@ -133,7 +129,6 @@ def save(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 @for_readers
 @require_safe
 def starred(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """What has a star, the last that got one first."""
     asked = _asked(request)
     page = stars.starred_page(reader, asked)
     done = reactions_to(reader, [entry.pk for entry in page.entries])
@@ -152,7 +147,6 @@ def starred(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_safe
 def search_page(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Show the newest posts that match, in all channels or one."""
     query = one_line(request.GET.get("q", ""))[:LONGEST_QUERY]
     uid = request.GET.get("channel", "")
     channel = channel_of(reader, uid) if uid else None
@@ -176,7 +170,7 @@ def search_page(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_POST
 def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """One post, or several at once, read or unread. A script is told the counts, a form is led back."""
+    """Mark posts as read or unread. Scripts get the counts, forms a redirect."""
     channel = channel_of(reader, request.POST["channel"]) if request.POST.get("channel") else None
     timeline = Timeline(reader, channel, feed_in(request.POST))
     back = back_to(
@@ -184,7 +178,7 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
     )
     act, marking = request.POST.get("act", ""), None
     if act == "open":
-        # By itself, with the post before one's eyes: what was marked before can still be undone.
+        # Sent when a post is opened: earlier markings can still be undone.
         marks.mark_read(timeline, keys_in(request.POST.getlist("place")))
     elif act == "unread":
         marks.mark_unread(timeline, keys_in(request.POST.getlist("place")))
@@ -206,7 +200,6 @@ def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_POST
 def undo_marking(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Makes unread again what the page says that it marked."""
     try:
         undo(reader=reader, name=request.POST.get("name", ""))
     except NothingToUndo as error:
@@ -219,7 +212,6 @@ def undo_marking(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_POST
 def change_star(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """Gives a post a star, or takes it away."""
     entry = stars.entry_of(reader, _key(pk))
     if request.POST.get("act") == "unstar":
         stars.unstar(reader=reader, entries=[entry.pk])
@@ -231,7 +223,6 @@ def change_star(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
 
 
 def _filtered(channel: Channel) -> int:
-    """How many posts of a channel its filters hide."""
     return TimelineEntry.objects.filter(channel=channel, hidden=TimelineEntry.Hidden.FILTERED).count()
 
 
@@ -249,7 +240,7 @@ def _older(timeline: Timeline, given: Mapping[str, str], now: datetime) -> Q:
     return older_than(now - timedelta(days=int(days)))
 
 
-# What is marked read at once, by the name that forms have for it.
+# Keys are the forms' values of `act`.
 WANTED: Mapping[str, Callable[[Timeline, QueryDict, datetime], Q]] = {
     "read": lambda _, given, __: these(keys_in(given.getlist("place"))),
     "here": lambda timeline, given, _: all_between(timeline, _place(given, "top"), _place(given, "place")),
@@ -273,16 +264,15 @@ def _asked(request: HttpRequest) -> Stretch:
 
 
 def marking_of(request: HttpRequest, reader: Reader) -> dict[str, str] | None:
-    """The marking that this page tells of, as long as it can be undone."""
+    """Return the marking that the page shows, while it can be undone."""
     name = request.GET.get("marked", "")
     marking = Marking.objects.filter(reader=reader, name=name).first() if name else None
     return _told(marking) if marking else None
 
 
 def _told(marking: Marking) -> dict[str, str]:
-    """For pages and scripts: by what it is undone, and a sentence."""
-    says = ngettext("%(number)s post marked as read.", "%(number)s posts marked as read.", marking.count)
-    return {"name": marking.name, "says": says % {"number": marking.count}}
+    sentence = ngettext("%(number)s post marked as read.", "%(number)s posts marked as read.", marking.count)
+    return {"name": marking.name, "says": sentence % {"number": marking.count}}
 
 
 def _with_marking(address: str, marking: Marking | None) -> str:
@@ -299,7 +289,7 @@ POSTS_IN_A_COLUMN = 20
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A channel of the deck. `top` is its newest place, `older` the cursor of what comes below."""
+    """Channel of the deck. `top` is the key of its newest place, `older` the cursor for what follows."""
 
     line: ChannelLine
     posts: list[ShownPost]
@@ -314,7 +304,6 @@ class Column:
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def deck(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """The columns. A POST chooses which."""
     if request.method == "POST":
         choose_columns(reader=reader, uids=request.POST.getlist("channel"))
         return HttpResponseRedirect(reverse("reader:deck"))
@@ -326,7 +315,7 @@ def deck(request: HttpRequest, reader: Reader) -> HttpResponse:
         timeline = Timeline(reader, chosen[line.uid])
         page = page_of(timeline, Stretch(limit=POSTS_IN_A_COLUMN), unread_only=unread_only)
         if line.is_notifications and not page.places:
-            # The first column is none that says nothing on most days.
+            # Notifications are empty on most days.
             continue
         posts = shown_places(reader, page.places, page.unread)
         columns.append(Column(line, posts, posts[0].place if posts else 0, page.paging.after))

@@ -1,7 +1,6 @@
-"""Passwords for apps that ask for a name and a password: making them, and signing in with one.
+"""Passwords for apps.
 
-An app sends the password once and gets a key, which it shows from then on. The key is a MAC that only we can
-make, so it is stored nowhere, and ends with its password.
+An app exchanges its password for a key. The key is a MAC, so it is not stored, and ends with its password.
 """
 
 import re
@@ -19,25 +18,24 @@ from reader.people.tokens import A_MINUTE, digest_of
 
 LONGEST_APP = 100
 MAX_APP_PASSWORDS = 100
-# Typed by hand on a phone: small letters and digits, none that looks like another one. 99 bits.
+# Easy to type on phones: no similar letters. 99 bits.
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 GROUPS, LETTERS_A_GROUP = 4, 5
-# Wrong passwords in an hour: for one name from one network, and for one name from everywhere.
+# Per hour and name: from a network, and from everywhere.
 WRONG_FROM_A_NETWORK, WRONG_FOR_A_NAME = 10, 200
 COUNTED_SECONDS = 3_600
 KEYS_OF_APPS = "reader.app"
-# Of Google Reader's tokens: some apps check it.
+# Of Google Reader's tokens; some apps check it.
 TOKEN_CHARACTERS = 57
-# With the reader's name, or as `token_for` writes it.
 _KEY = re.compile(r"(?:[a-z0-9-]{1,40}/|0*)([1-9][0-9]{0,17})\.([0-9a-f]{32})", re.ASCII)
 
 
 class TooManyWrong(Refused):
-    """No password of this name is tried for a while."""
+    pass
 
 
 def make_app_password(*, reader: Reader, app: str, now: datetime) -> tuple[AppPassword, str]:
-    """The row and the password, which is not stored: show it once. Raises Refused."""
+    """Return a password with its text, which is not stored. Raises Refused."""
     app = one_line(app)
     if not 1 <= len(app) <= LONGEST_APP:
         raise Refused(f"Say which app uses it, in at most {LONGEST_APP} characters.", "app")
@@ -50,10 +48,10 @@ def make_app_password(*, reader: Reader, app: str, now: datetime) -> tuple[AppPa
 
 
 def sign_in(*, name: str, password: str, network: str, now: datetime) -> AppPassword | None:
-    """The row of a reader's password; None for a wrong one. Raises TooManyWrong."""
+    """Return the matching password. Raises TooManyWrong."""
     slug = name.strip().lower()[:40]
     hour = int(now.timestamp() // COUNTED_SECONDS)
-    # (Whatever was typed as a name makes a key that every cache takes.)
+    # Cache keys must not contain arbitrary names.
     who = f"app-wrong:{digest_of(slug)[:32]}:{hour}"
     counts = {f"{who}:{network}": WRONG_FROM_A_NETWORK, who: WRONG_FOR_A_NAME}
     if any(requests_so_far(key) >= most for key, most in counts.items()):
@@ -67,17 +65,16 @@ def sign_in(*, name: str, password: str, network: str, now: datetime) -> AppPass
 
 
 def key_for(password: AppPassword) -> str:
-    """What its app shows from now on, as long as the password is not revoked."""
     return f"{password.reader.slug}/{password.pk}.{stamp(KEYS_OF_APPS, _stamped(password))}"
 
 
 def token_for(password: AppPassword) -> str:
-    """Return the key in the form of Google Reader's tokens, which apps send as `T` with what they POST."""
+    """Return the key as a Google Reader token, which apps send in POSTs."""
     return f"{password.pk}.{stamp(KEYS_OF_APPS, _stamped(password))}".rjust(TOKEN_CHARACTERS, "0")
 
 
 def password_of(*, key: str, now: datetime) -> AppPassword | None:
-    """The password by which an app got this key. Notes that it was used, at most once a minute."""
+    """Return a key's password, and record its use by the minute."""
     match = _KEY.fullmatch(key)
     if match is None:
         return None
@@ -91,12 +88,10 @@ def password_of(*, key: str, now: datetime) -> AppPassword | None:
 
 
 def active(reader: Reader) -> "QuerySet[AppPassword]":
-    """Those that were not revoked."""
     return AppPassword.objects.filter(reader=reader, revoked_at=None)
 
 
 def revoke_app_password(*, password: AppPassword, now: datetime) -> AppPassword:
-    """From now on neither it nor its key opens anything. A second time changes nothing."""
     AppPassword.objects.filter(pk=password.pk, revoked_at=None).update(revoked_at=now)
     password.refresh_from_db()
     return password
@@ -107,5 +102,5 @@ def _stamped(password: AppPassword) -> str:
 
 
 def _digest(password: str) -> str:
-    """However it was typed: capitals, blanks and hyphens do not matter."""
+    """Ignore case, blanks and hyphens."""
     return digest_of("".join(char for char in password.lower() if char in LETTERS))

@@ -1,5 +1,3 @@
-"""Invitations: a link that lets one person in, once, until it expires."""
-
 import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -21,7 +19,7 @@ USUAL_DAYS, MOST_DAYS = 7, 90
 
 
 class InvitationOver(Refused):
-    """It lets nobody in any more, or never did. The message is for whoever has the link."""
+    """Invalid invitation. The message is for its holder."""
 
 
 def invite(
@@ -33,10 +31,7 @@ def invite(
     max_feeds: int | None = None,
     made_by: Any = None,
 ) -> tuple[Invitation, str]:
-    """An invitation and its link, which is not stored: show it once. Raises Refused.
-
-    With `email` the link is mailed there, too.
-    """
+    """Create an invitation with a link, which is not stored; mail it to `email`. Raises Refused."""
     name = one_line(name)
     if not 1 <= len(name) <= LONGEST_SLUG:
         raise Refused(f"Say whom it is for, in at most {LONGEST_SLUG} characters.", "name")
@@ -64,7 +59,7 @@ def invite(
 
 
 def open_invitation(*, key: str, now: datetime) -> Invitation:
-    """The invitation whose key this is. Raises InvitationOver, which says to its owner why it is none."""
+    """Return the invitation. Raises InvitationOver."""
     invitation = Invitation.objects.filter(digest=digest_of(key)).first()
     if invitation is None:
         raise InvitationOver(gettext("There is no such invitation. Please copy the whole link."))
@@ -74,7 +69,7 @@ def open_invitation(*, key: str, now: datetime) -> Invitation:
 
 
 def why_over(invitation: Invitation, *, now: datetime) -> str:
-    """Why it lets nobody in any more, for whoever has the link; "" while it does."""
+    """Return why the invitation is invalid, for its holder, or ""."""
     if invitation.used_at is not None:
         return gettext("This invitation was used already.")
     if invitation.revoked_at is not None:
@@ -95,12 +90,12 @@ def accept(
     password: str = "",
     email: str = "",
 ) -> Reader:
-    """The reader that the invitation makes of a stranger, or of the user of that name; it is used up then.
+    """Accept an invitation as a stranger, or as the user `username`.
 
     `password` is as for `add_reader`. Raises InvitationOver and Refused.
     """
     with transaction.atomic():
-        # Of two who use it at once, the second finds it used.
+        # Of concurrent uses, one finds it used.
         list(Invitation.objects.filter(digest=digest_of(key)).select_for_update().values_list("pk"))
         invitation = open_invitation(key=key, now=now)
         reader = add_reader(
@@ -116,6 +111,6 @@ def accept(
 
 
 def revoke_invitations(*, invitations: Iterable[int], now: datetime) -> int:
-    """Takes those with these keys back that nobody used. Returns how many."""
+    """Revoke unused invitations; return how many."""
     rows = Invitation.objects.filter(pk__in=list(invitations), used_at=None, revoked_at=None)
     return rows.update(revoked_at=now)

@@ -1,4 +1,4 @@
-"""What is kept about a reader, for them to take along."""
+"""Export of a reader's data."""
 
 import io
 import zipfile
@@ -13,9 +13,7 @@ from common.ports.personal_data import HeldRows, rows_as_json
 from reader.channels.opml import export_follows
 from reader.models import Follow, Reader, Star, TimelineEntry
 
-# A QuerySet of mappings.
 Query = Any
-# What a browser gets at once, while the file is made.
 PIECE = 64 * 1024
 
 
@@ -77,7 +75,7 @@ def _post() -> dict[str, Any]:
     }
 
 
-# All of it goes with the reader when they are erased.
+# Erasing readers deletes all of this.
 SOURCES = (
     HeldRows("account", account_rows),
     HeldRows("channels", channel_rows),
@@ -93,7 +91,7 @@ SOURCES = (
 
 
 def data_file(reader: Reader, *, now: datetime) -> Iterator[bytes]:
-    """A zip of my-data.json (all that is kept) and feeds.opml, in pieces: it is never whole in memory."""
+    """Yield a zip of my-data.json and feeds.opml, never whole in memory."""
     out = _Pieces()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         parts = {
@@ -110,7 +108,7 @@ def data_file(reader: Reader, *, now: datetime) -> Iterator[bytes]:
 
 
 class _Pieces(io.RawIOBase):
-    """A file that a zip is written to, and that is read from as it grows."""
+    """ZipFile's output, read while it grows."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,3 @@
-"""Who may read here: letting people in, and erasing them."""
-
 import re
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,7 +21,7 @@ _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
 
 class NameTaken(Refused):
-    """Somebody has this name already."""
+    pass
 
 
 def add_reader(
@@ -35,10 +33,9 @@ def add_reader(
     email: str = "",
     max_feeds: int | None = None,
 ) -> Reader:
-    """A reader, and a user of that name if there is none. Raises Refused.
+    """Add a reader, and a new user unless `username` is given. Raises Refused.
 
-    `username`: of somebody who is a user already. A new user gets `password`, as Django's `make_password`
-    gives it (which takes too long for a transaction); without one nobody signs in by password.
+    `password` comes from `make_password`, which is too slow for a transaction.
     """
     slug = name.strip().lower()
     if not _SLUG.fullmatch(slug):
@@ -58,7 +55,7 @@ def add_reader(
 
 
 def may_read(reader: Reader) -> bool:
-    """Whether the settings let this person in, and they have not left."""
+    """Return whether settings and user allow reading."""
     user = reader.user
     if settings.READER == OFF or not user.is_active or reader.leaving_at is not None:
         return False
@@ -66,7 +63,7 @@ def may_read(reader: Reader) -> bool:
 
 
 def may_begin(user: Any) -> bool:
-    """Whether a user of the site may make a reader of themselves; others are let in by `add_reader`."""
+    """Return whether a user may become a reader without invitation."""
     match settings.READER:
         case "open":
             return bool(user.is_active)
@@ -79,36 +76,33 @@ def may_begin(user: Any) -> bool:
 
 
 def note_seen(*, reader: Reader, now: datetime) -> None:
-    """Notes that this person was here, at most once an hour."""
+    """Record a visit by the hour."""
     hour = now.replace(minute=0, second=0, microsecond=0)
     if reader.last_seen_at is None or reader.last_seen_at < hour:
         Reader.objects.filter(pk=reader.pk).update(last_seen_at=hour)
 
 
 def set_max_feeds(*, reader: Reader, max_feeds: int | None) -> None:
-    """How many feeds this person may follow; None: as READER_MAX_FEEDS says. What they follow stays."""
+    """Set the limit, or READER_MAX_FEEDS (None). Follows above it stay."""
     reader.max_feeds = max_feeds
     reader.save(update_fields=["max_feeds"])
 
 
 def leave(*, reader: Reader, now: datetime) -> None:
-    """From now on nothing opens for this person. What is theirs is erased by the next `erase_leavers`.
-
-    It may be a million rows: a page does not wait for that.
-    """
+    """Deny access at once; `erase_leavers` deletes maybe a million rows later."""
     with transaction.atomic():
         Reader.objects.filter(pk=reader.pk, leaving_at=None).update(leaving_at=now)
         reader.tokens.all().delete()
         reader.app_passwords.all().delete()
-        # What waits to be posted on their own site is not posted any more.
+        # Posts that wait are not sent any more.
         reader.compositions.filter(due_at__isnull=False).update(due_at=None)
         get_user_model().objects.filter(pk=reader.user_id, is_staff=False).update(is_active=False)
 
 
 def erase_leavers(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Erases those who left, and the users that they were. Returns how many.
+    """Erase readers who left; return how many.
 
-    An admin, and whoever has ever changed anything in the admin, stays a user.
+    Their users are deleted, too, unless they are staff or in the admin's log.
     """
     left, erased = TimeBudget(budget), 0
     for reader in Reader.objects.exclude(leaving_at=None).select_related("user").order_by("leaving_at", "pk"):
@@ -125,10 +119,7 @@ def erase_leavers(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def drop_reader(*, reader: Reader, now: datetime) -> None:
-    """Erases a reader with channels, marks and tokens. Feeds and posts that others follow stay.
-
-    So does the user, who may be an admin.
-    """
+    """Erase a reader. The user stays, as do feeds and posts that others follow."""
     reader.tokens.all().delete()
     reader.app_passwords.all().delete()
     for channel in reader.channels.all():
@@ -136,7 +127,7 @@ def drop_reader(*, reader: Reader, now: datetime) -> None:
             empty_channel(channel)
         else:
             drop_channel(channel=channel, now=now)
-    # Others never see what was said of these pages.
+    # Only this reader saw them.
     Entry.objects.filter(mention__reader=reader).delete()
     reader.delete()
 

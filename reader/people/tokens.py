@@ -1,5 +1,3 @@
-"""Keys for clients: making and recognising them."""
-
 import hashlib
 import secrets
 from collections.abc import Iterable, Mapping
@@ -18,11 +16,11 @@ from reader.rules.scopes import GRANTABLE, SCOPES, known_scopes
 
 
 class TakenSite(Refused):
-    """Another reader has this site."""
+    pass
 
 
 def connect_site(*, reader: Reader, me: str, endpoints: Mapping[str, Any], now: datetime) -> None:
-    """Keeps what a site said of this reader. The token for posting on another one goes. Raises TakenSite."""
+    """Store a confirmed site; another site's token is dropped. Raises TakenSite."""
     changed: dict[str, Any] = {"me": me, "verified_at": now, "endpoints": dict(endpoints)}
     if reader.me != me:
         changed["micropub"] = {}
@@ -35,19 +33,19 @@ def connect_site(*, reader: Reader, me: str, endpoints: Mapping[str, Any], now: 
 
 
 def disconnect_site(*, reader: Reader) -> None:
-    """From now on the site's tokens open nothing here, and nobody signs in with it."""
+    """End signing in with the site, and its tokens."""
     Reader.objects.filter(pk=reader.pk).update(me="", verified_at=None, endpoints={}, micropub={})
     reader.refresh_from_db()
 
 
 def reader_with_site(me: str) -> Reader | None:
-    """Whose site this is, if they may read here."""
+    """Return the site's reader, if they may read."""
     reader = Reader.objects.select_related("user").filter(me=me).exclude(me="").first()
     return reader if reader is not None and may_read(reader) else None
 
 
 A_MINUTE = timedelta(minutes=1)
-# What was given to a client by IndieAuth ends when it is not used for so long; keys do not end by themselves.
+# IndieAuth tokens expire when unused; those made by hand don't.
 IDLE = timedelta(days=90)
 LONGEST_CLIENT = 200
 PREFIX = "flr_"
@@ -63,9 +61,9 @@ def make_token(
     client_id: str = "",
     refresh_digest: str = "",
 ) -> tuple[Token, str]:
-    """The token and its key, which is not stored: show it once. Raises Refused.
+    """Create a token with a key, which is not stored. Raises Refused.
 
-    `client_id`: whom IndieAuth gave it to. `refresh_digest`: of the key that brings the next one.
+    `client_id` and `refresh_digest` are for IndieAuth.
     """
     client, wanted = one_line(client), set(scopes)
     if not 1 <= len(client) <= LONGEST_CLIENT:
@@ -87,7 +85,7 @@ def make_token(
 
 
 def token_of(*, key: str, now: datetime) -> Token | None:
-    """The token that this key opens. That it was used is noted, to the minute."""
+    """Return a key's token, and record its use by the minute."""
     token = known_token(key=key, now=now)
     if token is None:
         return None
@@ -97,26 +95,25 @@ def token_of(*, key: str, now: datetime) -> Token | None:
 
 
 def live_tokens(reader: Reader, now: datetime) -> QuerySet[Token]:
-    """Those that open something, the newest first."""
+    """Return valid tokens, newest first."""
     begun = Coalesce("last_used_at", "made_at")
     unended = Q(client_id="") | Q(begun__gt=now - IDLE)
     return reader.tokens.filter(revoked_at=None).alias(begun=begun).filter(unended)
 
 
 def ends_at(token: Token) -> datetime:
-    """When what IndieAuth gave ends, if it is not used before."""
+    """Return when an IndieAuth token expires unless used."""
     return (token.last_used_at or token.made_at) + IDLE
 
 
 def known_token(*, key: str, now: datetime) -> Token | None:
-    """The token whose key this is, unless it was revoked or has ended."""
+    """Return a key's token, if valid."""
     rows = Token.objects.select_related("reader__user").filter(revoked_at=None)
     token = rows.filter(digest=digest_of(key)).first()
     return None if token is None or (token.client_id and now >= ends_at(token)) else token
 
 
 def revoke_token(*, token: Token, now: datetime) -> Token:
-    """From now on its key opens nothing. A second time changes nothing."""
     Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now)
     token.refresh_from_db()
     return token
@@ -127,5 +124,4 @@ def new_key() -> str:
 
 
 def digest_of(key: str) -> str:
-    """By which a key is stored and found: whoever reads the database cannot use it."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,20 +1,18 @@
-"""How server-sent events are written (HTML standard, 9.2.5). Pure."""
+"""Server-sent events (HTML standard §9.2.5). Pure."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
-# A comment: proxies cut a connection on which nothing goes for a minute.
+# Comment: proxies cut connections that are idle for a minute.
 PING = b": ping\n\n"
 
 
 def message(name: str, data: Mapping[str, Any], id_: str = "") -> bytes:
-    """One event. JSON has no line ends of its own, so that `data` is one line."""
     written = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     id_line = f"id: {id_}\n" if id_ else ""
     return f"event: {name}\n{id_line}data: {written}\n\n".encode("utf-8", "replace")
 
 
 def retry(seconds: int) -> bytes:
-    """After how long a client comes back when the connection ends."""
     return f"retry: {seconds * 1000}\n\n".encode()

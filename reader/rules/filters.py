@@ -1,6 +1,6 @@
-"""What a channel hides by itself: kinds of posts, words and patterns. Pure.
+"""Filters of channels. Pure.
 
-A term is words, or between slashes a regular expression: /a|b/, and /a|b/i in any case.
+A term is words, or a regular expression: /a|b/, or /a|b/i to ignore case.
 """
 
 import re
@@ -17,23 +17,21 @@ from reader.rules.kinds import KINDS
 
 MOST_TERMS = 50
 LONGEST_TERM = 200
-# Seconds that all terms of a channel together may take for a post.
+# Seconds for all terms of a channel and one post.
 ASKED_WITHIN = 0.2
 MOST_LOOKED_AT = 20_000
 _EXPRESSION = re.compile(r"/(.+)/(i?)", re.DOTALL)
-# Of scripts that write words without spaces between them, a word is found anywhere.
+# Scripts without spaces: a term matches anywhere.
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 
 
 class InvalidFilter(Refused):
-    """A filter that could not work; the message names the term. `field` is "kinds", "hide" or "keep"."""
+    """Filter that cannot work. `field` is "kinds", "hide" or "keep"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """A post is hidden if its kind is in `kinds`, if it has a term of `hide`, or, where there are terms to
-    `keep`, none of these.
-    """
+    """Terms and kinds to hide; `keep` hides posts without any of its terms."""
 
     kinds: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
@@ -41,12 +39,11 @@ class Filters:
 
     @classmethod
     def read(cls, stored: Mapping[str, Any] | None) -> "Filters":
-        """As `stored` wrote them."""
         return cls(**{name: tuple(terms) for name, terms in (stored or {}).items()})
 
     @property
     def stored(self) -> dict[str, list[str]] | None:
-        """For the database; None: nothing is hidden."""
+        """JSON, or None if nothing is hidden."""
         if not (self.kinds or self.hide or self.keep):
             return None
         return {"kinds": list(self.kinds), "hide": list(self.hide), "keep": list(self.keep)}
@@ -54,10 +51,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class FilterVerdict:
-    """`field` is what hides the post ("kinds", "hide" or "keep"; "" if nothing does), `by` the kind or term.
-
-    `failed` are the terms that took too long for it. They hide nothing.
-    """
+    """The `field` and the kind or term that hides a post; `failed` terms took too long."""
 
     field: str = ""
     by: str = ""
@@ -65,7 +59,7 @@ class FilterVerdict:
 
 
 def checked_filters(*, kinds: Iterable[str], hide: Iterable[str], keep: Iterable[str]) -> Filters:
-    """Raises InvalidFilter for what could not work, or could take too long."""
+    """Validate filters. Raises InvalidFilter."""
     wanted = set(kinds)
     if unknown := wanted - set(KINDS):
         raise InvalidFilter(f"There is no kind of post called {', '.join(sorted(unknown))[:100]}.", "kinds")
@@ -76,7 +70,7 @@ def checked_filters(*, kinds: Iterable[str], hide: Iterable[str], keep: Iterable
 
 
 def judged(filters: Filters, kind: str, fields: tuple[str, ...]) -> FilterVerdict:
-    """Judge whether a post with these fields (see `looked_at`) is hidden. A term that fails hides nothing."""
+    """Judge a post by its kind and fields (see `looked_at`). A term that fails hides nothing."""
     if kind in filters.kinds:
         return FilterVerdict("kinds", kind)
     deadline = Deadline.within(ASKED_WITHIN)
@@ -97,15 +91,14 @@ def judged(filters: Filters, kind: str, fields: tuple[str, ...]) -> FilterVerdic
 
 
 def _is_in(fields: tuple[str, ...], term: str, deadline: Deadline) -> bool:
-    """Raises OutOfTime and InvalidPattern."""
     wanted = expression(term)
     return any(is_found(MATCHES, wanted, field, deadline) for field in fields)
 
 
 def looked_at(jf2: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the fields that terms are looked for in: title, author, each category, summary and text.
+    """Return the fields to search.
 
-    Each by itself, so that /^ad:/ is about the beginning of the title and words don't match across fields.
+    Separately, so that /^ad:/ matches the title's start and words don't match across fields.
     """
     author, content = jf2.get("author") or {}, jf2.get("content") or {}
     parts = (
@@ -119,7 +112,7 @@ def looked_at(jf2: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def expression(term: str) -> str:
-    """The regular expression that a term stands for. Words are found in any case, and whole."""
+    """Return a term's regular expression. Words match whole, in any case."""
     if match := _EXPRESSION.fullmatch(term):
         return f"(?i){match[1]}" if match[2] else match[1]
     words = r"\s+".join(regex.escape(word) for word in term.split())
@@ -131,10 +124,10 @@ def expression(term: str) -> str:
 
 
 def _checked_terms(terms: Iterable[str], field: str) -> tuple[str, ...]:
-    found = tuple(dict.fromkeys(filter(None, map(one_line, terms))))
-    if len(found) > MOST_TERMS:
-        raise InvalidFilter(f"Give at most {MOST_TERMS} lines. These are {len(found):,}.", field)
-    for term in found:
+    unique = tuple(dict.fromkeys(filter(None, map(one_line, terms))))
+    if len(unique) > MOST_TERMS:
+        raise InvalidFilter(f"Give at most {MOST_TERMS} lines. These are {len(unique):,}.", field)
+    for term in unique:
         if len(term) > LONGEST_TERM:
             raise InvalidFilter(
                 f"A line may have {LONGEST_TERM} characters. This one is longer: {term[:50]}…", field
@@ -143,4 +136,4 @@ def _checked_terms(terms: Iterable[str], field: str) -> tuple[str, ...]:
             check_pattern(MATCHES, expression(term))
         except InvalidPattern as error:
             raise InvalidFilter(f"{term}: {error}", field) from error
-    return found
+    return unique

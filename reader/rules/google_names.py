@@ -1,4 +1,4 @@
-"""What clients of Google Reader's API call posts, feeds, folders and states. Pure.
+"""Names in Google Reader's API. Pure.
 
 https://feedhq.readthedocs.io/en/latest/api/terminology.html
 """
@@ -24,7 +24,7 @@ Kind = Literal["feed", "label", "state"]
 
 @dataclass(frozen=True, slots=True)
 class StreamName:
-    """A feed by its key or its address, a folder by its name, or a state."""
+    """Feed by key or address, folder by name, or state."""
 
     kind: Kind
     value: str
@@ -48,17 +48,16 @@ STARRED = StreamName("state", "starred")
 
 
 def post_name(key: int) -> str:
-    """The long form: 16 hex digits after a fixed beginning."""
     return f"{POST}{key:016x}"
 
 
 def post_key(name: str) -> int | None:
-    """The key in a post's name, long, of hex digits alone, or decimal; None for what is none of ours.
+    """Return the key for a long, hex or decimal name, if valid.
 
-    Some clients leave out the zeros at the beginning of hex digits.
+    Some clients omit leading zeros of hex digits.
     """
     match = _LONG_POST.fullmatch(name)
-    # (A decimal number has no zero at its beginning; one of 16 digits that has is hex.)
+    # Decimal names have no leading zero.
     is_padded = len(name) == POST_DIGITS and name[0] == "0"
     if match and (name.startswith(POST) or is_padded or not name.isdigit()):
         key = int(match[1], 16)
@@ -70,7 +69,7 @@ def post_key(name: str) -> int | None:
 
 
 def stream_name(text: str) -> StreamName | None:
-    """What a stream's name names; None for what is no such name. `user/-/` is as good as `user/<id>/`."""
+    """Parse a name; `user/-/` equals `user/<id>/`."""
     match = _STREAM.fullmatch(text.strip())
     if match is None or match.lastgroup is None:
         return None

@@ -1,4 +1,4 @@
-"""Icons that a web page declares (WHATWG HTML §4.6.7.8). Pure."""
+"""Icons that web pages declare (WHATWG HTML §4.6.7.8). Pure."""
 
 from urllib.parse import urljoin, urlsplit
 
@@ -6,18 +6,15 @@ from feeds.parsing.discovery import StartTag, start_tags
 from feeds.parsing.media import absolute
 
 MOST = 4
-# Pixels. Pages show 20 of them on screens that may be three times as dense.
+# Pixels: 20 CSS pixels on screens of triple density.
 WANTED = 64
 USUAL_SIZES = {"icon": 16, "apple-touch-icon": 180, "apple-touch-icon-precomposed": 180}
 
 
 def icons_of(html: str, url: str) -> list[str]:
-    """Return addresses of icons of the page at `url`, best first, and the usual place at its host.
-
-    SVG is left out: it may have scripts.
-    """
+    """Return icon addresses, best first, without SVG, which may have scripts."""
     base = url
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for tag in start_tags(html):
         if tag.name == "base" and base == url:
             base = urljoin(url, tag.get("href"))
@@ -25,9 +22,8 @@ def icons_of(html: str, url: str) -> list[str]:
         address = absolute(tag.get("href"), base)
         if kinds and address and not _is_svg(tag, address):
             size = _size(tag.get("sizes")) or max(USUAL_SIZES[kind] for kind in kinds)
-            found.setdefault(address, size)
-    # The smallest that is large enough, else the largest.
-    best = sorted(found, key=lambda address: (found[address] < WANTED, abs(found[address] - WANTED)))
+            sizes.setdefault(address, size)
+    best = sorted(sizes, key=lambda address: (sizes[address] < WANTED, abs(sizes[address] - WANTED)))
     parts = urlsplit(url)
     return list(dict.fromkeys([*best[:MOST], f"{parts.scheme}://{parts.netloc}/favicon.ico"]))
 
@@ -37,6 +33,5 @@ def _is_svg(tag: StartTag, address: str) -> bool:
 
 
 def _size(text: str) -> int:
-    """Return the first width in pixels; 0 without one, and for "any"."""
     width = text.lower().partition("x")[0].strip()
     return int(width) if width.isascii() and width.isdecimal() and len(width) < 5 else 0

@@ -1,4 +1,4 @@
-"""Addresses that stand for people and for programs, as IndieAuth has them; and PKCE. Pure.
+"""Profile and client URLs of IndieAuth, and PKCE. Pure.
 
 https://indieauth.spec.indieweb.org, living standard of 2024-07-11.
 """
@@ -16,9 +16,9 @@ from common.text import one_line
 
 LONGEST_IDENTITY = 500
 LONGEST_RETURN = 2_000
-# Hosts of client_ids that stand for the person's own machine (§3.3).
+# The user's own machine (§3.3).
 LOOPBACK = frozenset({"127.0.0.1", "::1"})
-# A redirect to these would run something in the browser, or open a file.
+# These run code in the browser, or open files.
 _NEVER = frozenset({"javascript", "data", "vbscript", "file", "blob", "about", "view-source", "filesystem"})
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{0,60}", re.ASCII)
 _HOST = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+", re.ASCII)
@@ -28,10 +28,9 @@ _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}|[0-9a-f]{64}", re.ASCII)
 
 
 def profile_url(text: str, *, trial: bool = False) -> str:
-    """The address that stands for a person, in its one spelling (§3.2). https where no scheme is given.
+    """Return the canonical profile URL (§3.2). Raises Refused.
 
-    In a trial (this site stands on a loopback address) it may have a port, an IP address and http. Raises
-    Refused.
+    If this site is on a loopback address, it may have http, a port or an IP address.
     """
     text = one_line(text)
     parts = _split(text if "://" in text else f"https://{text}", "me", "the address of your site")
@@ -46,7 +45,7 @@ def profile_url(text: str, *, trial: bool = False) -> str:
 
 
 def same_profile(one: str, other: str) -> bool:
-    """Whether two addresses are the same but for the spelling of scheme, host and an empty path (§3.4)."""
+    """Compare profile URLs (§3.4)."""
     try:
         return _written(urlsplit(one)) == _written(urlsplit(other))
     except ValueError:
@@ -54,7 +53,7 @@ def same_profile(one: str, other: str) -> bool:
 
 
 def client_id_of(text: str) -> str:
-    """The address that stands for a program, as it was given (§3.3). Raises Refused."""
+    """Validate a client_id (§3.3). Raises Refused."""
     parts = _split(text, "client_id", "the client’s client_id")
     host = parts.hostname or ""
     if _is_ip(host) and host not in LOOPBACK:
@@ -67,19 +66,18 @@ def client_id_of(text: str) -> str:
 
 
 def is_on_loopback(url: str) -> bool:
-    """Whether it leads to the machine of whoever opens it."""
     return urlsplit(url).hostname in LOOPBACK
 
 
 def may_return_to(redirect_uri: str, client_id: str, listed: Collection[str]) -> bool:
-    """Whether a code may be sent there: the client's own place, or what it lists exactly (§4.2.2)."""
+    """Return whether a redirect has the client's origin or is listed by it (§4.2.2)."""
     if origin_of(redirect_uri) is None:
         return False
     return redirect_uri in listed or origin_of(redirect_uri) == origin_of(client_id)
 
 
 def origin_of(url: str) -> str | None:
-    """Scheme, host and port as browsers compare them; of an app the scheme (`app:`). None: leads nowhere."""
+    """Return an origin as browsers compare it, or an app's `scheme:`; None if invalid."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -97,20 +95,16 @@ def origin_of(url: str) -> str | None:
 
 
 def is_challenge(text: str) -> bool:
-    """Whether it can be a challenge by S256."""
     return bool(_CHALLENGE.fullmatch(text))
 
 
 def challenge_of(verifier: str) -> str:
-    """By S256 (RFC 7636 §4.2)."""
+    """Use S256 (RFC 7636 §4.2)."""
     return urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=")
 
 
 def proves(verifier: str, challenge: str) -> bool:
-    """Whether the challenge was made from this verifier.
-
-    indieauth-helper, a library for clients in JavaScript, writes the same digest in hex.
-    """
+    """Return whether the challenge fits. The JavaScript library indieauth-helper writes it in hex."""
     if not _VERIFIER.fullmatch(verifier):
         return False
     in_hex = sha256(verifier.encode()).hexdigest()
@@ -118,7 +112,6 @@ def proves(verifier: str, challenge: str) -> bool:
 
 
 def _split(url: str, field: str, what: str) -> SplitResult:
-    """An address of the web without the parts that stand for nobody. Raises Refused."""
     try:
         parts = urlsplit(url)
         is_sound = parts.port != 0

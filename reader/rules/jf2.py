@@ -1,7 +1,6 @@
-"""A post as jf2 (https://jf2.spec.indieweb.org), as it is stored and shown. Pure.
+"""Posts as jf2 (https://jf2.spec.indieweb.org). Pure.
 
-What is absent has no key: clients fail at null and at lists without members. Some properties are always lists
-of texts, for clients that fail at a bare one.
+Some properties are always lists, and empty values are absent: clients fail otherwise.
 """
 
 import html
@@ -21,7 +20,7 @@ from reader.rules.search import searched_line
 MAX_NAME = 1_000
 MAX_TEXT = 500_000
 MAX_SEARCHED = 20_000
-# Of html that was cleaned: where a line ends, and any tag (its values may hold a ">").
+# Of sanitized HTML: line ends, and tags (values may contain ">").
 _BREAK = re.compile(
     r"(?:</?(?:address|article|aside|blockquote|caption|center|dd|details|div|dl|dt|figcaption|figure|footer"
     r"|h[1-6]|header|hr|li|main|nav|ol|p|pre|section|summary|table|tbody|tfoot|thead|tr|ul)\b[^<>]*>)+|<br>"
@@ -32,9 +31,9 @@ Jf2 = dict[str, Any]
 
 
 def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
-    """The post. Its html is clean already; whatever else it has is bounded here, and addresses are checked.
+    """Return the post. Its HTML is sanitized already; other values are limited and checked here.
 
-    `feed` stands for an author who is not named. `seen_at` stands for a date that is missing.
+    `feed` replaces a missing author, `seen_at` a missing date.
     """
     social = entry.social
     title = shortened(one_line(entry.title), MAX_NAME)
@@ -42,13 +41,13 @@ def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
     published = entry.published or entry.updated or seen_at
     kinds = ((one.type or type_by_ending(one.url)).partition("/")[0] for one in entry.media)
     media = list(zip(kinds, (absolute(one.url, "") for one in entry.media), strict=True))
-    # Sensitive pictures are links in the text, which somebody opens who wants to.
+    # As links in the text.
     photos = [url for kind, url in media if kind == "image"] if not entry.sensitive else []
     image = absolute(entry.image, "") if not entry.sensitive else ""
     relations: dict[str, list[str]] = {}
     for kind, url in social.relations:
         relations.setdefault(kind, []).append(absolute(url, ""))
-    found: Jf2 = {
+    post: Jf2 = {
         "type": "event" if social.kind == "event" else "entry",
         "url": absolute(entry.link, ""),
         "published": published.isoformat(),
@@ -71,11 +70,10 @@ def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
         "checkin": _spot(social.checkin),
         "refs": {one.url: _cite(one) for one in social.refs if absolute(one.url, "")},
     }
-    return without_nothing(found)
+    return without_nothing(post)
 
 
 def searched_text(jf2: Mapping[str, Any]) -> str:
-    """Return the words by which a post is found (reader.rules.search)."""
     author, content = jf2.get("author") or {}, jf2.get("content") or {}
     fields = (
         jf2.get("name"),
@@ -88,14 +86,13 @@ def searched_text(jf2: Mapping[str, Any]) -> str:
 
 
 def without_nothing(values: Mapping[str, Any]) -> Jf2:
-    """Without keys whose value is "", [], {} or None."""
     return {key: value for key, value in values.items() if value not in ("", [], {}, None)}
 
 
 def card(name: str, url: str, photo: str = "") -> Jf2:
-    """A person or a site; {} for nobody."""
-    found = without_nothing({"name": name, "url": url, "photo": photo})
-    return {"type": "card", **found} if found else {}
+    """Return a person or site; {} for nobody."""
+    values = without_nothing({"name": name, "url": url, "photo": photo})
+    return {"type": "card", **values} if values else {}
 
 
 def _content(entry: Entry) -> Jf2:
@@ -116,7 +113,7 @@ def _author(entry: Entry, feed: Person) -> Person:
             person if person.name or not entry.authors else Person(entry.authors[0], person.url, person.photo)
         )
     if entry.authors:
-        # By name alone: their address is the feed's.
+        # The address is the feed's.
         return Person(entry.authors[0], feed.url, feed.photo)
     return feed
 

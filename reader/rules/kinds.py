@@ -1,4 +1,4 @@
-"""What sort of post something is: the first that fits (indieweb.org/post-type-discovery). Pure."""
+"""Post types (indieweb.org/post-type-discovery). Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,10 +29,9 @@ BY_MEDIA = ("checkin", "photo", "video", "audio")
 
 
 def kind_of(jf2: Mapping[str, Any]) -> str:
-    """One of KINDS."""
     if jf2.get("type") == "event":
         return "event"
-    # An rsvp is a reply, too.
+    # An rsvp is also a reply.
     for name in ORDER:
         if jf2.get(name):
             return BY_RELATION[name]

@@ -1,4 +1,4 @@
-"""A post as Micropub has it (www.w3.org/TR/micropub): what it needs, its form, its JSON. Pure."""
+"""Posts for Micropub (www.w3.org/TR/micropub). Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ NOTE, ARTICLE, REPLY, LIKE, REPOST, BOOKMARK, RSVP = (
     "rsvp",
 )
 WRITTEN_KINDS = (NOTE, ARTICLE, REPLY, RSVP, LIKE, REPOST, BOOKMARK)
-# What needs no words: a button does it.
+# A button can post these.
 WORDLESS = (LIKE, REPOST, BOOKMARK)
 PROPERTY = {
     REPLY: "in-reply-to",
@@ -47,7 +47,7 @@ LONGEST_PROBLEM = 400
 
 FIRST_RETRY, LONGEST_RETRY = timedelta(minutes=1), timedelta(hours=1)
 MOST_TRIES = 10
-# A site may need a moment until what it took is in its list.
+# New posts may be listed late.
 LOOKS_UP_AFTER = (timedelta(seconds=20), timedelta(minutes=2), timedelta(minutes=15))
 CLOCKS_DIFFER = timedelta(minutes=10)
 _SPACES = re.compile(r"\s+")
@@ -55,7 +55,7 @@ _SPACES = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What is posted. `targets` are uids of `syndicate-to`; "" for `visibility`: as the site does."""
+    """A post. `targets` are uids of `syndicate-to`; "" as `visibility` is the site's default."""
 
     kind: str = NOTE
     url: str = ""
@@ -67,7 +67,6 @@ class Said:
     targets: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-ready dict; `from_json` is its inverse."""
         return asdict(self)
 
     @classmethod
@@ -78,7 +77,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Somewhere that the site sends copies to."""
+    """Service that the site syndicates to."""
 
     uid: str
     name: str
@@ -86,14 +85,12 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What a site says that it can do; what it does not say is empty."""
-
     media: str = ""
     targets: tuple[Target, ...] = field(default=())
 
 
 def cleaned(said: Said) -> Said:
-    """The same within its bounds. What its kind does not have stays: another kind may be chosen."""
+    """Enforce limits. Keeps fields that the kind lacks: the user may choose another kind."""
     targets = dict.fromkeys(uid for uid in said.targets if uid and len(uid) <= LONGEST_UID)
     return Said(
         kind=said.kind if said.kind in WRITTEN_KINDS else NOTE,
@@ -108,7 +105,7 @@ def cleaned(said: Said) -> Said:
 
 
 def fitting(said: Said) -> Said:
-    """What of it is posted: without what its kind does not have."""
+    """Drop fields that the kind lacks."""
     has_words = said.kind not in (LIKE, REPOST)
     return replace(
         said,
@@ -121,13 +118,12 @@ def fitting(said: Said) -> Said:
 
 
 def categories_of(text: str) -> tuple[str, ...]:
-    """The words between commas, each once, without a # before them."""
-    found = (one_line(part).lstrip("#").strip()[:LONGEST_CATEGORY] for part in text.split(","))
-    return tuple(dict.fromkeys(filter(None, found)))[:MOST_CATEGORIES]
+    words = (one_line(part).lstrip("#").strip()[:LONGEST_CATEGORY] for part in text.split(","))
+    return tuple(dict.fromkeys(filter(None, words)))[:MOST_CATEGORIES]
 
 
 def lacks(said: Said, *, photos: int) -> str:
-    """The field without which it cannot be posted; "" for none."""
+    """Return a missing field, or ""."""
     if said.kind in PROPERTY and not absolute(said.url, ""):
         return "url"
     if said.kind == RSVP and not said.rsvp:
@@ -139,7 +135,7 @@ def lacks(said: Said, *, photos: int) -> str:
 
 
 def as_form(said: Said, photos: Iterable[str] = ()) -> list[tuple[str, str]]:
-    """The fields of a form (§3.3). (`category[0]` is no Micropub.)"""
+    """Return form fields (§3.3)."""
     pairs = [("h", "entry")]
     for name, values in _properties(said).items():
         is_list = name in ("category", "mp-syndicate-to")
@@ -149,7 +145,7 @@ def as_form(said: Said, photos: Iterable[str] = ()) -> list[tuple[str, str]]:
 
 
 def as_json(said: Said, photos: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:
-    """As JSON (§3.4), in which pictures can have descriptions."""
+    """Return JSON (§3.4), which has descriptions of pictures."""
     properties: dict[str, Any] = dict(_properties(said))
     if pictures := [{"value": url, "alt": alt} if alt else url for url, alt in photos]:
         properties["photo"] = pictures
@@ -157,7 +153,7 @@ def as_json(said: Said, photos: Iterable[tuple[str, str]] = ()) -> dict[str, Any
 
 
 def _properties(said: Said) -> dict[str, list[str]]:
-    found = {
+    properties = {
         "name": [said.name],
         "content": [said.content],
         "category": list(said.categories),
@@ -166,41 +162,38 @@ def _properties(said: Said) -> dict[str, list[str]]:
         "mp-syndicate-to": list(said.targets),
     }
     if said.kind in PROPERTY:
-        found[PROPERTY[said.kind]] = [said.url]
-    return {name: values for name, values in found.items() if any(values)}
+        properties[PROPERTY[said.kind]] = [said.url]
+    return {name: values for name, values in properties.items() if any(values)}
 
 
 def config_of(found: Mapping[str, Any], endpoint: str) -> Config:
-    """What is of use in an answer to `q=config`. Nonsense is left out."""
+    """Parse an answer to `q=config`."""
     media = found.get("media-endpoint")
     media = absolute(media, endpoint) if isinstance(media, str) else ""
-    # Whoever has the token may post: it goes to the server that gave it, and to no other.
+    # This endpoint gets the token, so accept only the server that issued it.
     return Config(media if same_origin(media, endpoint) else "", targets_of(found))
 
 
 def targets_of(found: Mapping[str, Any]) -> tuple[Target, ...]:
-    """What an answer to `q=config` or `q=syndicate-to` says of `syndicate-to`."""
+    """Parse answers to `q=config` or `q=syndicate-to`."""
     listed = found.get("syndicate-to")
     targets = {}
-    for one in listed if isinstance(listed, list) else ():
-        uid = one.get("uid") if isinstance(one, dict) else one
-        name = one.get("name") if isinstance(one, dict) else one
+    for target in listed if isinstance(listed, list) else ():
+        uid = target.get("uid") if isinstance(target, dict) else target
+        name = target.get("name") if isinstance(target, dict) else target
         if isinstance(uid, str) and 1 <= len(uid) <= LONGEST_UID:
             targets[uid] = Target(uid, shortened(one_line(str(name or uid)), 100))
     return tuple(targets.values())[:MOST_TARGETS]
 
 
 def same_origin(one: str, other: str) -> bool:
-    """Whether two addresses belong to one server; an address that is none belongs to no other."""
+    """Compare origins; invalid addresses have none."""
     here, there = urlsplit(one), urlsplit(other)
     return bool(here.netloc) and (here.scheme, here.netloc.lower()) == (there.scheme, there.netloc.lower())
 
 
 def find_posted(items: Sequence[object], said: Said, *, since: datetime) -> str | None:
-    """Where a post stands among the newest of a site (`q=source`); None if it is not there.
-
-    "" where it is there, and its address is not said. Older ones that say the same do not count.
-    """
+    """Find a post in the answer to `q=source`; return its address ("" if not listed), or None."""
     for item in items:
         values = item.get("properties", item) if isinstance(item, dict) else None
         if not isinstance(values, dict):
@@ -221,7 +214,7 @@ def _says_same(values: Mapping[str, Any], said: Said) -> bool:
 
 
 def _text(values: Mapping[str, Any], name: str) -> str:
-    """The first value of a property, which may stand alone; of html its text."""
+    """Return the first value; for HTML its text."""
     value = values.get(name)
     value = next(iter(value), "") if isinstance(value, list) else value
     if isinstance(value, dict):
@@ -236,10 +229,7 @@ def _words(text: str) -> str:
 def next_try(
     attempts: int, *, wish: timedelta | None = None, chance: float | None = None
 ) -> timedelta | None:
-    """After how long something is sent again of which nothing arrived; None: no more.
-
-    `attempts` counts this one, `wish` is the site's.
-    """
+    """Return the delay before a post that did not arrive is sent again; `attempts` includes the last."""
     if attempts >= MOST_TRIES:
         return None
     wait = delay(attempts, first=FIRST_RETRY, limit=LONGEST_RETRY, chance=chance)
@@ -247,5 +237,5 @@ def next_try(
 
 
 def next_look_up(looks: int) -> timedelta | None:
-    """After how long it is looked up whether a post arrived; None: no more. `looks` were in vain."""
+    """Return the delay before looking again for a post, if at all."""
     return LOOKS_UP_AFTER[looks] if looks < len(LOOKS_UP_AFTER) else None

@@ -1,7 +1,6 @@
-"""The order of a timeline and the pages of it. Pure.
+"""Order of timelines. Pure.
 
-A place's key is when it came into the channel and, among those of one moment, its number. A cursor holds the
-key, not the row: it survives that the row goes, and marks that are made between two pages.
+A cursor holds a key (time in the channel, primary key), so it survives deleted rows and markings.
 """
 
 import re
@@ -11,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
-# Clients put it into addresses as it stands.
+# Clients put cursors into URLs unquoted.
 _CURSOR = re.compile(r"(?:[0-9a-f]{8}_)?(-?\d{1,18})-(\d{1,19})", re.ASCII)
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
@@ -19,13 +18,11 @@ LARGEST_KEY = 2**63 - 1
 
 
 class BadCursor(ValueError):
-    """A text that is no cursor of ours."""
+    pass
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """Larger is newer."""
-
     at: datetime
     place: int
 
@@ -34,7 +31,7 @@ class Key:
 
     @classmethod
     def read(cls, text: str) -> "Key":
-        """The key in a cursor, or in the id of an event, which names a state before it. Raises BadCursor."""
+        """Read a cursor or event id. Raises BadCursor."""
         match = _CURSOR.fullmatch(text)
         if match is None or int(match[2]) > LARGEST_KEY:
             raise BadCursor(text)
@@ -46,7 +43,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """What is asked of a timeline: `newer_than` (exclusive) and `from_` (inclusive, downwards)."""
+    """Requested range: `newer_than` is exclusive, `from_` inclusive and downwards."""
 
     newer_than: Key | None = None
     from_: Key | None = None
@@ -55,24 +52,22 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """The cursors of a page; "" for none. `before` leads to what is newer, `after` to the next page."""
+    """Cursors, or "": `before` for newer posts, `after` for older ones."""
 
     before: str = ""
     after: str = ""
 
 
 def limit_of(text: str, most: int = MAX_LIMIT) -> int:
-    """From 1 to `most`, whatever was asked for."""
     if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
         return most if re.fullmatch(r"\d+", text, re.ASCII) else DEFAULT_LIMIT
     return min(max(int(text), 1), most)
 
 
 def paging_of(asked: Stretch, keys: Sequence[Key]) -> Paging:
-    """The cursors for the keys found, newest first: one more than the limit if there are more.
+    """Return the cursors for keys, newest first: limit + 1 of them if there are more.
 
-    `after` names the first row of the next page. `before` is left out where it would lead back to the page
-    that one came from, and within a window.
+    `before` is "" in a window, and if it would lead back.
     """
     if not keys:
         return Paging()

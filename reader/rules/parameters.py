@@ -1,7 +1,6 @@
-"""The parameters of a request, in every way in which clients send them. Pure.
+"""Request parameters in all spellings of clients. Pure.
 
-`X`, `X[]` and `X[0]`, in the query, a form or JSON, are one parameter. The body counts before the query, and
-an empty text is as good as nothing.
+`X`, `X[]` and `X[0]` are the same; the body overrides the query; empty texts are absent.
 """
 
 import json
@@ -23,17 +22,14 @@ _INDEXED = re.compile(r"(.+?)\[(\d{0,4})\]")
 
 
 class BadParameters(ValueError):
-    """The request cannot be read. The message says why, for whoever wrote the client."""
+    """Unreadable request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Values by name."""
-
     values: Mapping[str, tuple[str, ...]]
 
     def one(self, name: str) -> str:
-        """The first value; "" for none."""
         return next(iter(self.values.get(name, ())), "")
 
     def many(self, name: str) -> tuple[str, ...]:
@@ -41,7 +37,7 @@ class Parameters:
 
 
 def read_parameters(*, query: str, body: bytes, content_type: str, most: int = MAX_VALUES) -> Parameters:
-    """At most so many values. Raises BadParameters."""
+    """Parse a request. Raises BadParameters."""
     given = _grouped(_pairs(query, most))
     kind = content_type.partition(";")[0].strip().lower()
     if body.strip():
@@ -53,7 +49,6 @@ def read_parameters(*, query: str, body: bytes, content_type: str, most: int = M
             given |= _grouped(_pairs(_utf8(body), most))
     if sum(map(len, given.values())) > most:
         raise BadParameters(f"A request may have {most:,} values.")
-    # Of what no database takes, nothing is left; and of a value that was nothing else, no value.
     clean = {name: tuple(filter(None, map(without_controls, values))) for name, values in given.items()}
     return Parameters({name: values for name, values in clean.items() if values})
 
@@ -66,7 +61,7 @@ def _utf8(octets: bytes) -> str:
 
 
 def _from_multipart(body: bytes, content_type: str, most: int) -> list[tuple[str, str]]:
-    """Return the fields of a form (RFC 7578). Files are left out: no call takes one."""
+    """Return form fields (RFC 7578). No call takes files."""
     head = f"Content-Type: {without_controls(content_type)}\r\n\r\n".encode("ascii", "replace")
     try:
         form = message_from_bytes(head + body)
@@ -93,13 +88,12 @@ def _pairs(text: str, most: int) -> list[tuple[str, str]]:
 
 
 def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[tuple[int, int, str]]] = {}
+    groups: dict[str, list[tuple[int, int, str]]] = {}
     for place, (name, value) in enumerate(pairs):
         match = _INDEXED.fullmatch(name)
-        # By the numbers where there are any, else as they stand.
         number = int(match[2]) if match and match[2] else place
-        found.setdefault(match[1] if match else name, []).append((number, place, value))
-    return {name: tuple(value for *_, value in sorted(values)) for name, values in found.items()}
+        groups.setdefault(match[1] if match else name, []).append((number, place, value))
+    return {name: tuple(value for *_, value in sorted(values)) for name, values in groups.items()}
 
 
 def _from_json(text: str) -> dict[str, tuple[str, ...]]:
@@ -119,11 +113,11 @@ def _from_json(text: str) -> dict[str, tuple[str, ...]]:
 
 
 def _texts(name: str, value: Any) -> Iterable[str]:
-    for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, bool):
-            yield "true" if one else "false"
-        elif isinstance(one, str | int | float):
-            if str(one):
-                yield str(one)
-        elif one is not None:
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, bool):
+            yield "true" if item else "false"
+        elif isinstance(item, str | int | float):
+            if str(item):
+                yield str(item)
+        elif item is not None:
             raise BadParameters(f"{name} is neither a text nor a list of texts.")

@@ -1,10 +1,10 @@
-"""What is new to whoever begins to follow, and when a post is forgotten. Pure."""
+"""Ages at which posts are forgotten, and posts that are new to a follower. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# Of a feed that is followed newly, so many posts are shown, and so many of the last month's count as unread.
+# Of a newly followed feed: posts shown, and unread ones if still news.
 BACKFILLED = 100
 STARTING_UNREAD = 10
 STILL_NEWS = timedelta(days=30)
@@ -12,21 +12,19 @@ STILL_NEWS = timedelta(days=30)
 
 @dataclass(frozen=True, slots=True)
 class Ages:
-    """From when on a post that came into a channel before is forgotten there: one that is read, one that
-    is not.
-    """
+    """Moments before which posts are forgotten."""
 
     read: datetime
     unread: datetime
 
 
 def ages(now: datetime, *, read_days: int, unread_days: int, keep_days: int | None) -> Ages:
-    """`keep_days` are the channel's own, and count for both."""
+    """Return both; the channel's own `keep_days` replaces them."""
     if keep_days is not None:
         return Ages(*(now - timedelta(days=keep_days),) * 2)
     return Ages(now - timedelta(days=read_days), now - timedelta(days=unread_days))
 
 
 def starting_unread(dates: Sequence[datetime], now: datetime) -> int:
-    """How many of a new feed's posts (their dates, newest first) count as unread."""
+    """Count a new feed's unread posts (dates, newest first)."""
     return sum(now - date <= STILL_NEWS for date in dates[:STARTING_UNREAD])

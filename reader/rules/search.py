@@ -1,7 +1,7 @@
-"""Words of posts and of queries. Pure.
+"""Words of posts and queries. Pure.
 
-A post is stored as a line of words, each between blanks: `LIKE` finds its phrases on every database, and the
-databases' full-text indexes find its words. Fields are kept apart, so that no phrase crosses their borders.
+A post is stored as words between blanks: `LIKE` finds phrases on every database, full-text indexes find
+words. A border keeps phrases from matching across fields.
 """
 
 import re
@@ -12,9 +12,9 @@ from common.text import WITHOUT_BLANKS, folded
 
 MOST_TERMS, MOST_WORDS = 10, 20
 LONGEST_WORD = 40
-# The end of a shorter word is left open only in longer ones: half of all words begin with "a" or "th".
+# Shorter words match only whole: half of all words begin with "a" or "th".
 SHORTEST_BEGINNING = 3
-# Between two fields. Nobody searches for it, and databases take it for a word.
+# Nobody searches for it; databases index it as a word.
 BORDER = "0border0"
 _WORD = re.compile(rf"[{WITHOUT_BLANKS}]|(?:(?![{WITHOUT_BLANKS}])[^\W_])+")
 _QUOTES = '"“”„«»'
@@ -24,13 +24,12 @@ _TERM = re.compile(
 
 
 def words_of(text: str) -> Iterator[str]:
-    """Yield the words in small letters without accents; scripts without blanks give single characters."""
+    """Yield words in lower case without accents; single characters in scripts without blanks."""
     for match in _WORD.finditer(folded(text)):
         yield match.group()[:LONGEST_WORD]
 
 
 def searched_line(fields: Iterable[str], most: int) -> str:
-    """Return the words of the fields for storing, at most so many characters."""
     line = [word for field in fields for word in (BORDER, *words_of(field[:most]))][1:]
     text = f" {' '.join(line)} "
     return text if len(text) <= most else f"{text[:most].rpartition(' ')[0]} "
@@ -38,14 +37,14 @@ def searched_line(fields: Iterable[str], most: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Words that follow one another. `is_open`: the last one may go on."""
+    """Adjacent words. `is_open`: the last is a prefix."""
 
     words: tuple[str, ...]
     is_open: bool = False
 
     @property
     def part(self) -> str:
-        """The part of a stored line that it matches."""
+        """Return text to find in stored lines."""
         return f" {' '.join(self.words)}" + ("" if self.is_open else " ")
 
     @property
@@ -54,14 +53,12 @@ class Term:
 
     @property
     def tsquery(self) -> str:
-        """Without the order of the words, which PostgreSQL would check by parsing each text again."""
+        """Ignore order, which PostgreSQL would check by parsing each text again."""
         return " & ".join(f"'{word}'" for word in self.words) + (":*" if self.is_open else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A post has all `wanted` terms and none of the `unwanted` ones."""
-
     wanted: tuple[Term, ...]
     unwanted: tuple[Term, ...] = ()
 
@@ -75,7 +72,7 @@ class Query:
 
 
 def parse_query(text: str) -> Query:
-    """Read words, "phrases" and -exclusions. What has no letters or digits is ignored."""
+    """Parse words, "phrases" and -exclusions, ignoring terms without letters or digits."""
     wanted: dict[Term, None] = {}
     unwanted: dict[Term, None] = {}
     for minus, phrase, word, rest in _TERM.findall(text):

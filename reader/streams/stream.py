@@ -1,7 +1,6 @@
-"""Open streams of events: how many there may be, what goes over one, and when it ends.
+"""Event streams.
 
-Each holds a thread of the web process, and the thread's connection to the database. So few are open at a time
-in a process (READER_STREAMS), and whoever comes beyond that polls.
+Each occupies a thread and a database connection. Clients beyond READER_STREAMS per process have to poll.
 """
 
 import logging
@@ -24,18 +23,18 @@ from reader.streams.watch import Event, Watch
 log = logging.getLogger(__name__)
 
 STREAMS_A_PERSON = 2
-# In seconds.
+# Seconds.
 LOOKED_EVERY, COUNTED_EVERY, PINGED_EVERY, ALLOWED_EVERY = 1.0, 5.0, 15.0, 60.0
-# Then another client may have the thread. Whose stream it was comes back, and misses nothing.
+# Frees the thread for others; the client reconnects without losing events.
 LONGEST = 600.0
 COMES_BACK_AFTER, TRIES_AGAIN_AFTER = 5, 60
-# A proxy that collects an answer would hold events back.
+# Proxies must not buffer.
 STREAM_HEADERS = {
     "Content-Type": "text/event-stream; charset=utf-8",
     "Cache-Control": "no-cache",
     "X-Accel-Buffering": "no",
 }
-# Of Linux: the other side closed its half of the connection.
+# The peer closed its side (Linux).
 _GONE = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
 
 _open: Counter[int] = Counter()
@@ -43,11 +42,11 @@ _lock = threading.Lock()
 
 
 class TooManyStreams(Refused):
-    """Every thread that may carry a stream carries one, or this person has enough of them."""
+    pass
 
 
 class Stream:
-    """A reader's events as the body of an answer. It has to be closed, also when it was never read."""
+    """Response body. Must be closed, even if never read."""
 
     def __init__(
         self,
@@ -58,7 +57,7 @@ class Stream:
         is_allowed: Callable[[], bool],
         has_left: Callable[[], bool],
     ) -> None:
-        """`say` gives an event's data. Raises TooManyStreams."""
+        """Take a slot. Raises TooManyStreams."""
         _take(reader_id)
         self._reader_id, self._is_closed = reader_id, False
         self._watch, self._say = watch, say
@@ -84,7 +83,7 @@ class Stream:
     def _messages(self) -> Iterator[bytes]:
         yield retry(COMES_BACK_AFTER) + b"".join(map(self._written, self._watch.start()))
         opened = counted = allowed = spoke = time.monotonic()
-        # Whoever ends this process does not wait for a second.
+        # Reacts at once when the process stops.
         while not stopping.wait(LOOKED_EVERY):
             now = time.monotonic()
             if now - opened >= LONGEST or self._has_left():
@@ -107,7 +106,7 @@ class Stream:
 
 
 def whether_left(environ: Mapping[str, Any]) -> Callable[[], bool]:
-    """Tells whether the client of a request has closed its connection. A server that shows none: never."""
+    """Return a check whether the client disconnected; without gunicorn always False."""
     connection = environ.get("gunicorn.socket")
     if connection is None:
         return lambda: False

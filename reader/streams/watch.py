@@ -1,4 +1,4 @@
-"""What happened for a reader since one looked last. Timelines and counts themselves are the record of it."""
+"""Changes of a reader's timelines and counts."""
 
 import hashlib
 from collections.abc import Iterable
@@ -17,11 +17,10 @@ CHANNEL_UPDATE, UNREAD_COUNT = "channel-update", "unread-count"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`id` names how far the reader's events were sent, this one included; "" where that is unknown.
+    """Event. Its `id` names the state after it, or is "".
 
-    A new post has its place. UNREAD_COUNT has its channel with the number, CHANNEL_UPDATE and STARTED have
-    all channels in their order. RESET has nothing: the timelines changed in another way than by a few new
-    posts on top, and the client should ask for them anew.
+    Posts have a place, UNREAD_COUNT a channel and number, CHANNEL_UPDATE and STARTED all channels in order.
+    On RESET clients should reload: more changed than a few new posts on top.
     """
 
     name: str
@@ -32,20 +31,16 @@ class Event:
 
 
 class Watch:
-    """One reader, from the newest post of now on, or from an event that they know.
+    """Watch from now, or from an event.
 
-    A post that was placed on top of a channel is announced by itself, in the order in which posts came. Any
-    other change of timelines (the posts of a feed that is followed newly, mutes, filters, moved feeds) is
-    announced by RESET: these posts may be old, read, and many.
+    Posts placed on top of a channel are announced in order of arrival. Other changes (new follows, mutes,
+    filters, moved feeds) are a RESET, as their posts may be old, read and many.
     """
 
     def __init__(
         self, reader: Reader, since: Key | None = None, *, state: str = "", is_lost: bool = False
     ) -> None:
-        """`since` and `state` are in the id of the last event that the client knows.
-
-        `is_lost`: the client knows one, but its id names nothing.
-        """
+        """`since` and `state` come from the client's last event id, unless it `is_lost` (invalid)."""
         self._reader = reader
         self._key, self._state = since or newest_arrival(reader), state
         self._is_new, self._is_lost = since is None, is_lost
@@ -53,7 +48,7 @@ class Watch:
 
     @classmethod
     def after(cls, reader: Reader, last_id: str) -> "Watch":
-        """From the event with that id on; from now on where it is empty."""
+        """Watch from the event with this id, or from now."""
         try:
             since = Key.read(last_id) if last_id else None
         except BadCursor:
@@ -61,25 +56,24 @@ class Watch:
         return cls(reader, since, state=last_id.rpartition("_")[0])
 
     def start(self) -> list[Event]:
-        """Return the first events of a stream: all channels, and what the client has missed.
+        """Return the first events: all channels, then missed ones.
 
-        The id of the first is what the client knew before: the connection may break before the others are
-        sent.
+        The first repeats the client's id, as the connection may break before the others are sent.
         """
         known = "" if self._is_lost else self._id()
         posts = self._posts()
         self._known = self._channels()
         is_reset = self._take_state() or posts is None or self._is_lost
         if self._is_new and not self._is_lost and posts == []:
-            # Without a state before, a change while the client is away would be missed.
+            # Without a state, changes during a disconnection would be missed.
             known = self._id()
         started = Event(STARTED, known, channels=tuple(self._known.values()))
         return [started, *([Event(RESET, self._id())] if is_reset else self._announced(posts or []))]
 
     def look(self, *, at_counts: bool) -> list[Event]:
-        """Return what is new.
+        """Return new events.
 
-        Counts and settings cost more than posts: they are compared when asked to, or when a post came.
+        Counts and settings are slow: compared only with new posts, or `at_counts`.
         """
         posts = self._posts()
         if posts == [] and not at_counts:
@@ -90,14 +84,14 @@ class Watch:
         return events + self._changed_channels(before)
 
     def _posts(self) -> list[Key] | None:
-        """The keys of new posts. None: there are too many, or not all of them are on top."""
-        found = arrivals(self._reader, self._key, limit=MAX_LIMIT + 1)
-        if len(found) > MAX_LIMIT:
+        """Return keys of new posts; None for too many, or some not on top."""
+        rows = arrivals(self._reader, self._key, limit=MAX_LIMIT + 1)
+        if len(rows) > MAX_LIMIT:
             self._key = newest_arrival(self._reader)
             return None
-        if found:
-            self._key = found[-1][0]
-        return [key for key, _ in found] if all(is_on_top for _, is_on_top in found) else None
+        if rows:
+            self._key = rows[-1][0]
+        return [key for key, _ in rows] if all(is_on_top for _, is_on_top in rows) else None
 
     def _announced(self, keys: list[Key]) -> list[Event]:
         places, unread = with_entries([key.place for key in keys]) if keys else ((), frozenset())
@@ -116,17 +110,17 @@ class Watch:
         return f"{self._state}_{key or self._key}".lstrip("_")
 
     def _take_state(self) -> bool:
-        """Whether something else than new posts changed what timelines show, since the state known before.
+        """Return whether the timelines changed otherwise.
 
-        Read after the posts: a change that brought one of them is seen.
+        Called after reading posts, so that a change which brought them is noticed.
         """
         before, self._state = self._state, self._state_of(row for row, _ in self._known.values())
         return before not in ("", self._state)
 
     def _state_of(self, channels: Iterable[Channel]) -> str:
-        """A digest of what is followed, muted, filtered and withdrawn, none of which grows with the posts."""
+        """Digest of follows, mutes, filters and withdrawals, at a cost independent of posts."""
         follows = Follow.objects.of(self._reader).order_by("pk").values_list("pk", "channel")
-        # (Keys only grow: one that goes changes the count, one that comes the largest.)
+        # Keys grow: deletion changes the count, insertion the maximum.
         mutes = self._reader.mutes.aggregate(Count("pk"), Max("pk"))
         filters = sorted(
             (row.pk, str(row.filters), row.ask_below) for row in channels if row.filters or row.ask_below
@@ -152,5 +146,4 @@ class Watch:
 
 
 def _look_of(channel: Channel) -> tuple[str, str, str]:
-    """What clients show of it beside the number."""
     return channel.uid, channel.name, channel.unread_mode

@@ -1,7 +1,4 @@
-"""What a reader does to posts: read, unread, gone from a channel, moved to another one.
-
-Posts are named by the keys of their places; those that are not the timeline's are passed over.
-"""
+"""Marks of posts, named by places. Places of other timelines are ignored."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -19,17 +16,16 @@ from reader.timelines.pages import Timeline, from_here_down
 
 
 class NoSuchPost(Refused):
-    """The post that the others are counted from is not in the timeline."""
+    """The post is not in the timeline."""
 
 
 def places_of(reader: Reader, entries: Collection[int]) -> list[int]:
-    """The keys of the places in which the reader sees these posts."""
     rows = TimelineEntry.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
     return list(rows.values_list("pk", flat=True))
 
 
 def mark_read(timeline: Timeline, places: Collection[int]) -> int:
-    """Returns how many were unread."""
+    """Return how many were unread."""
     unread = Unread.objects.filter(**timeline.owner)
     return sum(delete_unread(unread.filter(place__in=pks)) for pks in chunks(sorted(places)))
 
@@ -39,7 +35,7 @@ def mark_all_read(timeline: Timeline) -> int:
 
 
 def mark_read_from(timeline: Timeline, place: int) -> int:
-    """This post and all below it in the timeline; what has come since stays unread. Raises NoSuchPost."""
+    """Mark from this post down. Raises NoSuchPost."""
     row = TimelineEntry.objects.filter(**timeline.owner, pk=place).values_list("at", flat=True).first()
     if row is None:
         raise NoSuchPost("There is no such post in this channel.", "last_read_entry")
@@ -49,7 +45,7 @@ def mark_read_from(timeline: Timeline, place: int) -> int:
 
 @transaction.atomic
 def mark_unread(timeline: Timeline, places: Collection[int]) -> int:
-    """Returns how many were read."""
+    """Return how many were read."""
     done = 0
     for pks in chunks(sorted(places)):
         rows = _seen(timeline, pks).order_by("pk").select_for_update(of=("self",))
@@ -59,16 +55,13 @@ def mark_unread(timeline: Timeline, places: Collection[int]) -> int:
 
 @transaction.atomic
 def remove(timeline: Timeline, places: Collection[int]) -> int:
-    """Takes posts out of their channels for ever. Returns how many."""
+    """Remove posts from their channels for good; return how many."""
     return sum(hide(_seen(timeline, pks), TimelineEntry.Hidden.REMOVED) for pks in chunks(sorted(places)))
 
 
 @transaction.atomic
 def move(timeline: Timeline, places: Collection[int], *, to: Channel, now: datetime) -> int:
-    """Puts posts on top of another channel, as read as they were, and takes them out of theirs for ever.
-
-    Returns how many.
-    """
+    """Move posts to the top of a channel, as read as before; return how many."""
     place_in_turn()
     rows = list(_seen(timeline, sorted(places)[:1_000]).exclude(channel=to).order_by("at", "pk"))
     entries = {

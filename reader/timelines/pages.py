@@ -1,5 +1,3 @@
-"""Pages of timelines: of a channel, of all channels, of one feed."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +9,7 @@ from reader.models import Channel, Reader, TimelineEntry, Unread
 from reader.models.entry import TimelineEntryQuerySet
 from reader.rules.order import EPOCH, Key, Paging, Stretch, paging_of
 
-# A feed has forty columns: all of them for each post took a sixth of the time of a page.
+# All forty columns of feeds took a sixth of a page's time.
 SHOWN_OF_FEED = {"id", "url", "host", "title", "site_url"}
 NOT_SHOWN = (
     "entry__text",
@@ -21,7 +19,7 @@ NOT_SHOWN = (
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What is asked for: a channel, or all of the reader's (None); of one feed (its key), or of all."""
+    """Posts of a channel or all (None), and of a feed (its key) or all."""
 
     reader: Reader
     channel: Channel | None = None
@@ -29,23 +27,21 @@ class Timeline:
 
     @property
     def owner(self) -> dict[str, Any]:
-        """The condition on places, and on unread rows, by which each index of theirs begins."""
+        """Condition that the indexes of places and unread rows begin with."""
         return {"channel": self.channel} if self.channel else {"reader": self.reader}
 
     def seen(self) -> TimelineEntryQuerySet:
-        """The places that it shows."""
         rows = TimelineEntry.objects.seen().filter(**self.owner)
         return rows if self.feed is None else rows.filter(feed=self.feed)
 
     def unread(self) -> "QuerySet[Unread]":
-        """The rows of what is unread in it."""
         rows = Unread.objects.filter(**self.owner)
         return rows if self.feed is None else rows.filter(place__feed=self.feed)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Places in their order, with their entries; the keys of those that are unread."""
+    """Places with entries, and keys of unread ones."""
 
     places: tuple[TimelineEntry, ...]
     unread: frozenset[int]
@@ -55,10 +51,7 @@ class Page:
 def page_of(
     timeline: Timeline, asked: Stretch, *, unread_only: bool = False, oldest_first: bool = False
 ) -> Page:
-    """The places in the stretch that is asked for, as many as its limit.
-
-    With `oldest_first` the page begins at `from_` and goes up.
-    """
+    """Return a page; with `oldest_first` it goes up from `from_`."""
     rows: tuple[QuerySet[Any], str] = (timeline.seen(), "pk")
     if unread_only:
         rows = timeline.unread(), "place_id"
@@ -69,68 +62,64 @@ def page_of(
 
 
 def with_entries(pks: Sequence[int]) -> tuple[tuple[TimelineEntry, ...], frozenset[int]]:
-    """The places in this order, with what is shown of them, and which are unread."""
+    """Return places in this order, and the unread ones."""
     rows = (
         TimelineEntry.objects.filter(pk__in=pks)
         .select_related("entry", "feed__icon", "channel")
         .defer(*NOT_SHOWN)
     )
     is_unread = Exists(Unread.objects.filter(place=OuterRef("pk")))
-    found = {place.pk: place for place in rows.annotate(is_unread=is_unread)}
-    places = tuple(found[pk] for pk in pks if pk in found)
+    rows_by_pk = {place.pk: place for place in rows.annotate(is_unread=is_unread)}
+    places = tuple(rows_by_pk[pk] for pk in pks if pk in rows_by_pk)
     return places, frozenset(place.pk for place in places if getattr(place, "is_unread", False))
 
 
 def newest_key(timeline: Timeline) -> Key:
-    """Of its newest post; before all posts where there is none."""
+    """Return the key of the newest post, or one before all posts."""
     rows = timeline.seen().order_by("-at", "-pk")
     newest = rows.values_list("at", "pk").first()
     return Key(*newest) if newest else Key(EPOCH, 0)
 
 
 def newest_arrival(reader: Reader) -> Key:
-    """Return the key, by `came_at`, of the post that came last into any of the reader's channels."""
+    """Return the key, by `came_at`, of the newest post."""
     rows = TimelineEntry.objects.seen().filter(reader=reader).order_by("-came_at", "-pk")
     newest = rows.values_list("came_at", "pk").first()
     return Key(*newest) if newest else Key(EPOCH, 0)
 
 
 def arrivals(reader: Reader, since: Key, *, limit: int) -> list[tuple[Key, bool]]:
-    """Return the posts that came since, oldest first, and whether each was placed on top of its channel."""
+    """Return later arrivals, oldest first, and whether each is on top."""
     rows = TimelineEntry.objects.seen().filter(newer_than(since, at="came_at"), reader=reader)
     found = rows.order_by("came_at", "pk").values_list("came_at", "pk", "at")[:limit]
     return [(Key(came_at, pk), at >= came_at) for came_at, pk, at in found]
 
 
 def count_newer(timeline: Timeline, key: Key, *, most: int) -> int:
-    """How many posts came since that one, `most` at most."""
     rows = timeline.seen().filter(newer_than(key))
     return rows.order_by("-at", "-pk")[:most].count()
 
 
 def from_here_down(key: Key, place: str = "pk", at: str = "at") -> Q:
-    """At or below the key. (As a plain OR the database would read everything above it, too.)"""
+    """At or below the key. Databases would read everything above for a plain OR."""
     return Q(**{f"{at}__lte": key.at}) & (Q(**{f"{at}__lt": key.at}) | Q(**{f"{place}__lte": key.place}))
 
 
 def from_here_up(key: Key, place: str = "pk", at: str = "at") -> Q:
-    """At or above the key."""
     return Q(**{f"{at}__gte": key.at}) & (Q(**{f"{at}__gt": key.at}) | Q(**{f"{place}__gte": key.place}))
 
 
 def newer_than(key: Key, place: str = "pk", at: str = "at") -> Q:
-    """Above the key."""
     return Q(**{f"{at}__gte": key.at}) & (Q(**{f"{at}__gt": key.at}) | Q(**{f"{place}__gt": key.place}))
 
 
 def unread_counts(channels: Sequence[int]) -> dict[int, int]:
-    """How many posts are unread in each of these channels; without those in which none is."""
+    """Omit channels without any."""
     rows = Unread.objects.filter(channel__in=channels).order_by().values("channel").annotate(n=Count("pk"))
     return dict(rows.values_list("channel", "n"))
 
 
 def neighbours(place: TimelineEntry) -> tuple[TimelineEntry | None, TimelineEntry | None]:
-    """Return the next newer and the next older post in the channel of a post."""
     rows = TimelineEntry.objects.seen().filter(channel=place.channel_id).exclude(pk=place.pk)
     key = Key(place.at, place.pk)
     newer = rows.filter(newer_than(key)).order_by("at", "pk").first()
@@ -138,12 +127,11 @@ def neighbours(place: TimelineEntry) -> tuple[TimelineEntry | None, TimelineEntr
 
 
 def _keys(rows: "QuerySet[Any]", place: str, asked: Stretch, *, oldest_first: bool) -> list[Key]:
-    """The keys of a page in their order, and of one row more if there is one."""
     if asked.from_ is not None:
         from_here = from_here_up if oldest_first else from_here_down
         rows = rows.filter(from_here(asked.from_, place))
     if asked.newer_than is not None:
         rows = rows.filter(newer_than(asked.newer_than, place))
     order = ("at", place) if oldest_first else ("-at", f"-{place}")
-    found = rows.order_by(*order).values_list("at", place)
-    return [Key(at, pk) for at, pk in found[: asked.limit + 1]]
+    values = rows.order_by(*order).values_list("at", place)
+    return [Key(at, pk) for at, pk in values[: asked.limit + 1]]

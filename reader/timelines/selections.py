@@ -1,7 +1,7 @@
-"""Posts by what they have, each once however many channels it stands in: for APIs that know no places.
+"""Selections of posts for APIs without places, each post once.
 
-A post is unread while it is so in one of its channels. Only posts of feeds that are followed are selected,
-and what is starred: clients know no other feeds, and would ask for such posts without end.
+A post is unread if it is so in any channel. Only followed feeds and starred posts are selected: clients would
+ask again and again for other feeds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,24 +22,21 @@ from reader.timelines.stars import starred_among
 
 
 class ReadState(Enum):
-    """What a post is to its reader. NOTHING: what no post is."""
-
     READ = "read"
     UNREAD = "unread"
     STARRED = "starred"
     NOTHING = "nothing"
 
 
-# Whoever shall not be the one is the other.
 OPPOSITES: Mapping[object, ReadState] = {ReadState.READ: ReadState.UNREAD, ReadState.UNREAD: ReadState.READ}
 READ_TOGETHER = 100
-# A feed is named by its key.
+# An int is a feed's key.
 Trait = ReadState | Channel | int
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Posts that have all of these traits and none of those, and came within these moments (inclusive)."""
+    """Posts with all `traits` and none of `without`, that came in an inclusive interval."""
 
     reader: Reader
     traits: tuple[Trait, ...] = ()
@@ -49,15 +46,13 @@ class Selection:
 
     @property
     def wanted(self) -> tuple[Trait, ...]:
-        """The traits, with what the unwanted states leave."""
-        return (*self.traits, *(OPPOSITES[one] for one in self.without if one in OPPOSITES))
+        """Return traits, with opposites of unwanted states."""
+        return (*self.traits, *(OPPOSITES[trait] for trait in self.without if trait in OPPOSITES))
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The keys of entries in their order, each with where a page would begin at it; and where the next page
-    does, None at the end.
-    """
+    """Entries with their page keys, and the key of the next page."""
 
     posts: tuple[tuple[int, Key], ...]
     following: Key | None
@@ -65,7 +60,7 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many posts, and when the newest of them came."""
+    """Number of posts, and when the newest came."""
 
     posts: int
     newest: datetime
@@ -73,8 +68,6 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a post stands with its reader. `channels`: keys of those in which it is seen."""
-
     entry: Entry
     channels: tuple[int, ...]
     came_at: datetime
@@ -83,9 +76,7 @@ class Standing:
 
 
 class _Walk(NamedTuple):
-    """Rows that are walked over, by which moment and key; where the post's entry, its feed and the moment at
-    which it came are; the traits that all of these rows have anyway.
-    """
+    """Rows to search, names of their fields, and traits of all."""
 
     rows: "QuerySet[Any]"
     moment: str
@@ -99,7 +90,7 @@ class _Walk(NamedTuple):
 def select(
     selection: Selection, *, limit: int, from_: Key | None = None, oldest_first: bool = False
 ) -> Selected:
-    """A page of the selection, by one statement. It begins at `from_`, inclusive."""
+    """Return a page from `from_`, inclusive, by one statement."""
     walk = _walk(selection)
     rows = walk.rows.filter(_condition(selection, walk))
     if from_ is not None:
@@ -112,13 +103,13 @@ def select(
 
 
 def mark_selected_read(selection: Selection) -> int:
-    """Marks the posts of the selection as read in all their channels. Returns how many places were not."""
+    """Return how many places were unread."""
     walk = _unread(selection.reader)
     return delete_unread(walk.rows.filter(_condition(selection, walk)))
 
 
 def unread_tallies(reader: Reader) -> tuple[Mapping[int, Tally], Mapping[int, Tally]]:
-    """The unread posts of each feed and of each channel, by their keys; of none where there are none."""
+    """Count unread posts by feed and by channel, omitting zeros."""
     walk = _unread(reader)
     rows = walk.rows.filter(_condition(Selection(reader), walk)).order_by()
     numbers = {"posts": Count("place__entry", distinct=True), "newest": Max("place__came_at")}
@@ -133,9 +124,9 @@ def unread_tallies(reader: Reader) -> tuple[Mapping[int, Tally], Mapping[int, Ta
 
 
 def standings(reader: Reader, entries: Sequence[int]) -> Iterator[Standing]:
-    """The posts with these keys, in this order; those that the reader does not see are passed over.
+    """Yield posts in this order, if the reader sees them.
 
-    Texts are read a hundred at a time, for whoever stops when it is enough.
+    Reads a hundred texts at a time, since callers may stop early.
     """
     places: dict[int, list[Any]] = {}
     rows = (
@@ -150,8 +141,8 @@ def standings(reader: Reader, entries: Sequence[int]) -> Iterator[Standing]:
     visible = [entry for entry in dict.fromkeys(entries) if entry in places or entry in starred]
     texts = Entry.objects.filter(jf2__isnull=False).select_related("feed__icon").defer("text")
     for some in batched(visible, READ_TOGETHER):
-        found = texts.in_bulk(list(some))
-        for entry in (found[pk] for pk in some if pk in found):
+        by_key = texts.in_bulk(list(some))
+        for entry in (by_key[pk] for pk in some if pk in by_key):
             seen = places.get(entry.pk, [])
             yield Standing(
                 entry=entry,
@@ -163,7 +154,7 @@ def standings(reader: Reader, entries: Sequence[int]) -> Iterator[Standing]:
 
 
 def _walk(selection: Selection) -> _Walk:
-    """The fewest rows that the selection can be found among, each post once."""
+    """Return the fewest rows with each post once."""
     reader, wanted = selection.reader, selection.wanted
     if ReadState.STARRED in wanted:
         stars = Star.objects.filter(reader=reader)
@@ -174,27 +165,27 @@ def _walk(selection: Selection) -> _Walk:
             rows=walk.rows.filter(~_again(walk, _places(reader).filter(unread__isnull=False)))
         )
     places = TimelineEntry.objects.seen()
-    channel = next((one for one in wanted if isinstance(one, Channel)), None)
+    channel = next((trait for trait in wanted if isinstance(trait, Channel)), None)
     if channel is not None:
         return _Walk(places.filter(channel=channel), "at", "pk", "entry_id", "feed", "came_at", (channel,))
-    # Clients stop at the newest post that they know: all posts go by when they came.
+    # Clients stop at the newest post that they know.
     rows = places.filter(reader=reader)
     walk = _Walk(rows, "came_at", "pk", "entry_id", "feed", "came_at")
     return walk._replace(rows=rows.filter(~_again(walk, _places(reader))))
 
 
 def _unread(reader: Reader) -> _Walk:
-    """What is unread; a post as often as it is."""
+    """Return unread rows, maybe several for a post."""
     rows = Unread.objects.filter(reader=reader)
     names = ("at", "place_id", "place__entry_id", "place__feed", "place__came_at")
     return _Walk(rows, *names, (ReadState.UNREAD,))
 
 
 def _places(reader: Reader) -> TimelineEntryQuerySet:
-    """Where a reader sees a post, to be asked by its entry.
+    """Return a reader's places, to be looked up by entry.
 
-    The conditions are such that no other index serves them. A reader has many places and an entry has few,
-    but before the database has counted them it may begin with the reader's, for each post of a page.
+    Expressions rule out other indexes: without statistics, databases may scan all of the reader's places for
+    each post, though an entry has few.
     """
     return TimelineEntry.objects.alias(whose=_computed("reader")).filter(whose=reader.pk, hidden__lt=1)
 
@@ -204,7 +195,6 @@ def _computed(column: str) -> "ExpressionWrapper[Any]":
 
 
 def _again(walk: _Walk, places: TimelineEntryQuerySet) -> Exists:
-    """Whether the same post stands in one of these places that is newer."""
     moment, key = OuterRef(walk.moment), OuterRef(walk.key)
     newer = Q(**{f"{walk.moment}__gt": moment}) | Q(**{walk.moment: moment, "pk__gt": key})
     return Exists(places.filter(newer, entry=OuterRef(walk.entry)))

@@ -1,5 +1,3 @@
-"""Posts that a reader wants to find again."""
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,19 +11,17 @@ from reader.timelines.pages import from_here_down
 
 
 class NoSuchEntry(Refused):
-    """There is none, or the reader has neither a place nor a star of it: that is never told apart."""
+    """Missing, or not visible: errors must not tell which."""
 
 
 @dataclass(frozen=True, slots=True)
 class StarredPage:
-    """Entries, the last that was starred first."""
-
     entries: tuple[Entry, ...]
     paging: Paging
 
 
 def entry_of(reader: Reader, pk: int) -> Entry:
-    """A post that the reader sees somewhere, or has starred. Raises NoSuchEntry."""
+    """Return a post that the reader sees or starred. Raises NoSuchEntry."""
     place = TimelineEntry.objects.seen().filter(entry=OuterRef("pk"), reader=reader)
     star = Star.objects.filter(entry=OuterRef("pk"), reader=reader)
     entries = Entry.objects.filter(Q(Exists(place)) | Q(Exists(star)), pk=pk, jf2__isnull=False)
@@ -36,7 +32,7 @@ def entry_of(reader: Reader, pk: int) -> Entry:
 
 
 def star(*, reader: Reader, entries: Collection[int], now: datetime) -> None:
-    """Stars these entries (their keys); those that the reader does not see are passed over."""
+    """Star visible entries."""
     places = TimelineEntry.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
     seen = sorted(set(places.values_list("entry_id", flat=True)))
     rows = (Star(reader=reader, entry_id=pk, at=now) for pk in seen)
@@ -48,19 +44,19 @@ def unstar(*, reader: Reader, entries: Collection[int]) -> None:
 
 
 def starred_among(reader: Reader, entries: Collection[int]) -> frozenset[int]:
-    """Those of the entries (their keys) that have a star."""
+    """Return the starred ones."""
     return frozenset(_stars_among(reader, entries).values_list("entry_id", flat=True))
 
 
 def starred_page(reader: Reader, asked: Stretch) -> StarredPage:
-    """Everything starred, page by page; `asked.newer_than` does not count here."""
+    """Return a page of starred posts; ignores `newer_than`."""
     rows = Star.objects.filter(reader=reader)
     if asked.from_ is not None:
         rows = rows.filter(from_here_down(asked.from_))
     rows = rows.select_related("entry", "entry__feed__icon").defer("entry__text").order_by("-at", "-pk")
-    found = list(rows[: asked.limit + 1])
-    keys = [Key(row.at, row.pk) for row in found]
-    return StarredPage(tuple(row.entry for row in found[: asked.limit]), paging_of(asked, keys))
+    stars = list(rows[: asked.limit + 1])
+    keys = [Key(row.at, row.pk) for row in stars]
+    return StarredPage(tuple(row.entry for row in stars[: asked.limit]), paging_of(asked, keys))
 
 
 def _stars_among(reader: Reader, entries: Collection[int]) -> "QuerySet[Star]":

@@ -1,4 +1,4 @@
-"""Marking many posts as read at once, so that it can be taken back."""
+"""Marking many posts as read, with undo."""
 
 import json
 import secrets
@@ -19,35 +19,33 @@ from reader.timelines.pages import Timeline, from_here_down, from_here_up
 
 
 class NothingToUndo(Refused):
-    """It was undone already, or something else was marked since."""
+    pass
 
 
 def all_below(timeline: Timeline, place: int) -> Q:
-    """This post and those below it; what has come since is not meant. Raises NoSuchPost."""
+    """Select this post and those below. Raises NoSuchPost."""
     return from_here_down(_key(timeline, place), "place_id")
 
 
 def all_between(timeline: Timeline, top: int, place: int) -> Q:
-    """From the first post of a page to this one, whatever their order. Raises NoSuchPost."""
+    """Select posts between two, in any order. Raises NoSuchPost."""
     low, high = sorted((_key(timeline, top), _key(timeline, place)))
     return from_here_down(high, "place_id") & from_here_up(low, "place_id")
 
 
 def these(places: Collection[int]) -> Q:
-    """Posts by the keys of their places; those that are not the timeline's are passed over."""
     return Q(place__in=list(places))
 
 
 def older_than(moment: datetime) -> Q:
-    """What came in before."""
     return Q(at__lt=moment)
 
 
 @transaction.atomic
 def mark_read_undoably(timeline: Timeline, wanted: Q, *, now: datetime, onto: str = "") -> Marking | None:
-    """Marks what is wanted of a timeline as read, and remembers what was unread. None: nothing was.
+    """Mark posts as read and remember them; None if none was unread.
 
-    `onto` names the last marking if this one belongs to it: they are undone together.
+    `onto` names the last marking, to be undone with this one.
     """
     Reader.objects.select_for_update(no_key=True).get(pk=timeline.reader.pk)
     unread = timeline.unread().filter(wanted)
@@ -64,7 +62,7 @@ def mark_read_undoably(timeline: Timeline, wanted: Q, *, now: datetime, onto: st
 
 @transaction.atomic
 def undo(*, reader: Reader, name: str) -> int:
-    """Makes unread again what that marking made read. Returns how many posts. Raises NothingToUndo."""
+    """Undo a marking; return how many posts. Raises NothingToUndo."""
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     marking = Marking.objects.filter(reader=reader, name=name).first()
     if marking is None:
@@ -82,7 +80,7 @@ def _key(timeline: Timeline, place: int) -> Key:
 
 
 def _packed(places: list[int]) -> bytes:
-    """As differences, which are small: 200,000 keys take some 10 kB."""
+    """As differences 200,000 keys take some 10 kB."""
     steps = [here - before for before, here in zip([0, *places], places, strict=False)]
     return zlib.compress(json.dumps(steps, separators=(",", ":")).encode())
 

@@ -1,4 +1,4 @@
-"""Newsletters, collections and subscribers in the admin."""
+"""Admin pages of newsletters, collections and subscribers."""
 
 from subscriptions.admin.collection import AssignableAdmin
 from subscriptions.admin.list_import import ListImportAdmin

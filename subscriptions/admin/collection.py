@@ -1,5 +1,3 @@
-"""The pages of open collections."""
-
 from typing import Any
 
 from django.contrib import admin

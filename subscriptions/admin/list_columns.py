@@ -1,5 +1,3 @@
-"""Asks a person what the columns of an uploaded list mean, before anything is imported."""
-
 from typing import Any
 
 from django import forms
@@ -48,7 +46,7 @@ DATE_ORDERS = (
 
 
 class ColumnsForm(forms.Form):
-    """A question for each column, with its first values. One that must be answered has no initial answer."""
+    """Required fields have no initial value."""
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -100,6 +98,5 @@ class ColumnsForm(forms.Form):
 
 
 def explain_columns(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
-    """The action that keeps the answers; then the file is looked at anew."""
     explain(list_import=ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates, now=utcnow())
     return "Thank you. The file is looked at again; nothing is changed before your word."

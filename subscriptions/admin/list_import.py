@@ -1,5 +1,3 @@
-"""The pages of uploaded lists: what one would do, how far it is, what it did."""
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -51,7 +49,7 @@ STATUS_CHOICES = (
 
 
 def with_lists() -> "QuerySet[Subscribable]":
-    """All newsletters by e-mail: bridges and phone numbers have no list."""
+    """Bridges and phone numbers have no lists."""
     channels = [kind.key for kind in kinds.person_kinds() if not (kind.is_by_code or kind.is_companion)]
     return Subscribable.objects.filter(channel__in=channels).order_by("name")
 
@@ -97,8 +95,6 @@ class UploadForm(forms.Form):
 
 
 class ListPages:
-    """A mixin for SubscriptionAdmin."""
-
     actions_list = ("import_list", "export_list")
 
     @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
@@ -147,7 +143,6 @@ def import_url(subscribable: Subscribable) -> str:
 
 
 def download(subscribable: Subscribable) -> StreamingHttpResponse:
-    """The whole list, a piece at a time."""
     name = f"{subscribable.name}-{timezone.localdate():%Y-%m-%d}.csv"
     return as_csv(export_subscribers(subscribable=subscribable), name)
 
@@ -189,14 +184,16 @@ def stop_chosen(request: HttpRequest, keys: list[int]) -> str:
 
 
 def what_stopping_does(keys: list[int]) -> list[str]:
-    said = []
+    sentences = []
     for row in ListImport.objects.filter(pk__in=keys):
         if row.state == State.IMPORTING:
             done = pluralize(row.added + row.updated, "line")
-            said.append(f"The rest of “{row.file_name}” is not taken over. What {done} did so far stays.")
+            sentences.append(
+                f"The rest of “{row.file_name}” is not taken over. What {done} did so far stays."
+            )
         else:
-            said.append(f"“{row.file_name}” is forgotten. Nothing of it was taken over.")
-    return said
+            sentences.append(f"“{row.file_name}” is forgotten. Nothing of it was taken over.")
+    return sentences
 
 
 @admin.register(ListImport)
@@ -248,11 +245,10 @@ class ListImportAdmin(ReadOnlyAdmin):
         return [*own, *super().get_urls()]
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Only the panel that says how far it is, which the page asks for again and again."""
+        """Return only the panel, which the page polls."""
         return HttpResponse(panels.how_far(self._found(request, pk)))
 
     def refused_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
-        """Every refused line with its reason, as a list that can be mended and imported."""
         row = self._found(request, pk)
         return as_csv(_report(row), f"refused-lines-of-import-{row.pk}.csv")
 

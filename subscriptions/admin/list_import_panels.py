@@ -1,5 +1,3 @@
-"""The panels on the page of an uploaded list."""
-
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,7 +23,7 @@ UNCHANGED = "Nothing was changed so far. Importing mails no one."
 
 
 def how_far(row: ListImport) -> SafeString:
-    """While a worker is at it, the page asks for this again by itself."""
+    """Polled by the page while a worker is busy."""
     is_going = row.state in (State.CHECKING, State.IMPORTING)
     percent = min(100 * row.position // row.size, 100) if row.size else 0
     return work_progress(
@@ -43,7 +41,6 @@ def how_far(row: ListImport) -> SafeString:
 
 
 def outcome_of(row: ListImport) -> str:
-    """Say how many will get the newsletter, or get it now, and what becomes of the others."""
     outcomes = (row.findings or {}).get("outcomes")
     if row.state not in (State.CHECKED, State.DONE) or not outcomes:
         return ""
@@ -52,7 +49,6 @@ def outcome_of(row: ListImport) -> str:
 
 
 def words_about_unread(row: ListImport) -> str:
-    """Say which columns are not used, with how many lines these concern, and name the encoding."""
     if row.state not in (State.CHECKED, State.DONE):
         return ""
     names = [
@@ -60,28 +56,26 @@ def words_about_unread(row: ListImport) -> str:
         for name, rows in not_used(row.names, understood(row))
         if name
     ]
-    said = [f"Not used: {', '.join(names)}."] if names else []
+    sentences = [f"Not used: {', '.join(names)}."] if names else []
     if old := (row.findings or {}).get("in_old_encoding"):
-        said.append(f"{pluralize(old, 'line')} were not UTF-8, and were read as {OLD_ENCODING}.")
-    return " ".join(said)
+        sentences.append(f"{pluralize(old, 'line')} were not UTF-8, and were read as {OLD_ENCODING}.")
+    return " ".join(sentences)
 
 
 def sentence_about_state(row: ListImport, now: datetime) -> str:
-    """A sentence under the bar."""
     if row.state in (State.CHECKING, State.IMPORTING):
         return words_about_worker(row, now) or pace(row, now)
-    said = {
+    sentences = {
         State.UPLOADING: "The upload did not come to its end. Stop it, and choose the file again.",
         State.CHECKED: UNCHANGED,
         State.ASKING: question_about_columns(row),
         State.STOPPED: "It was stopped, and the file is forgotten.",
         State.DONE: "No one was mailed.",
     }
-    return said.get(State(row.state), "")
+    return sentences.get(State(row.state), "")
 
 
 def question_about_columns(row: ListImport) -> str:
-    """Which columns a person has to explain."""
     if name := (row.findings or {}).get("addresses"):
         return (
             f"No column is called “email”, but “{shortened(name, 40)}” has nothing but addresses. Say what"
@@ -104,7 +98,6 @@ def question_about_columns(row: ListImport) -> str:
 
 
 def understood(row: ListImport) -> Heading:
-    """What the columns mean, as far as is known."""
     try:
         return heading(row.names, terms_of(row).meanings, survey_kept(row))
     except NoList:
@@ -112,7 +105,7 @@ def understood(row: ListImport) -> Heading:
 
 
 def pace(row: ListImport, now: datetime) -> str:
-    """How fast a worker reads it, and how long that takes; empty in the first seconds."""
+    """Return speed and time left, or "" in the first seconds."""
     seconds = (now - row.reading_since).total_seconds() if row.reading_since else 0
     if seconds < 3 or not row.position:
         return ""
@@ -121,7 +114,7 @@ def pace(row: ListImport, now: datetime) -> str:
 
 
 def counts(row: ListImport) -> list[tuple[str, str]]:
-    """The figures. Those of a dry run are in the future tense."""
+    """Dry runs use the future tense."""
     is_done = row.state in (State.IMPORTING, State.DONE) or row.begun_at is not None
     rows = [
         ("Added" if is_done else "To be added", row.added, True),
@@ -158,7 +151,6 @@ def about_import(row: ListImport) -> SafeString:
 
 
 def columns(row: ListImport) -> tuple[list[str], list[str]]:
-    """The headings that mean something here, and the others."""
     known = understood(row)
     places = {place for _, place in (*known.places, *known.blocks)}
     named = [(place, shortened(name, 40) or "(without a name)") for place, name in enumerate(row.names)]
@@ -167,7 +159,7 @@ def columns(row: ListImport) -> tuple[list[str], list[str]]:
 
 
 def gets_nothing(status: str, done: str) -> bool:
-    """Return whether a line keeps its address from getting mail. It takes back no confirmation."""
+    """Return whether it keeps the address from getting mail: an import revokes no confirmation."""
     return status in ("unsubscribed", "suppressed") or (status == "unconfirmed" and done == "add")
 
 
@@ -194,5 +186,5 @@ def refused_lines(row: ListImport) -> SafeString | str:
         return ""
     url = reverse("admin:subscriptions_listimport_refused", args=[row.pk])
     link = format_html('<a class="fl-link" href="{}">Download all {} as CSV</a>', url, f"{row.refused:,}")
-    said = format_html("{}: mend them there, and import that file.", link)
-    return format_html("{}{}", html_table(("line", "what it says", "why"), shown), paragraph(said))
+    sentence = format_html("{}: mend them there, and import that file.", link)
+    return format_html("{}{}", html_table(("line", "what it says", "why"), shown), paragraph(sentence))

@@ -1,5 +1,3 @@
-"""The pages of newsletters and bridges."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -290,7 +288,7 @@ class SubscribableAdmin(ServiceAdmin):
 
 
 def free_name(title: str) -> str:
-    """A name made of a title that no newsletter has yet; empty when nothing can be made of it."""
+    """Return an unused name derived from the title, or ""."""
     name = slugify(title)[:56].strip("-")
     taken = set(Subscribable.objects.filter(name__startswith=name).values_list("name", flat=True))
     numbered = (f"{name}-{number}" for number in range(2, 100))

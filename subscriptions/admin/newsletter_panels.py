@@ -1,5 +1,3 @@
-"""The panels on a newsletter's page."""
-
 import shlex
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +19,7 @@ from subscriptions.rules.words import moment_words
 from subscriptions.subscribers.counts import reader_counts
 from subscriptions.subscribers.devices import count_devices
 
-# Given only where they differ from those of a new newsletter.
+# Given only if they differ from the defaults.
 IF_OTHER = (
     ("--title", "title"),
     ("--description", "description"),
@@ -42,7 +40,6 @@ IF_OTHER = (
 
 
 def define_command(subscribable: Subscribable) -> str:
-    """`manage.py define_subscribable …`, quoted for a shell."""
     words = ["manage.py", "define_subscribable", subscribable.name]
     for feed in subscribable.feeds.order_by("pk"):
         words += ["--feed", str(feed.pk)]
@@ -83,12 +80,11 @@ def channel_labels() -> list[tuple[str, str]]:
 
 
 def how_it_goes(subscribable: Subscribable) -> SafeString:
-    """Rhythm, next times, who gets it, what is being collected."""
     rows: list[tuple[str, Any]] = [("Readers get", rhythm_for_admins(subscribable))]
     if subscribable.stopped:
         rows.append(("Stopped", "It takes no new posts; what is being collected still goes out."))
     zone = subscribable.zone
-    # None for arrangements without a calendar.
+    # Empty without a calendar.
     if ends := next_ends(subscribable.schedule, zone, utcnow(), count=NEXT_TIMES):
         lines = format_html_join("", "{}<br>", ((moment_words(end, zone),) for end in ends))
         rows.append(("If there is anything new, it goes out on", lines))
@@ -105,7 +101,6 @@ def how_it_goes(subscribable: Subscribable) -> SafeString:
 
 
 def subscribers(subscribable: Subscribable, counts: Mapping[str, int]) -> SafeString:
-    """How many of each status, and ways to add one, to import a list and to export it."""
     links: list[SafeString | str] = [
         list_link(
             Subscription,
@@ -120,7 +115,6 @@ def subscribers(subscribable: Subscribable, counts: Mapping[str, int]) -> SafeSt
         '<a class="fl-link" href="{}">Add one</a>', add_url(Subscription, subscribable=subscribable.pk)
     )
     ways = []
-    # Bridges have no lists, and lists have no numbers.
     kind = channels.get(subscribable.channel)
     if kind.public_sign_up and not kind.is_by_code:
         ways.append((import_url(subscribable), "Import a list"))
@@ -148,7 +142,6 @@ def command(subscribable: Subscribable) -> SafeString:
 
 
 def losses(subscribable: Subscribable) -> str:
-    """What deleting it takes along."""
     active = subscribable.subscriptions.exclude(status="unsubscribed").count()
     held = subscribable.assignables.aggregate(posts=KEPT)["posts"]
     collected = f" {pluralize(held, 'post')} being collected will not go out." if held else ""

@@ -1,5 +1,3 @@
-"""A newsletter's rules for posts, on its page: rows to edit that read as sentences, and what they do."""
-
 from typing import Any
 
 from django import forms
@@ -15,7 +13,7 @@ from subscriptions.collections.post_rules import MOST_RULES, change_rules, refus
 from subscriptions.models import FailedAssignment, LeftOut, PostRule, Subscribable
 
 LEFT_OUT_SHOWN = 10
-# Short words for a row of fields; above them the rule stands as a sentence.
+# The full sentence is above the fields.
 SHORT = {
     "action": {"keep": "keep only", "drop": "leave out", "replace": "replace in"},
     "test": {"contains": "contains", "equals": "is", "matches": "matches"},
@@ -23,7 +21,7 @@ SHORT = {
 
 
 class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
-    """One rule. It is checked by itself and with the posts that stand in the feeds."""
+    """Checks the rule also with the feeds' current posts."""
 
     class Meta:
         model = PostRule
@@ -49,7 +47,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
         if "position" in self.fields:
             self.fields["position"].required = False
             if self.instance.pk is None:
-                # A new row has a position only if it was moved.
+                # Set only if the row was moved.
                 self.initial["position"] = None
 
     def clean_position(self) -> int:
@@ -67,8 +65,6 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class RuleInline(TabularInline):  # type: ignore[misc]
-    """The rules, whose order is changed by dragging."""
-
     model = PostRule
     form = RuleForm
     extra = 0
@@ -88,7 +84,7 @@ class RuleInline(TabularInline):  # type: ignore[misc]
 
 
 def save_rules(subscribable: Subscribable, formset: Any) -> None:
-    """Saves the changed rows by the service. New rows come last unless they were moved."""
+    """New rows are last unless moved."""
     saved = formset.save(commit=False)
     there = [row.position for row in subscribable.post_rules.all()]
     for number, form in enumerate(formset.extra_forms, max(there, default=-1) + 1):
@@ -98,7 +94,6 @@ def save_rules(subscribable: Subscribable, formset: Any) -> None:
 
 
 def what_rules_do(subscribable: Subscribable) -> SafeString | str:
-    """The dry run, of the rules as they were saved; nothing where there are none."""
     rules = [rule for rule in subscribable.post_rules.all() if rule.active]
     if not subscribable.hooks and not rules:
         return ""
@@ -110,7 +105,7 @@ def what_rules_do(subscribable: Subscribable) -> SafeString | str:
     )
     tried = try_rules(subscribable)
     kept = sum(each.is_kept for each in tried)
-    said = f"Of the newest {pluralize(len(tried), 'post')} in its feeds it would take {kept:,}."
+    summary = f"Of the newest {pluralize(len(tried), 'post')} in its feeds it would take {kept:,}."
     rows = []
     for each in tried:
         if each.is_kept:
@@ -124,11 +119,10 @@ def what_rules_do(subscribable: Subscribable) -> SafeString | str:
         rows.append((web_link(each.link, each.title), verdict, lines))
     empty = "Its feeds have not been read yet, or are empty."
     shown = html_table(("post", "it is", "because"), rows, empty)
-    return format_html("{}{}{}", troubles, paragraph(said) if tried else "", shown)
+    return format_html("{}{}{}", troubles, paragraph(summary) if tried else "", shown)
 
 
 def left_out_lately(subscribable: Subscribable) -> SafeString | str:
-    """Posts that it did not take; nothing where there are none."""
     rows = LeftOut.objects.filter(subscribable=subscribable).select_related("item").defer("item__entry")
     zone = subscribable.zone
     shown = [(link_to(row.item), when(row.at, zone=zone), f"{row.reason}.") for row in rows[:LEFT_OUT_SHOWN]]
@@ -136,7 +130,6 @@ def left_out_lately(subscribable: Subscribable) -> SafeString | str:
 
 
 def what_is_stuck(subscribable: Subscribable) -> SafeString | str:
-    """Settled posts of its feeds that cannot be taken in; nothing where there are none."""
     rows = FailedAssignment.objects.filter(item__feed__in=subscribable.feeds.all())
     shown = [
         (link_to(row.item), row.last_error, when(row.next_try_at, zone=subscribable.zone))
@@ -144,7 +137,9 @@ def what_is_stuck(subscribable: Subscribable) -> SafeString | str:
     ]
     if not shown:
         return ""
-    said = "They have settled, but could not be put into letters. Nothing is lost: they wait."
+    explanation = "They have settled, but could not be put into letters. Nothing is lost: they wait."
     return format_html(
-        '<p class="fl-alert">{}</p>{}', said, html_table(("post", "what went wrong", "tried again"), shown)
+        '<p class="fl-alert">{}</p>{}',
+        explanation,
+        html_table(("post", "what went wrong", "tried again"), shown),
     )

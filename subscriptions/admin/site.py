@@ -1,5 +1,3 @@
-"""The site's own settings: one page, without a list in front of it."""
-
 from typing import Any
 
 from django import forms
@@ -34,7 +32,6 @@ WIDGET = "feedletter/widget.js"
 
 
 def put_on_your_site(subscribable: Subscribable) -> SafeString | str:
-    """Where readers subscribe, and what to paste. Nothing for bridges, which nobody signs up for."""
     if not channels.get(subscribable.channel).public_sign_up:
         return ""
     url = page_url(subscribable)
@@ -59,10 +56,7 @@ def put_on_your_site(subscribable: Subscribable) -> SafeString | str:
 
 
 def widget(subscribable: Subscribable, url: str) -> SafeString:
-    """A link that the script turns into the form.
-
-    The script's address has no hash, because it stays on other sites for years.
-    """
+    """The script's URL has no hash, as other sites keep it for years."""
     script = f"{settings.SITE_URL}{settings.STATIC_URL}{WIDGET}"
     return format_html(
         '<a href="{}" data-feedletter>{}</a>\n<script async src="{}"></script>',
@@ -73,7 +67,7 @@ def widget(subscribable: Subscribable, url: str) -> SafeString:
 
 
 def form(subscribable: Subscribable, url: str) -> SafeString:
-    """A sign-up form that works on any page, without a script. Its words are the proof of consent."""
+    """Return a form that needs no script. Its text is the proof of consent."""
     with translation.override(subscribable.language or None):
         asks = SignUpForm(subscribables=[subscribable])
         label, note = str(asks.fields["email"].label), asks.note
@@ -91,7 +85,6 @@ def form(subscribable: Subscribable, url: str) -> SafeString:
 
 
 def return_to(subscribable: Subscribable) -> SafeString:
-    """The line that brings readers back."""
     hosts = [str(site).removeprefix(WILD) for site in sites(subscribable.embed_hosts)]
     address = f"https://{hosts[0] if hosts else 'blog.example.org'}/thanks/"
     return format_html('<input type="hidden" name="return_to" value="{}">', address)
@@ -102,7 +95,6 @@ def link(subscribable: Subscribable, url: str) -> SafeString:
 
 
 def _subscribe_to(subscribable: Subscribable) -> str:
-    """In the newsletter's language, which is the blog's."""
     with translation.override(subscribable.language or None):
         return SignUpForm(subscribables=[subscribable]).button
 
@@ -142,7 +134,7 @@ class SiteForm(forms.ModelForm):  # type: ignore[type-arg]
         }
 
     def _post_clean(self) -> None:
-        """The service checks what is given."""
+        """The service validates."""
 
 
 @admin.register(SiteSettings)
@@ -160,11 +152,11 @@ class SiteSettingsAdmin(ServiceAdmin):
         return answer
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """There is one row, so its page is the list."""
+        """There is only one row."""
         return HttpResponseRedirect(self.page_url(ONLY))
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> SiteSettings | None:
-        """The row, which nobody may have saved so far."""
+        """The row may be unsaved."""
         return site_settings() if object_id == str(ONLY) else None
 
     def save_model(self, request: HttpRequest, obj: SiteSettings, form: Any, change: bool) -> None:

@@ -1,5 +1,3 @@
-"""The pages of subscribers, and of the addresses that must not be written to."""
-
 from typing import Any
 
 from django import forms
@@ -37,17 +35,17 @@ AT_ONCE = 20
 
 
 def what_erasing_does(keys: list[int]) -> list[str]:
-    said = []
+    sentences = []
     for one in _people(keys)[:AT_ONCE]:
         held = count_held(one)
         mails = pluralize(held.get("mails", 0), "mail")
         lost = f"{pluralize(held['subscriptions'], 'subscription')} and what is known of {mails}"
         stays = " It stays on the list “Do not write”." if is_suppressed(one) else ""
-        said.append(f"{one}: {lost} are erased.{stays}")
-    if not said:
+        sentences.append(f"{one}: {lost} are erased.{stays}")
+    if not sentences:
         return ["None of them is a person’s address that can be erased."]
     return [
-        *said,
+        *sentences,
         "What stays: that letters were sent to somebody, without address and name, and the address of who is "
         "on the list “Do not write”. It cannot be undone.",
     ]
@@ -63,7 +61,7 @@ def erase_people(request: HttpRequest, keys: list[int]) -> str:
 
 
 def _people(keys: list[int]) -> "QuerySet[Destination]":
-    """Addresses, numbers and devices of people. The accounts that bridges post to belong to nobody."""
+    """Exclude accounts to which bridges post."""
     kinds = [kind.key for kind in channels.person_kinds()]
     return Destination.objects.filter(pk__in=keys, kind__in=kinds, erased_at=None).order_by("pk")
 
@@ -124,11 +122,8 @@ GETS = ("confirmed", "unconfirmed")
 
 @admin.register(Destination)
 class DestinationAdmin(LargeList):
-    """One row for each person, whatever newsletters they get."""
-
     list_display = ("address", "newsletters", "tags", "came_back", "added")
     list_filter = (SubscriberTagFilter, PersonNewsletterFilter, PersonDisabledFilter, ChannelFilter)
-    # `get_search_results` says what is searched.
     search_fields = ("core",)
     search_help_text = "An address from its beginning, whole, or a domain such as @example.org."
     ordering = ("-pk",)
@@ -145,7 +140,7 @@ class DestinationAdmin(LargeList):
         return request.user.has_perm("subscriptions.add_subscription")
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Nobody is a subscriber without a newsletter: the form asks for both."""
+        """A subscriber needs a newsletter, which that form asks for."""
         return HttpResponseRedirect(add_url(Subscription))
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Destination]":
@@ -162,9 +157,9 @@ class DestinationAdmin(LargeList):
         )
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        # An erased one has a page, too, that links may lead to.
-        found = Destination.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
-        return found
+        # Links may lead to erased ones.
+        destination = Destination.objects.filter(pk=object_id).first() if object_id.isdecimal() else None
+        return destination
 
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Any]", search_term: str
@@ -178,7 +173,7 @@ class DestinationAdmin(LargeList):
     @display(description="newsletters")
     def newsletters(self, person: Any) -> SafeString:
         shown = person.wanted[:NEWSLETTERS_NAMED]
-        # A suppressed address is never asked to confirm.
+        # Suppressed addresses get no confirmation mail.
         waits = "" if person.suppressed or person.disabled_at else " (not confirmed yet)"
         names: list[Any] = [
             link_to(row, f"{row.subscribable}{waits if row.status != 'confirmed' else ''}") for row in shown
@@ -193,7 +188,6 @@ class DestinationAdmin(LargeList):
 
     @display(description="what came back")
     def came_back(self, person: Any) -> str:
-        """Why nothing is sent there any more, if that is so."""
         if person.disabled_at:
             return person.disabled_reason or "Disabled."
         return (person.suppressed_why or "On the list “Do not write”.") if person.suppressed else ""
@@ -210,7 +204,7 @@ class DestinationAdmin(LargeList):
 
 
 class SuppressionForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Stores the address as the channel normalises it, or it would match nobody."""
+    """Normalizes the address, or it would match nobody."""
 
     kind = forms.ChoiceField(label="Channel", widget=UnfoldAdminSelectWidget(), initial="email")
 
@@ -253,7 +247,7 @@ class SuppressionAdmin(ServiceAdmin):
         "admin:subscriptions_suppression_add",
         "subscriptions.add_suppression",
     )
-    # Nothing goes with one.
+    # No other rows depend on it.
     has_delete_permission = PageWords.has_delete_permission
     own_actions = (Action("lift", "May be written to again", may_be_written_to, permission="drop"),)
     since = moment_of("created_at", "since")

@@ -1,5 +1,3 @@
-"""The pages of subscriptions: who gets which newsletter."""
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -50,7 +48,7 @@ from subscriptions.subscribers.tags import fetch_tags
 
 
 class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Use `subscriber_form()`: it adds the fields of all channels. The newsletter's channel takes its own."""
+    """Use `subscriber_form()`, which adds all channels' fields."""
 
     class Meta:
         model = Subscription
@@ -76,12 +74,11 @@ class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
         return channels.get(self.cleaned_data["subscribable"].channel)
 
     def destination(self) -> dict[str, str]:
-        """What was typed for the newsletter's channel, by the channel's own names."""
         return filled(self.kind, self.kind.destination_fields, self.cleaned_data)
 
     @contextmanager
     def refusals_at_fields(self) -> Iterator[None]:
-        """Shows what the channel refuses at the field that it names, else at its first."""
+        """Show a refusal at the field it names, or the first."""
         try:
             yield
         except channels.InvalidDestination as error:
@@ -90,7 +87,6 @@ class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 def subscriber_form() -> type[SubscriberForm]:
-    """The form, with a field for everything that a channel asks for."""
     return type("SubscriberForm", (SubscriberForm,), destination_form_fields())
 
 
@@ -98,7 +94,6 @@ CHANGES_SHOWN = 5
 
 
 def changes_of(subscription: Subscription) -> list[tuple[str, Any]]:
-    """The newsletters that it changes or changed to, and those it came from, the newest first."""
     away = subscription.switches_away.select_related("new__subscribable", "rarer").order_by("-pk")[
         :CHANGES_SHOWN
     ]
@@ -146,13 +141,12 @@ def standing(subscription: Subscription) -> SafeString:
         rows.append(("Nothing is sent", to.disabled_reason or "The address is disabled."))
     if suppressed := Suppression.objects.filter(kind=to.kind, core=to.core).first():
         why = f": {suppressed.reason}" if suppressed.reason else ""
-        said = f"since {when(suppressed.created_at)}{why}"
-        rows.append(("Do not write", link_to(suppressed, said)))
+        words = f"since {when(suppressed.created_at)}{why}"
+        rows.append(("Do not write", link_to(suppressed, words)))
     return facts(rows)
 
 
 def others(subscription: Subscription) -> SafeString | str:
-    """What the same address gets besides. No panel if that is nothing."""
     rows = subscription.destination.subscriptions.exclude(pk=subscription.pk)
     shown = [
         (
@@ -166,7 +160,6 @@ def others(subscription: Subscription) -> SafeString | str:
 
 
 def how_they_agreed(subscription: Subscription) -> SafeString:
-    """The proofs of consent, oldest first: when, how, which words, and from where if that is kept."""
     return html_table(
         ("what", "when", "how", "the words they saw", "from"),
         (
@@ -185,10 +178,9 @@ def how_they_agreed(subscription: Subscription) -> SafeString:
 
 @admin.register(Subscription)
 class SubscriptionAdmin(ListPages, ServiceAdmin):
-    """No row is deleted: that of a subscriber who left keeps an import from taking them back."""
+    """Rows are not deleted, so that imports cannot restore people who left."""
 
     list_display = ("address", "display_name", "newsletter", "shown_status", "tags", "added", "confirmed")
-    # With tags a row is longer than most.
     list_per_page = 25
     list_filter = (
         NewsletterFilter,
@@ -200,11 +192,11 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         LanguageFilter,
         AddedFilter,
     )
-    # Without a field Django shows no search box; `get_search_results` says which are searched.
+    # Enables the search box. See `get_search_results`.
     search_fields = ("destination__core",)
     search_help_text = "An address from its beginning, a domain such as @example.org, or parts of a name."
     list_select_related = ("destination", "subscribable")
-    # The primary key has an index, so that a million rows need not be sorted for a page.
+    # By primary key, as a million rows cannot be sorted for a page.
     ordering = ("-pk",)
     shown_after_adding = True
     empty = EmptyList(
@@ -226,7 +218,6 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
 
     @property
     def conditional_fields(self) -> dict[str, str]:
-        """A channel's fields are shown for the newsletters that use it."""
         keys: dict[str, list[int]] = {}
         for pk, channel in Subscribable.objects.values_list("pk", "channel"):
             keys.setdefault(channel, []).append(pk)
@@ -258,8 +249,8 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         made = add(form)
         obj.pk, obj.destination = made.pk, made.destination
         waiting = made.status == Subscription.Status.UNCONFIRMED
-        said = " and is asked by mail to confirm" if waiting else ""
-        messages.success(request, f"{made.destination} was added{said}.")
+        words = " and is asked by mail to confirm" if waiting else ""
+        messages.success(request, f"{made.destination} was added{words}.")
 
     def noun(self, object_id: str | None) -> str:
         return super().noun(object_id) if object_id else "Add a subscriber"
@@ -292,7 +283,6 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
 
 
 def add(form: SubscriberForm) -> Subscription:
-    """Subscribes the form's address to its newsletter. Raises ValidationError for the form's field."""
     data = form.cleaned_data
     subscribable = data["subscribable"]
     with form.refusals_at_fields():

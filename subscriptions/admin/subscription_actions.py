@@ -1,4 +1,4 @@
-"""What an admin does with chosen subscribers, one or a hundred thousand."""
+"""Actions on one or a hundred thousand subscribers."""
 
 from typing import Any
 
@@ -26,15 +26,15 @@ def what_confirming_does(keys: list[int]) -> list[str]:
         counts.get(Subscription.Status.UNCONFIRMED, 0),
         counts.get(Subscription.Status.UNSUBSCRIBED, 0),
     )
-    said = [
+    sentences = [
         f"{pluralize(waiting, 'subscriber')} will get the newsletter from now on, though they have not "
         "confirmed themselves. Do so only if you can prove that they agreed. No one is mailed."
     ]
     if left:
-        said.append(f"{pluralize(left, 'subscriber')} left; only they can come back.")
+        sentences.append(f"{pluralize(left, 'subscriber')} left; only they can come back.")
     if already := counts.get(Subscription.Status.CONFIRMED, 0):
-        said.append(f"{pluralize(already, 'subscriber')} confirmed already and stay as they are.")
-    return said
+        sentences.append(f"{pluralize(already, 'subscriber')} confirmed already and stay as they are.")
+    return sentences
 
 
 def confirm_chosen(request: HttpRequest, keys: list[int]) -> str:
@@ -44,10 +44,12 @@ def confirm_chosen(request: HttpRequest, keys: list[int]) -> str:
 def what_ending_does(keys: list[int]) -> list[str]:
     counts = _with_status(keys)
     going = counts.get(Subscription.Status.CONFIRMED, 0) + counts.get(Subscription.Status.UNCONFIRMED, 0)
-    said = [f"{pluralize(going, 'subscriber')} will get nothing more. They can subscribe again at any time."]
+    sentences = [
+        f"{pluralize(going, 'subscriber')} will get nothing more. They can subscribe again at any time."
+    ]
     if left := counts.get(Subscription.Status.UNSUBSCRIBED, 0):
-        said.append(f"{pluralize(left, 'subscriber')} left already and stay as they are.")
-    return said
+        sentences.append(f"{pluralize(left, 'subscriber')} left already and stay as they are.")
+    return sentences
 
 
 def unsubscribe_chosen(request: HttpRequest, keys: list[int]) -> str:
@@ -55,8 +57,6 @@ def unsubscribe_chosen(request: HttpRequest, keys: list[int]) -> str:
 
 
 class MoveForm(forms.Form):
-    """Each newsletter says how many would move there, and how many get it already."""
-
     to = forms.ChoiceField(
         label="To",
         widget=UnfoldAdminSelectWidget(),

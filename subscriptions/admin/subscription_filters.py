@@ -1,4 +1,4 @@
-"""Filters and search of the list of subscriptions, made for a million of them."""
+"""Filters and search of the list of subscriptions, for a million rows."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -25,7 +25,6 @@ STATUS_COLOURS = {
 
 
 def suppressed_cores(people: Iterable[Destination]) -> set[tuple[str, str]]:
-    """The kinds and addresses of those that must not be written to. One query."""
     rows = Suppression.objects.filter(core__in=list({each.core for each in people}))
     return set(rows.values_list("kind", "core"))
 
@@ -39,12 +38,10 @@ IS_SUPPRESSED = Exists(Suppression.objects.filter(kind=OuterRef("kind"), core=Ou
 
 
 def disabled_people() -> "QuerySet[Any, Any]":
-    """The keys of addresses at which nothing arrived any more."""
     return Destination.objects.filter(disabled_at__isnull=False).order_by().values("pk")
 
 
 def suppressed_people() -> "QuerySet[Any, Any]":
-    """The keys of addresses that are on the list “Do not write”."""
     return Destination.objects.filter(IS_SUPPRESSED).order_by().values("pk")
 
 
@@ -73,7 +70,7 @@ class PersonDisabledFilter(SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
         match self.value():
             case "yes":
-                # Few of very many: each half by its own index, where OR would read everybody.
+                # Each half uses an index, where OR would read all rows.
                 return queryset.filter(pk__in=disabled_people().union(suppressed_people(), all=True))
             case "no":
                 return queryset.filter(~(Q(disabled_at__isnull=False) | Q(IS_SUPPRESSED)))
@@ -81,7 +78,7 @@ class PersonDisabledFilter(SimpleListFilter):
 
 
 class ChannelFilter(SimpleListFilter):
-    """As Django's own filter, without reading all rows for the channels they have."""
+    """Django's filter would read all rows to find the channels."""
 
     title = "How are they reached?"
     parameter_name = "kind"
@@ -94,18 +91,17 @@ class ChannelFilter(SimpleListFilter):
 
 
 def channel_name(kind: str) -> str:
-    """A channel as people call it; one that is no longer there by its key."""
     return next((each.label for each in channels.all_kinds() if each.key == kind), kind)
 
 
 def people_found(rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
-    """An address from its beginning, by the index; a domain from its @, among the newest."""
+    """Find by prefix, with the index, or by domain among the newest."""
     word = text.strip().lower()
     if not word:
         return rows
     if word.startswith("@"):
         return newest(rows).filter(core__endswith=word)
-    # With the kind, because that comes first in the index.
+    # `kind` is first in the index.
     return rows.filter(kind__in=[kind.key for kind in channels.all_kinds()], core__startswith=word)
 
 
@@ -120,7 +116,7 @@ LANGUAGES, REMEMBERED = "subscribers:languages", 300
 
 
 class NewsletterFilter(SimpleListFilter):
-    """As Django's own filter, without its query over the whole other table."""
+    """Django's filter would query the whole other table."""
 
     title = "Which newsletter do they get?"
     parameter_name = "subscribable__id__exact"
@@ -134,8 +130,6 @@ class NewsletterFilter(SimpleListFilter):
 
 
 class YesNoFilter(SimpleListFilter):
-    """Whether something holds of a subscriber."""
-
     yes, no = "yes", "no"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -177,7 +171,7 @@ class PausedFilter(YesNoFilter):
     yes, no = "paused for now", "not paused"
 
     def condition(self) -> Q:
-        # NULL is excluded explicitly, because NOT of a comparison with NULL is NULL, too.
+        # NOT of a comparison with NULL is NULL.
         return Q(paused_until__isnull=False, paused_until__gt=utcnow())
 
 
@@ -194,12 +188,12 @@ class LanguageFilter(SimpleListFilter):
 
 
 def languages() -> list[str]:
-    """The languages of all subscribers. It reads all rows, so it is cached for a while."""
-    found = cache.get(LANGUAGES)
-    if found is None:
-        found = subscriber_languages()
-        cache.set(LANGUAGES, found, REMEMBERED)
-    return list(found)
+    """Cached, because it reads all rows."""
+    codes = cache.get(LANGUAGES)
+    if codes is None:
+        codes = subscriber_languages()
+        cache.set(LANGUAGES, codes, REMEMBERED)
+    return list(codes)
 
 
 class AddedFilter(SimpleListFilter):
@@ -217,10 +211,7 @@ class AddedFilter(SimpleListFilter):
 
 
 def search(rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
-    """An address from its beginning, a domain from its @, or parts of a name.
-
-    To find a part of an address anywhere in it, it would have to read a million of them.
-    """
+    """Parts of addresses are not searched: that would read all rows."""
     words = text.split()[:MOST_TERMS]
     if not words:
         return rows
@@ -232,7 +223,7 @@ def search(rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
         names &= Q(display_name__icontains=word)
     if len(words) > 1:
         return rows.filter(names)
-    # With the kind, because that comes first in the index.
+    # `kind` is first in the index.
     known = [kind.key for kind in channels.all_kinds()]
     begun = Destination.objects.filter(kind__in=known, core__startswith=first)
     address = Q(destination__in=begun.order_by().values("pk"))

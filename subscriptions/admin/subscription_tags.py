@@ -1,5 +1,3 @@
-"""Tags of people in the admin: the filter, the acts on many, and the pages of tags themselves."""
-
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -32,7 +30,7 @@ NO_TAG = "-"
 
 
 class TagNamesField(forms.CharField):
-    """Names with commas between them; cleaned to a list."""
+    """Comma-separated names, cleaned to a list."""
 
     def __init__(self, **kwargs: Any) -> None:
         widget = UnfoldAdminTextInputWidget(attrs={"placeholder": "press, friends of the harbour"})
@@ -54,7 +52,7 @@ class AddTagsForm(forms.Form):
         text = "Separate them by commas."
         if there := list(SubscriberTag.objects.values_list("name", flat=True)[:OFFERED]):
             text += f" There are so far: {', '.join(there)}."
-        self.fields["names"].help_text = escape(text)  # which is shown as html
+        self.fields["names"].help_text = escape(text)  # shown as HTML
 
 
 class RemoveTagsForm(forms.Form):
@@ -80,7 +78,7 @@ People = Callable[[list[int]], Iterable[int]]
 
 
 def tag_actions(people: People) -> tuple[Action, Action]:
-    """The two acts for a list whose rows' keys `people` turns into keys of addresses."""
+    """`people` maps the list's keys to keys of addresses."""
 
     def add(request: HttpRequest, keys: list[int], *, names: list[str]) -> str:
         done = tag_people(destinations=people(keys), names=names)
@@ -102,19 +100,18 @@ def _named(names: list[str]) -> str:
 
 
 def tag_names(destination: Destination) -> str:
-    """Of rows with `taggings__tag` fetched, it asks nothing more."""
+    """Needs no query if `taggings__tag` is prefetched."""
     tags = sorted((tagging.tag for tagging in destination.taggings.all()), key=lambda tag: tag.key)
     return ", ".join(tag.name for tag in tags)
 
 
 def destinations_of(keys: list[int]) -> Iterable[int]:
-    """The addresses of subscriptions."""
     rows = Subscription.objects.filter(pk__any_of=frozenset(keys)).order_by()
     return rows.values_list("destination_id", flat=True)
 
 
 class SubscriberTagFilter(SimpleListFilter):
-    """Those who have a tag, or none. `path` is where the rows have their address."""
+    """`path`: from the rows to their address."""
 
     title = "Which tag do they have?"
     parameter_name = "tag"
@@ -128,13 +125,13 @@ class SubscriberTagFilter(SimpleListFilter):
         value = str(self.value() or "")
         tagged = Tagging.objects.filter(destination=OuterRef(self.path))
         if value == NO_TAG:
-            # Where everybody has a tag, all of a million would be looked at to find nobody.
+            # If all people have tags, this would search a million.
             return newest(queryset).filter(~Exists(tagged))
         if not value:
             return queryset
         if not value.isdecimal() or len(value) > 18:
             return queryset.none()
-        # By the tag's own index: of a rare tag the newest rows would have to be looked for very long.
+        # For a rare tag, a scan of the newest rows would take long.
         tagged = Tagging.objects.filter(tag=int(value))
         return queryset.filter(**{f"{self.path}__in": tagged.values("destination")})
 
@@ -144,20 +141,20 @@ class TagOfSubscriptionFilter(SubscriberTagFilter):
 
 
 def people_by_tag() -> dict[int, int]:
-    """How many people have each tag. It reads all of it, so it is remembered for a minute."""
-    found: dict[int, int] | None = cache.get(COUNTS)
-    if found is None:
+    """Cached, because it reads all taggings."""
+    counts: dict[int, int] | None = cache.get(COUNTS)
+    if counts is None:
         rows = Tagging.objects.order_by().values_list("tag").annotate(n=Count("pk"))
-        found = {int(tag): int(count) for tag, count in rows}
-        cache.set(COUNTS, found, REMEMBERED)
-    return found
+        counts = {int(tag): int(count) for tag, count in rows}
+        cache.set(COUNTS, counts, REMEMBERED)
+    return counts
 
 
 def what_deleting_does(keys: list[int]) -> list[str]:
     counts = people_by_tag()
     rows = SubscriberTag.objects.filter(pk__in=keys)
-    said = (pluralize(counts.get(tag.pk, 0), "person", "people") for tag in rows)
-    return [f"“{tag}” is deleted; {had} stay without it." for tag, had in zip(rows, said, strict=True)]
+    people = (pluralize(counts.get(tag.pk, 0), "person", "people") for tag in rows)
+    return [f"“{tag}” is deleted; {had} stay without it." for tag, had in zip(rows, people, strict=True)]
 
 
 def delete_chosen(request: HttpRequest, keys: list[int]) -> str:
@@ -166,7 +163,7 @@ def delete_chosen(request: HttpRequest, keys: list[int]) -> str:
 
 @admin.register(SubscriberTag)
 class SubscriberTagAdmin(ServiceAdmin):
-    """Tags come with people, by a list or by hand; here they are renamed, and deleted."""
+    """Tags are created by assigning them."""
 
     list_display = ("name", "people")
     search_fields = ("name",)

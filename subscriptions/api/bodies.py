@@ -1,4 +1,4 @@
-"""What newsletters, subscribers and addresses take."""
+"""Request bodies of newsletters, subscribers and addresses."""
 
 from datetime import time
 from typing import Any

@@ -1,4 +1,4 @@
-"""Newsletters and bridges. Pausing what they send is in delivery/api."""
+"""Newsletters and bridges. For pausing see delivery/api."""
 
 from typing import Any, ClassVar
 
@@ -31,7 +31,7 @@ from subscriptions.subscribers.suppression import DISABLED_BY_HAND, disable, ena
 
 class DestinationViewSet(ResourceViewSet):
     area = "subscribers"
-    # Erased ones belong to nobody; they stay only for the ledger.
+    # Erased ones remain only for the ledger.
     queryset = Destination.objects.filter(erased_at=None)
     serializer_class = DestinationSerializer
     made_at = "added_at"
@@ -76,7 +76,7 @@ class SiteSerializer(serializers.ModelSerializer[SiteSettings]):
 
     logo = serializers.SerializerMethodField(help_text="Its address; uploaded in the admin or by set_site.")
 
-    # Not the model's URLField: an empty text is no URI.
+    # The model's URLField would not allow "".
     imprint_url = serializers.CharField(help_text="An address; empty for none.")
     privacy_url = serializers.CharField(help_text="An address; empty for none.")
 
@@ -179,8 +179,8 @@ class SubscribableViewSet(ResourceViewSet):
 
 
 def feeds_of(keys: list[int]) -> list[Feed]:
-    """The feeds of these keys, each once. Raises ValidationError."""
-    found = Feed.objects.in_bulk(keys)
-    if missing := [str(key) for key in keys if key not in found]:
+    """Return unique feeds by key. Raises ValidationError."""
+    feeds = Feed.objects.in_bulk(keys)
+    if missing := [str(key) for key in keys if key not in feeds]:
         raise ValidationError({"feeds": f"There is no feed {', '.join(missing[:20])}."})
-    return list(found.values())
+    return list(feeds.values())

@@ -1,4 +1,4 @@
-"""Newsletters, subscribers and destinations as the API shows them. Never secrets, never tokens."""
+"""Serializers, which never show secrets or tokens."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from subscriptions.rules.cron_plan import week_plan
 
 
 def with_figures(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":
-    """Annotates confirmed subscribers, open collections, and when the next of these closes."""
+    """Annotate confirmed subscribers, open collections and their next close."""
     confirmed = Subscription.objects.confirmed()
     closes = Assignable.objects.filter(subscribable=OuterRef("pk")).order_by().values("subscribable")
     return rows.annotate(
@@ -33,7 +33,7 @@ def _count(related: "QuerySet[Subscription] | QuerySet[Assignable]") -> Coalesce
 
 
 def core_of(address: str) -> str:
-    """The form in which an e-mail address is stored, to find it by the index; "" for anything else."""
+    """Return the normalized e-mail address, or "" for anything else."""
     try:
         return channels.get("email").parse_destination({"email": address}).core
     except InvalidDestination:

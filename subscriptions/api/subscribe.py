@@ -1,4 +1,4 @@
-"""The public sign-up, for forms and programs elsewhere: the same answer whatever is known of the address."""
+"""Public sign-up. The response does not depend on what is known of the address."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ KEPT_SECONDS = 600
 
 
 def may_read(subscribable: Subscribable | None, origin: str) -> bool:
-    """Whether that origin is one of the newsletter's sites."""
+    """Return whether the origin is one of the newsletter's sites."""
     if subscribable is None:
         return False
     address = allowed(subscribable.embed_hosts, origin)
@@ -38,7 +38,7 @@ def may_read(subscribable: Subscribable | None, origin: str) -> bool:
 
 
 def add_cors(response: HttpResponseBase, *, origin: str, may: bool) -> None:
-    """Adds the headers, never with credentials: a sign-up needs no cookie. Caches keep origins apart."""
+    """Add headers without credentials, as a sign-up needs no cookie."""
     patch_vary_headers(response, ["Origin"])
     if not may:
         return
@@ -146,7 +146,7 @@ class SubscribeView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        # The parsers read a body whole; Django's own limit does not hold for them.
+        # Parsers read the whole body, ignoring Django's limit.
         if int(request.META.get("CONTENT_LENGTH") or 0) > LARGEST_SIGN_UP:
             raise SignUpTooLarge
 

@@ -1,4 +1,4 @@
-"""Who gets what."""
+"""Subscriptions."""
 
 from typing import Any, ClassVar
 
@@ -127,11 +127,11 @@ class SubscriptionViewSet(ResourceViewSet):
 
 
 def add(asked: dict[str, Any]) -> tuple[Subscription, bool]:
-    """Add a subscriber, and say whether they are new. Raises what the API answers with."""
+    """Return the subscriber, and whether it is new. Raises API errors."""
     newsletter = Subscribable.objects.filter(name=asked["subscribable"]).first()
     if newsletter is None:
         raise ValidationError({"subscribable": "There is no newsletter of this name."})
-    # (Before anything is written; the service may be asked, so this is no transaction.)
+    # Before any write. It may ask the service, so there is no transaction.
     tags = tidy_tags(asked.get("tags", ()))
     try:
         made, is_new = add_subscriber(
@@ -149,7 +149,7 @@ def add(asked: dict[str, Any]) -> tuple[Subscription, bool]:
 
 
 def added(asked: dict[str, Any]) -> dict[str, Any]:
-    """Add one of several, and return what became of it: the status that it would have had alone."""
+    """Add one of several and return its result."""
     try:
         if Subscribable.objects.filter(name=asked["subscribable"]).exclude(channel="email").exists():
             raise InvalidRequest({"subscribable": ["It is not sent by e-mail: add its readers one by one."]})
@@ -163,7 +163,7 @@ def added(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def at_its_field(text: str, fields: dict[str, str]) -> Any:
-    """The error by its field. Channels put the field's name in front: "access_token: it is missing."."""
+    """Split off the field's name: "access_token: it is missing."."""
     field, colon, said = text.partition(": ")
     if colon and field.isidentifier():
         return {field: [said[:1].upper() + said[1:]]}

@@ -1,1 +1,1 @@
-"""How the site and its newsletters look to readers, and the pictures that they wear."""
+"""Appearance of the site and its newsletters, and their pictures."""

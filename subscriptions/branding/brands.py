@@ -1,4 +1,4 @@
-"""How newsletters look and what was in them, for readers' pages. The delivery app fills both in."""
+"""Brands and latest issues for readers' pages, both supplied by the delivery app."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from common.pictures.codec import CleanPicture
 from common.ttl_cache import TtlCache
 from subscriptions.models import Picture, Subscribable
 
-# What a form or a command may say of a picture: the name of a kept one, a new one, or none (False by forms).
+# Name of a stored picture, a new one, or none (forms: False).
 PictureChoice = str | CleanPicture | bool | None
 
 
@@ -21,12 +21,12 @@ class Served:
     data: bytes
 
 
-# A name stands for the same octets for ever, so a process may keep them; a letter to many is opened by many.
+# Names are hashes, so entries never change. A letter to many is opened by many.
 _served: TtlCache[Served] = TtlCache(room=16_000_000, seconds=3600, size=lambda picture: len(picture.data))
 
 
 def kept_picture(choice: PictureChoice) -> str | None:
-    """Its name, once it is in the database. The caller owns the transaction."""
+    """The caller owns the transaction."""
     if isinstance(choice, CleanPicture):
         Picture.objects.get_or_create(
             name=choice.name,
@@ -42,32 +42,31 @@ def kept_picture(choice: PictureChoice) -> str | None:
 
 
 def picture_url(name: str | None) -> str:
-    """Its address, absolute because letters hold it; empty for none."""
+    """Return an absolute URL, as letters need, or ""."""
     return f"{settings.SITE_URL}/pictures/{name}" if name else ""
 
 
 def served_picture(name: str) -> Served:
-    """What is sent to whoever asks for it. Raises LookupError."""
+    """Raises LookupError."""
 
     def read() -> Served:
-        found = Picture.objects.filter(name=name).values_list("media_type", "data").first()
-        if found is None:
+        row = Picture.objects.filter(name=name).values_list("media_type", "data").first()
+        if row is None:
             raise LookupError(name)
-        return Served(found[0], bytes(found[1]))
+        return Served(row[0], bytes(row[1]))
 
     return _served.get(name, read)
 
 
 def forget_pictures() -> None:
-    """For tests, whose databases do not last."""
     _served.clear()
 
 
 @dataclass(frozen=True, slots=True)
 class Brand:
-    """`accent` is #rrggbb and readable on the page by day. Empty: the newsletter has none of its own.
+    """`accent`: #rrggbb, readable on light pages. Empty: the newsletter has none.
 
-    `logo_says` is the text on the logo. A logo without text is shown beside the newsletter's name.
+    `logo_says`: text in the logo. Without it, the newsletter's name is shown too.
     """
 
     accent: str = ""
@@ -80,9 +79,9 @@ class Brand:
 
 @dataclass(frozen=True, slots=True)
 class Latest:
-    """The newest issue, in part: `more` posts are left out, or `is_cut` within one.
+    """Part of the newest issue. `more`: omitted posts; `is_cut`: one is incomplete.
 
-    `url` is empty for a private newsletter. Other sites that link to the issue show `summary` and `picture`.
+    `url` is empty for a private newsletter. `summary` and `picture` are for link previews.
     """
 
     title: str
@@ -101,7 +100,6 @@ latest_sources: list[Callable[[Subscribable], Latest | None]] = []
 
 
 def brands(newsletters: Sequence[Subscribable]) -> dict[int, Brand]:
-    """The brands by the newsletters' keys, of those that have one of their own."""
     return {key: brand for source in brand_sources for key, brand in source(newsletters).items()}
 
 
@@ -110,5 +108,4 @@ def brand_of(newsletter: Subscribable) -> Brand:
 
 
 def latest_of(newsletter: Subscribable) -> Latest | None:
-    """The newest published issue, if there is one."""
-    return next((found for source in latest_sources if (found := source(newsletter))), None)
+    return next((issue for source in latest_sources if (issue := source(newsletter))), None)

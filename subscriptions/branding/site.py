@@ -1,7 +1,6 @@
-"""The site's own settings: read whenever they are shown, changed whole or not at all.
+"""Settings of the whole site.
 
-Nothing keeps them in memory. They are one small row, read by its key, and so every process of every server
-says the new name from the moment it was saved.
+Not cached: one small row, so all processes see a change at once.
 """
 
 import re
@@ -24,13 +23,12 @@ SITE_FIELDS = ("name", "about", "logo", "logo_says_name", "accent", "imprint_url
 
 
 def site_settings() -> SiteSettings:
-    """The row, or what it would be had anybody saved it. Without the logo's octets."""
+    """Return the row or an unsaved default, without the logo's data."""
     every = SiteSettings.objects.select_related("logo").defer("logo__data")
     return every.filter(pk=ONLY).first() or SiteSettings()
 
 
 def site_facts() -> SiteFacts:
-    """The settings as pages and letters take them."""
     row = site_settings()
     width, height = logo_size(row.logo.width, row.logo.height) if row.logo else (0, 0)
     return SiteFacts(
@@ -49,7 +47,7 @@ def site_facts() -> SiteFacts:
 
 
 def for_pages(request: HttpRequest) -> dict[str, Any]:
-    """The context processor: `site`, which is asked for only where a page shows it."""
+    """Context processor for `site`, evaluated lazily."""
     return {"site": SimpleLazyObject(_facts_or_usual)}
 
 
@@ -57,13 +55,13 @@ def _facts_or_usual() -> SiteFacts:
     try:
         return site_facts()
     except (DatabaseError, transaction.TransactionManagementError):
-        # The page that says that the database is away.
+        # For the page shown while the database is down.
         return SiteFacts(name=usual_name(settings.SITE_HOST), url=f"{settings.SITE_URL}/")
 
 
 @transaction.atomic
 def alter_site(**changes: Any) -> SiteSettings:
-    """Changes what is given. Raises ValidationError, by field, and then changes nothing."""
+    """Change the given fields, or none: raises ValidationError by field."""
     row, _ = SiteSettings.objects.select_for_update().get_or_create(pk=ONLY)
     for name, value in changes.items():
         if name not in SITE_FIELDS:

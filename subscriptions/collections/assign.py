@@ -1,4 +1,4 @@
-"""Assigning: a final item goes, in one transaction, into every collection it will ever belong to."""
+"""Assigns a final item to all its collections, in one transaction."""
 
 import logging
 from collections import Counter
@@ -25,9 +25,9 @@ from subscriptions.rules.collections import OpenCollection, Slot, period_slot, w
 
 
 def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Item]:
-    """Notes that these newsletters take the item. Returns the earlier item of the same post, by newsletter.
+    """Record the item for these newsletters. Return earlier copies by newsletter.
 
-    In the caller's transaction, which has locked the newsletters. Newsletters of one feed are not looked at.
+    Runs in the caller's transaction with the newsletters locked. Those with one feed are ignored.
     """
     if not item.link_hash:
         return {}
@@ -45,7 +45,6 @@ def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Ite
         there.add((row.subscribable_id, row.link_hash))
         if row.subscribable_id in had or row.item.feed_id == item.feed_id:
             continue
-        # It is the same post if the link is the other's own, too, or if a like link has the same title.
         if row.link_hash == item.link_hash:
             is_copy = _is_alone(row.item)
         else:
@@ -65,7 +64,6 @@ def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Ite
 
 
 def words_for(takers: Sequence[Subscribable], had: Mapping[int, Item]) -> str:
-    """Why the item is not in some newsletters: a sentence for each."""
     refusing = [taker for taker in takers if taker.pk in had]
     return " ".join(
         f"It is not in “{taker}”, which has had this post from the feed “{had[taker.pk].feed}”."
@@ -74,14 +72,14 @@ def words_for(takers: Sequence[Subscribable], had: Mapping[int, Item]) -> str:
 
 
 def _is_alone(item: Item) -> bool:
-    """Whether its link stands on no other post of its feed. A repost is no other post."""
+    """Return whether no other post of its feed, except reposts, has the link."""
     same = Item.objects.filter(feed=item.feed_id, link_hash=item.link_hash).exclude(pk=item.pk)
     return not same.exclude(state=Item.State.EXCLUDED, reason=REPOST).exists()
 
 
 log = logging.getLogger(__name__)
 
-# Whoever adds a feed defines its newsletter next. Posts that settle in between are not lost, they wait.
+# A new feed's newsletter may be defined later. Its posts wait until then.
 WAITS_FOR_A_NEWSLETTER = timedelta(days=30)
 FIRST_BACKOFF = timedelta(minutes=1)
 LONGEST_BACKOFF = timedelta(hours=1)
@@ -94,9 +92,9 @@ def assign_final(
     budget: timedelta | None = None,
     ignore_back_off: bool = False,
 ) -> int:
-    """Assigns every final item, oldest first, or as many as the budget allows. Returns how many it assigned.
+    """Assign final items, oldest first, within the budget. Return their number.
 
-    An item that cannot be assigned stays as it is. The error is kept, and the item is tried again later.
+    The error of an item that fails is stored, and it is retried later.
     """
     assigned = 0
     left = TimeBudget(budget)
@@ -132,31 +130,31 @@ def _note_stuck(item_id: int, error: Exception, now: datetime) -> None:
 
 
 def takable(now: datetime) -> ItemQuerySet:
-    """Final items of feeds that a newsletter reads. Items of other feeds wait a while for a newsletter."""
+    """Items of feeds without newsletters wait for a while."""
     readers = Subscribable.feeds.through.objects.filter(feed_id=OuterRef("feed_id"))
     return Item.objects.final().filter(Exists(readers) | Q(final_at__lt=now - WAITS_FOR_A_NEWSLETTER))
 
 
 def assign_item(*, item_id: int, now: datetime) -> bool:
-    """Assigns one item. False: another was first, it has just changed, or no newsletter reads its feed yet.
+    """Assign an item. False if it was assigned, has changed, or must wait for a newsletter.
 
-    Raises HookError where a newsletter's own code fails: it may yet want the post.
+    Raises HookError: the newsletter may yet want the post.
     """
     item = Item.objects.select_related("feed").defer("entry").filter(pk=item_id).first()
     if item is None:
         return False
-    seen, said = item, verdicts(item, now=now)
+    seen, opinions = item, verdicts(item, now=now)
     with transaction.atomic():
         takers = lock_for_membership(Subscribable.objects.filter(feeds=seen.feed_id, stopped=False))
         item = takable(now).select_for_update(of=("self",)).filter(pk=seen.pk).first()
-        # Only while it is still what the newsletters were asked about.
+        # The verdicts are about this content.
         if item is None or item.final_at is None or item.content_hash != seen.content_hash:
             return False
-        refusing = [taker for taker in takers if taker.pk in said and not said[taker.pk].is_kept]
+        refusing = [taker for taker in takers if taker.pk in opinions and not opinions[taker.pk].is_kept]
         wanting = [taker for taker in takers if taker not in refusing]
-        # A copy of the post by another feed may well be wanted where this one is not.
+        # A refused post does not exclude copies in other feeds.
         had = skip_duplicates(item, wanting)
-        # An editor may have left it out before it settled: it joins, so that it can still be put back.
+        # An editor left it out before it was final: it joins, so that it can be put back.
         left_out = dict(item.left_out.filter(by_hand=True).values_list("subscribable_id", "at"))
         rows = [
             Assignment(
@@ -170,11 +168,11 @@ def assign_item(*, item_id: int, now: datetime) -> bool:
         ]
         Assignment.objects.bulk_create(rows)
         for taker in refusing:
-            note_left_out(taker, {item.pk: said[taker.pk].reason}, now=now)
-        # Nobody takes it, so nothing will ever clear it but us.
+            note_left_out(taker, {item.pk: opinions[taker.pk].reason}, now=now)
+        # In no collection, so nothing else would clear it.
         state = Item.State.ASSIGNED if rows else Item.State.CLEARED
         changes = {"state": state} if rows else {"state": state, "entry": None, "content_hash": ""}
-        refusals = (left_out_words(taker, said[taker.pk].reason) for taker in refusing)
+        refusals = (left_out_words(taker, opinions[taker.pk].reason) for taker in refusing)
         reason = " ".join(filter(None, (words_for(wanting, had), *refusals)))
         why = {"reason": reason} if reason else {}
         if any(row.left_out_at is None for row in rows):
@@ -183,17 +181,17 @@ def assign_item(*, item_id: int, now: datetime) -> bool:
 
 
 def lock_for_membership(subscribables: SubscribableQuerySet) -> list[Subscribable]:
-    """The one lock for membership: whoever changes what a collection holds takes it first, in pk order.
+    """Lock newsletters in pk order, before any change of a collection's items.
 
-    NO KEY: sign-ups hold KEY SHARE on these rows and are not blocked.
+    NO KEY, because sign-ups hold KEY SHARE on these rows and should not wait.
     """
     return list(subscribables.select_for_update(no_key=True, of=("self",)).order_by("pk"))
 
 
 def _collection(subscribable: Subscribable, item: Item, now: datetime) -> Assignable:
-    """The collection of this newsletter that takes the item, opened if need be. Its lock is held.
+    """Return the collection for the item, opened if necessary.
 
-    Every n: the open collection while it has room and is not sealed; else one of the next number.
+    Every n: the open one unless full or sealed, or else the next number.
     """
     if subscribable.arrangement == Subscribable.Arrangement.EACH:
         slot = Slot(within_type_id_for("each", item_id=item.pk))
@@ -237,5 +235,4 @@ def _collection(subscribable: Subscribable, item: Item, now: datetime) -> Assign
 
 
 def numbered(counter: int) -> str:
-    """An every-n collection's name."""
     return within_type_id_for("every_n", counter=counter)

@@ -1,6 +1,6 @@
-"""Dropping feeds and newsletters: refused while something depends on them, unless forced.
+"""Deletes feeds and newsletters, unless something depends on them.
 
-A feed that people read here only loses its letters: with it they would lose the posts that they have.
+A feed with readers here loses only its letters, or they would lose their posts.
 """
 
 from collections.abc import Iterable
@@ -22,14 +22,14 @@ EXCLUDED_BY_HAND = "by hand"
 
 
 def exclude_items(*, item_ids: Iterable[int], now: datetime, reason: str = EXCLUDED_BY_HAND) -> int:
-    """Excludes each item that no sealed collection holds and that was not sent. Returns how many."""
+    """Return the number of items excluded."""
     return sum(exclude(item_id=pk, reason=reason) for pk in item_ids)
 
 
 def exclude(*, item_id: int, reason: str) -> bool:
-    """Excludes one item, and takes it out of every open collection. False when it is too late."""
+    """Return False if it is too late."""
     with transaction.atomic():
-        # Locked are the newsletters whose collections hold the item, and those that may be about to take it.
+        # Lock newsletters that hold the item or may be about to take it.
         takers = Subscribable.objects.filter(feeds__items=item_id).values("pk")
         holders = Assignable.objects.filter(items=item_id).values("subscribable")
         lock_for_membership(Subscribable.objects.filter(Q(pk__in=takers) | Q(pk__in=holders)))
@@ -39,11 +39,10 @@ def exclude(*, item_id: int, reason: str) -> bool:
         if item is None or held.filter(assignable__seal_token__isnull=False).exists():
             return False
         collections = list(held.values_list("assignable_id", flat=True))
-        # These newsletters no longer have the post by this item, so they take a copy by another feed.
-        # Newsletters that sent it already keep the note.
+        # These newsletters may get a copy from another feed. Others, which sent it, keep the record.
         SeenLink.objects.filter(item=item, subscribable__assignables__in=collections).delete()
         held.delete()
-        # An emptied collection would be an empty issue.
+        # An empty collection would become an empty issue.
         Assignable.objects.filter(pk__in=collections, assignments=None, seal_token=None).delete()
         Item.objects.filter(pk=item.pk, state=item.state).update(
             state=Item.State.EXCLUDED,
@@ -57,7 +56,7 @@ def exclude(*, item_id: int, reason: str) -> bool:
             set_aside_at=None,
         )
     if item.held_at is not None:
-        # In a transaction of its own: the feed's row is locked before those of its items, never after them.
+        # A separate transaction: a feed is locked before its items, never after.
         note_decided(feed_id=item.feed_id)
     return True
 
@@ -66,24 +65,24 @@ STILL_READ = "People read it here, so it stays, and is read on."
 
 
 class DropRefused(Refused):
-    """Something depends on it. The message says how much, and how to do it all the same."""
+    """The message says what depends on it, and how to force it."""
 
 
 @transaction.atomic
 def drop_feed(*, feed: Feed, force: bool, now: datetime) -> str:
-    """Deletes a feed and its items, or ends its letters if it is read here.
+    """Delete a feed and its items, or only end its letters if it has readers.
 
-    With posts on their way: refused, or (forced) once they went out.
+    With pending posts it raises DropRefused, or if forced waits until they are sent.
     """
     lock_for_membership(Subscribable.objects.filter(feeds=feed))
     feed = Feed.objects.select_for_update().get(pk=feed.pk)
     waiting = on_the_way(feed)
     if waiting and not force:
         are = "is" if waiting == 1 else "are"
-        said = f"{pluralize(waiting, 'post')} of {feed} {are} still to be sent."
+        sentence = f"{pluralize(waiting, 'post')} of {feed} {are} still to be sent."
         raise DropRefused(
-            f"{said} Force it to let them go out first.",
-            by_api=f"{said} With ?force=true they go out first.",
+            f"{sentence} Force it to let them go out first.",
+            by_api=f"{sentence} With ?force=true they go out first.",
         )
     if waiting and feed.read_by:
         Feed.objects.filter(pk=feed.pk).update(for_letters=False, dropping=True)
@@ -95,7 +94,7 @@ def drop_feed(*, feed: Feed, force: bool, now: datetime) -> str:
 
 
 def _drop_now(feed: Feed) -> str:
-    """Under the locks of its newsletters and its own row, with nothing of it on the way."""
+    """Call it with the newsletters and the feed locked."""
     if not feed.read_by:
         feed.delete()
         return f"{feed} was deleted."
@@ -106,7 +105,7 @@ def _drop_now(feed: Feed) -> str:
 
 
 def on_the_way(feed: Feed) -> int:
-    """How many posts of the feed are in open collections, or have settled and are taken in within moments."""
+    """Count assigned and final posts."""
     return (
         feed.items.filter(state=Item.State.ASSIGNED).count() + Item.objects.final().filter(feed=feed).count()
     )
@@ -114,7 +113,7 @@ def on_the_way(feed: Feed) -> int:
 
 @transaction.atomic
 def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime) -> str:
-    """Deletes a newsletter with its issues and its queued letters. With subscribers only when forced."""
+    """Delete a newsletter with issues and queue. Subscribers require `force`."""
     lock_for_membership(Subscribable.objects.filter(pk=subscribable.pk))
     count = subscribable.subscriptions.exclude(status="unsubscribed").count()
     readers = pluralize(count, "subscriber")
@@ -132,24 +131,24 @@ def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime)
 
 
 def clear_unneeded(*, item_ids: list[int]) -> int:
-    """Clears the items that no open collection needs any more, in pk order, in the caller's transaction."""
+    """Clear items without open collections, locked by pk, in the caller's transaction."""
     locked = (
         Item.objects.filter(pk__in=item_ids, state=Item.State.ASSIGNED).order_by("pk").select_for_update()
     )
     pks = [item.pk for item in locked.only("pk")]
-    # A new statement sees what another completion committed while we waited for the locks.
+    # A new statement sees other commits made while we waited for the locks.
     needed = Exists(Assignment.objects.filter(item=OuterRef("pk")))
     done = Item.objects.filter(~needed, pk__in=pks, state=Item.State.ASSIGNED)
     return done.update(state=Item.State.CLEARED, entry=None, content_hash="", set_aside_at=None)
 
 
 def delete_dropped_feeds() -> int:
-    """Drops the feeds whose dropping waited for their last posts to go out. Returns how many."""
+    """Delete feeds that waited for their last posts. Return their number."""
     dropping = Feed.objects.filter(dropping=True).values_list("pk", flat=True)
     deleted = 0
     for pk in list(dropping):
         with transaction.atomic():
-            # Under the same locks as an assignment: it would come between our look and our deleting.
+            # Prevents an assignment between check and deletion.
             lock_for_membership(Subscribable.objects.filter(feeds=pk))
             feed = Feed.objects.select_for_update().filter(pk=pk, dropping=True).first()
             if feed is not None and not on_the_way(feed):

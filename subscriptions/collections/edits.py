@@ -1,7 +1,7 @@
-"""An editor's hand on an issue while it is collected: which posts, their order, words, hold, send now.
+"""An editor's changes to an open collection. They raise CannotEdit.
 
-Each edit takes the lock for membership. So it applies wholly before the collection is sealed, or is refused.
-What is left out stays in the collection until that ends, and may be put back until then.
+Each takes the lock for membership, so it is complete before a seal, or refused. Posts left out can be put
+back until the collection ends.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,14 +38,14 @@ IS_MADE = (
 
 @contextmanager
 def _locked(assignable_id: int) -> Iterator[Assignable]:
-    """The collection, which no worker can seal until the edit is made. Raises CannotEdit."""
+    """Lock the collection against sealing. Raises CannotEdit."""
     with transaction.atomic():
         lock_for_membership(Subscribable.objects.filter(assignables=assignable_id))
         yield _editable(assignable_id)
 
 
 def _editable(assignable_id: int) -> Assignable:
-    """The collection, under its newsletter's lock. Raises CannotEdit."""
+    """Return the collection, with its newsletter locked. Raises CannotEdit."""
     rows = Assignable.objects.select_related("subscribable").filter(pk=assignable_id)
     assignable = rows.first()
     if assignable is None:
@@ -57,7 +57,7 @@ def _editable(assignable_id: int) -> Assignable:
 
 
 def leave_out(*, assignable_id: int, item_id: int, now: datetime) -> str:
-    """Leaves a post out of the issue, until it is put back. Returns its title. Raises CannotEdit."""
+    """Return the title."""
     with _locked(assignable_id) as assignable:
         title = _leave_out(assignable, item_id, now)
         _note(assignable, edits.OUT, f"leaving out “{title}”", {"item": item_id})
@@ -65,7 +65,7 @@ def leave_out(*, assignable_id: int, item_id: int, now: datetime) -> str:
 
 
 def put_back(*, assignable_id: int, item_id: int, now: datetime) -> str:
-    """Has a post that was left out go after all. Returns its title. Raises CannotEdit."""
+    """Return the title."""
     with _locked(assignable_id) as assignable:
         title = _put_back(assignable, item_id)
         _note(assignable, edits.BACK, f"putting back “{title}”", {"item": item_id})
@@ -73,15 +73,15 @@ def put_back(*, assignable_id: int, item_id: int, now: datetime) -> str:
 
 
 def send_withdrawn(*, assignable_id: int, item_id: int, now: datetime) -> str:
-    """Send a post that its feed has withdrawn all the same, in every newsletter that holds it.
+    """Send a withdrawn post in all newsletters that hold it. Return its title.
 
-    Return its title. If it comes back and is withdrawn again, it is set aside again. Raises CannotEdit.
+    A later withdrawal counts again.
     """
     with transaction.atomic():
         holders = Assignable.objects.filter(Q(pk=assignable_id) | Q(items=item_id)).values("subscribable")
         lock_for_membership(Subscribable.objects.filter(pk__in=holders))
         row = _assignment(_editable(assignable_id), item_id)
-        # Noted like a post that rolled off: it is sent from what was kept, and polls leave it alone.
+        # As if it rolled off: it is sent from the stored entry, and polls ignore it.
         aside = Item.objects.filter(pk=item_id, set_aside_at__isnull=False)
         aside.update(set_aside_at=None, rolled_off_at=now)
     return short_title(row.item)
@@ -111,7 +111,7 @@ def _assignment(assignable: Assignable, item_id: int) -> Assignment:
 
 
 def note_by_hand(subscribable_id: int, item_id: int, *, now: datetime) -> None:
-    """Keeps that an editor left the post out of the newsletter. In the caller's transaction."""
+    """Runs in the caller's transaction."""
     LeftOut.objects.update_or_create(
         subscribable_id=subscribable_id,
         item_id=item_id,
@@ -120,15 +120,12 @@ def note_by_hand(subscribable_id: int, item_id: int, *, now: datetime) -> None:
 
 
 def forget_by_hand(subscribable_id: int, item_id: int) -> None:
-    """In the caller's transaction."""
+    """Runs in the caller's transaction."""
     LeftOut.objects.filter(subscribable=subscribable_id, item=item_id, by_hand=True).delete()
 
 
 def reorder(*, assignable_id: int, order: Sequence[int], said: str = "the order of posts") -> None:
-    """Gives the posts of these items their places, in that order. No items: the newsletter's usual order.
-
-    Posts that are not named, as they have joined meanwhile, come after. Raises CannotEdit.
-    """
+    """Set the order; empty for the usual one. Other posts follow."""
     with _locked(assignable_id) as assignable:
         was = dict(assignable.assignments.values_list("item_id", "place"))
         _set_places(assignable, {item_id: place for place, item_id in enumerate(order)})
@@ -144,9 +141,9 @@ def _set_places(assignable: Assignable, places: dict[int, Any]) -> None:
 
 
 def reword(*, assignable_id: int, wording: Wording, shown: str = "") -> bool:
-    """Set the issue's subject and notes. Return whether that changed anything. Raises CannotEdit.
+    """Return whether any changed.
 
-    `shown` is the fingerprint of the words that the form was filled with (`edits.merge_wording`).
+    `shown`: fingerprint of the form's initial values (`edits.merge_wording`).
     """
     wording = tidied(wording)
     with _locked(assignable_id) as assignable:
@@ -171,7 +168,7 @@ def _set_words(assignable: Assignable, wording: Wording) -> None:
 
 
 def tidied(wording: Wording) -> Wording:
-    """The words without what is no text. Raises CannotEdit where they are too long."""
+    """Raises CannotEdit for long texts."""
     notes = (without_controls(note).strip() for note in (wording.note_top, wording.note_foot))
     wording = Wording(one_line(wording.subject), *notes)
     check_wording(wording)
@@ -179,7 +176,7 @@ def tidied(wording: Wording) -> Wording:
 
 
 def wait_for_me(*, assignable_id: int, waits: bool) -> None:
-    """Has the issue become a draft at its time, which an editor lets go; or not. Raises CannotEdit."""
+    """Set whether it becomes a draft at its time, for an editor to release."""
     with _locked(assignable_id) as assignable:
         if assignable.waits != waits:
             _set_waits(assignable, waits)
@@ -193,10 +190,9 @@ def _set_waits(assignable: Assignable, waits: bool) -> None:
 
 
 def send_now(*, assignable_id: int, now: datetime) -> int:
-    """Ends the collection: it is issued next, and waits for no approval. Returns how many posts it has.
+    """End the collection, to be issued without approval. Return its number of posts.
 
-    A period ends here. Posts that settle later go into a collection that begins here and ends as this one
-    would have. Raises CannotEdit.
+    Its period ends now. Later posts go into a new collection for the rest of it.
     """
     with _locked(assignable_id) as assignable:
         kept = assignable.assignments.kept().count()
@@ -212,9 +208,9 @@ def send_now(*, assignable_id: int, now: datetime) -> int:
 
 
 def undo(*, assignable_id: int, now: datetime, latest: str | None = None) -> str:
-    """Undo the latest edit and return its name. Raises CannotEdit if there is none.
+    """Undo the latest edit and return its name.
 
-    `latest` is the name of the edit that the button showed; another one is not undone.
+    `latest`: the name that the button showed; another edit is not undone.
     """
     with _locked(assignable_id) as assignable:
         steps: list[Step] = assignable.steps or []
@@ -242,12 +238,11 @@ def _note(assignable: Assignable, sort: str, said: str, was: dict[str, Any]) -> 
 
 
 def short_title(item: Item) -> str:
-    """The post's title, short enough for a sentence."""
     return shortened(one_line(str(item)), edits.MOST_STEP_TITLE)
 
 
 def leave_out_ahead(*, subscribable_id: int, item_id: int, now: datetime) -> str:
-    """Leaves out a post that has not settled: it joins its issue as left out. Raises CannotEdit."""
+    """Leave out a post that is not final yet."""
     with transaction.atomic():
         item = _settling(subscribable_id, item_id)
         note_by_hand(subscribable_id, item.pk, now=now)
@@ -255,7 +250,7 @@ def leave_out_ahead(*, subscribable_id: int, item_id: int, now: datetime) -> str
 
 
 def put_back_ahead(*, subscribable_id: int, item_id: int) -> str:
-    """Takes that back. Raises CannotEdit once it has settled: then it is in a collection."""
+    """Undo `leave_out_ahead`. Raises CannotEdit once the post is final."""
     with transaction.atomic():
         item = _settling(subscribable_id, item_id)
         forget_by_hand(subscribable_id, item.pk)
@@ -263,7 +258,7 @@ def put_back_ahead(*, subscribable_id: int, item_id: int) -> str:
 
 
 def _settling(subscribable_id: int, item_id: int) -> Item:
-    """A post of the newsletter that is in no collection yet; nor can it get into one, under the lock."""
+    """Return an unassigned post. Under the lock it cannot be assigned."""
     taker = lock_for_membership(Subscribable.objects.filter(pk=subscribable_id))
     rows = Item.objects.unassigned().filter(feed__subscribables__in=taker, pk=item_id).defer("entry")
     item = rows.first()
@@ -273,33 +268,28 @@ def _settling(subscribable_id: int, item_id: int) -> Item:
 
 
 class SettlingPost(NamedTuple):
-    """A post that waits to settle."""
-
     item: Item
     is_left_out: bool
 
 
 def settling(subscribable: Subscribable, count: int) -> list[SettlingPost]:
-    """The posts of its feeds that wait to settle, the latest first, and whether an editor left them out."""
     rows = Item.objects.unassigned().filter(feed__in=subscribable.feeds.all())
-    found = list(rows.select_related("feed").order_by("-first_seen", "-pk")[:count])
-    out = left_out_by_hand(subscribable.pk, [item.pk for item in found])
-    return [SettlingPost(item, item.pk in out) for item in found]
+    items = list(rows.select_related("feed").order_by("-first_seen", "-pk")[:count])
+    out = left_out_by_hand(subscribable.pk, [item.pk for item in items])
+    return [SettlingPost(item, item.pk in out) for item in items]
 
 
 def left_out_by_hand(subscribable_id: int, item_ids: Sequence[int]) -> set[int]:
-    """Which of these posts an editor has left out of that newsletter."""
     rows = LeftOut.objects.filter(subscribable=subscribable_id, item__in=item_ids, by_hand=True)
     return set(rows.values_list("item_id", flat=True))
 
 
 def next_collection(subscribable: Subscribable) -> Assignable | None:
-    """The collection that goes out next, if it holds anything that is to be sent."""
     kept = Assignment.objects.kept().filter(assignable=OuterRef("pk"))
     rows = Assignable.objects.filter(Exists(kept), subscribable=subscribable)
     return rows.order_by(F("period_end").asc(nulls_last=True), "opened_at", "pk").first()
 
 
 def held_words(kept: int, left_out: int) -> str:
-    """“5 posts, 1 left out”."""
+    """Return “5 posts, 1 left out”."""
     return pluralize(kept, "post") + (f", {left_out:,} left out" if left_out else "")

@@ -1,4 +1,4 @@
-"""A newsletter's rules for posts: how they are saved, applied, and tried on the posts of its feeds."""
+"""A newsletter's rules for posts."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,40 +33,39 @@ TRIED = 20
 
 
 def verdict(subscribable: Subscribable, entry: Entry, *, feed: Feed) -> Verdict:
-    """Whether the newsletter takes the post: its rules first, then its hook. Raises HookError."""
-    said = judge(entry, subscribable.active_rules)
-    if said.is_kept and not is_wanted(subscribable, entry, feed=feed):
-        return replace(said, is_kept=False, reason=BY_ITS_HOOK)
-    return said
+    """Apply the rules, then the hook. Raises HookError."""
+    judgement = judge(entry, subscribable.active_rules)
+    if judgement.is_kept and not is_wanted(subscribable, entry, feed=feed):
+        return replace(judgement, is_kept=False, reason=BY_ITS_HOOK)
+    return judgement
 
 
 def verdicts(item: Item, *, now: datetime) -> dict[int, Verdict]:
-    """What the newsletters that have rules or hooks say of the post. Raises HookError.
+    """Return verdicts of newsletters with rules or hooks. Raises HookError.
 
-    Outside of any transaction: expressions take time, and hooks are somebody's code.
+    Call it outside of transactions, as expressions and hooks may take long.
     """
     picky = Q(post_rules__active=True) | ~Q(hooks="")
     takers = Subscribable.objects.filter(picky, feeds=item.feed_id, stopped=False).distinct()
     if not takers or item.entry is None:
         return {}
     entry = Entry.from_json(item.entry)
-    found = {}
+    answers = {}
     for taker in takers.prefetch_related("post_rules"):
-        found[taker.pk] = verdict(taker, entry, feed=item.feed)
-        note_troubles(found[taker.pk].troubles, title=item.title or item.link, now=now)
-    return found
+        answers[taker.pk] = verdict(taker, entry, feed=item.feed)
+        note_troubles(answers[taker.pk].troubles, title=item.title or item.link, now=now)
+    return answers
 
 
 def note_troubles(troubles: Iterable[Trouble], *, title: str, now: datetime) -> None:
-    """Keeps with each rule why it could not judge a post, for the admin to see."""
     for trouble in troubles:
-        said = one_line(f"{trouble.why} (“{title}”)")[:1000]
-        rows = PostRule.objects.filter(pk=trouble.rule.key).exclude(trouble=said)
-        rows.update(trouble=said, trouble_at=now)
+        message = one_line(f"{trouble.why} (“{title}”)")[:1000]
+        rows = PostRule.objects.filter(pk=trouble.rule.key).exclude(trouble=message)
+        rows.update(trouble=message, trouble_at=now)
 
 
 def note_left_out(subscribable: Subscribable, reasons: dict[int, str], *, now: datetime) -> None:
-    """Keeps why the newsletter left posts out; `reasons` by the items' pks. In the caller's transaction."""
+    """Runs in the caller's transaction."""
     LeftOut.objects.bulk_create(
         [LeftOut(subscribable=subscribable, item_id=pk, reason=why, at=now) for pk, why in reasons.items()],
         update_conflicts=True,
@@ -76,12 +75,11 @@ def note_left_out(subscribable: Subscribable, reasons: dict[int, str], *, now: d
 
 
 def left_out_words(subscribable: Subscribable, reason: str) -> str:
-    """The sentence for the post's page: “Weekly” left it out: its title contains “sponsored”."""
     return f"“{subscribable}” left it out: {reason}."
 
 
 def add_rule(*, subscribable: Subscribable, **fields: Any) -> PostRule:
-    """A new rule, after the others. Raises ValidationError, naming the field."""
+    """Raises ValidationError with the field."""
     last = subscribable.post_rules.aggregate(last=Max("position"))["last"]
     row = PostRule(subscribable=subscribable, position=0 if last is None else last + 1, **fields)
     change_rules(subscribable=subscribable, saved=[row])
@@ -89,18 +87,17 @@ def add_rule(*, subscribable: Subscribable, **fields: Any) -> PostRule:
 
 
 def drop_rule(*, rule: PostRule) -> str:
-    """Takes a rule away. Returns what it said."""
-    said = str(rule)
+    words = str(rule)
     change_rules(subscribable=rule.subscribable, gone=[rule])
-    return said
+    return words
 
 
 def change_rules(
     *, subscribable: Subscribable, saved: Sequence[PostRule] = (), gone: Sequence[PostRule] = ()
 ) -> None:
-    """Saves rules, new ones and others, and takes some away. Raises ValidationError, naming the field.
+    """Save and delete rules. Raises ValidationError with the field.
 
-    They hold for posts that settle from now on; rules that replace hold for letters made from now on.
+    They apply to posts that become final later, and replacements to letters made later.
     """
     for row in saved:
         row.full_clean(exclude=["subscribable"])
@@ -116,7 +113,7 @@ def change_rules(
 
 
 def refuse_slow_rule(row: PostRule) -> None:
-    """Raises ValidationError for an expression that takes too long for a post that stands in a feed now."""
+    """Raise ValidationError if it is too slow on current posts."""
     if row.test != PostRule.Test.MATCHES:
         return
     try:
@@ -126,7 +123,6 @@ def refuse_slow_rule(row: PostRule) -> None:
 
 
 def present_posts(subscribable: Subscribable, count: int) -> list[Entry]:
-    """The newest posts that stand in its feeds now, at most `count`; those without a date come last."""
     return [entry for _, entry in _present(subscribable, count)]
 
 
@@ -138,9 +134,9 @@ def _present(subscribable: Subscribable, count: int) -> list[tuple[Feed, Entry]]
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One post. `reason` says why it is left out, `changed_by` what changed it. `title` is as it would be.
+    """Result for one post, with the title after replacements.
 
-    `troubles` are sentences on rules that could not judge it, or on code that failed.
+    `troubles`: sentences on rules and hooks that failed.
     """
 
     title: str
@@ -154,32 +150,32 @@ class Tried:
 
 
 def try_rules(subscribable: Subscribable, count: int = TRIED) -> list[Tried]:
-    """The newest posts of its feeds, newest first. A rule that fails with one is not tried on those after."""
+    """A rule that fails is not tried again."""
     rules = subscribable.active_rules
-    found = []
+    results = []
     for feed, entry in _present(subscribable, count):
-        said = judge(entry, rules)
-        # Where the newsletter's own code fails, the post would wait.
-        wants, failure = said.is_kept, ""
+        judgement = judge(entry, rules)
+        # If the hook fails, the post would wait.
+        wants, failure = judgement.is_kept, ""
         if wants:
             try:
                 wants = is_wanted(subscribable, entry, feed=feed)
             except HookError as error:
                 wants, failure = False, str(error)
         done = rewrite(entry, rules)
-        troubles = (*said.troubles, *done.troubles)
+        troubles = (*judgement.troubles, *done.troubles)
         sentences = (*(f"{sentence(each.rule)} {each.why}" for each in troubles), *filter(None, (failure,)))
         tried = Tried(
             title=one_line(done.entry.title) or done.entry.link or "Untitled",
             link=done.entry.link,
             feed=feed,
             is_kept=wants,
-            reason=said.reason or ("" if wants else failure or BY_ITS_HOOK),
+            reason=judgement.reason or ("" if wants else failure or BY_ITS_HOOK),
             old_title=entry.title if done.entry.title != entry.title else "",
             changed_by=tuple(sentence(rule) for rule in done.changed_by) if wants else (),
             troubles=sentences,
         )
-        found.append(tried)
+        results.append(tried)
         failed = {trouble.rule for trouble in troubles}
         rules = tuple(rule for rule in rules if rule not in failed)
-    return found
+    return results

@@ -1,4 +1,4 @@
-"""What an open collection waits for, as facts for the rule; and an early poll of the feeds it waits for."""
+"""Facts about open collections, and early polls of the feeds they wait for."""
 
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ from subscriptions.rules.completion import CollectionFacts, FeedFacts
 
 
 def collection_facts(assignable: Assignable, *, counts: tuple[int, int] | None = None) -> CollectionFacts:
-    """`counts`: how many posts are kept in it, and how many left out, where that is known already."""
+    """`counts`: posts to send and left out, if known."""
     subscribable = assignable.subscribable
     kept, left_out = counts or counts_of(assignable)
     return CollectionFacts(
@@ -30,20 +30,18 @@ def collection_facts(assignable: Assignable, *, counts: tuple[int, int] | None =
 
 
 def counts_of(assignable: Assignable) -> tuple[int, int]:
-    """How many posts are kept in it, and how many are not to be sent."""
     rows = assignable.assignments.aggregate(all=Count("pk"), kept=Count("pk", filter=is_kept()))
     return rows["kept"], rows["all"] - rows["kept"]
 
 
 def feed_facts(assignable: Assignable) -> list[FeedFacts]:
-    """The newsletter's feeds, asked only for a collection with a period."""
+    """Return none for a collection without period."""
     if assignable.period_end is None:
         return []
     return facts_of_feeds(assignable.subscribable, assignable.period_end)
 
 
 def facts_of_feeds(subscribable: Subscribable, end: datetime) -> list[FeedFacts]:
-    """The newsletter's feeds, seen from the end of a period."""
     feeds = subscribable.feeds.all()
     unsettled = set(
         Item.objects.final().filter(feed__in=feeds, final_at__lt=end).values_list("feed_id", flat=True)
@@ -60,11 +58,11 @@ def facts_of_feeds(subscribable: Subscribable, end: datetime) -> list[FeedFacts]
 
 
 def make_feeds_due(*, now: datetime) -> int:
-    """A feed whose newsletter's period has ended is due at once (rules: pace serves finality)."""
+    """Poll feeds of ended periods at once."""
     return request_poll(feed_ids=set(behind(now).values_list("pk", flat=True)), now=now)
 
 
 def behind(now: datetime) -> FeedQuerySet:
-    """Feeds not read since a period of theirs has ended."""
+    """Not read since the end of a period."""
     unread = Q(fetched_through=None) | Q(fetched_through__lt=F("subscribables__assignables__period_end"))
     return Feed.objects.watched().filter(unread, subscribables__assignables__period_end__lte=now)

@@ -1,7 +1,4 @@
-"""The admin's form of a newsletter or bridge: it validates, explains, and never asks for JSON.
-
-Each field that a channel asks for is one field, named channel_field.
-"""
+"""Admin form of a newsletter or bridge. A channel's fields are named channel_field."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import time
@@ -34,44 +31,37 @@ LONGEST_OPTION, LONGEST_LINES = 700, 2_000
 # When people read their mail.
 EARLY = time(7)
 Arrangement = Subscribable.Arrangement
-# What the form says otherwise than lists do.
 LABELS = {"weekly": "on one or several weekdays", "cron": "my own schedule, as a cron line"}
 
 
 def name_of(kind: channels.Keyed, field: channels.Field | str) -> str:
-    """The form's name of a channel's field, with the channel: “visibility” means another thing elsewhere.
-
-    A form's scripts take it for a variable, which has no dash in its name.
-    """
+    """Return the form's name of a channel's field, which must be a JavaScript variable's name."""
     name = field if isinstance(field, str) else field.name
     return f"{kind.key}_{name}".replace("-", "_")
 
 
 def option_form_fields() -> dict[str, forms.Field]:
-    """Of a newsletter or bridge."""
     return {name_of(kind, field): form_field(field) for kind, field in _each("option_fields")}
 
 
 def destination_form_fields() -> dict[str, forms.Field]:
-    """Of a subscriber."""
     return {name_of(kind, field): form_field(field) for kind, field in _each("destination_fields")}
 
 
 def shown_for(attribute: str, condition: Mapping[str, str]) -> dict[str, str]:
-    """When each field is shown: `condition` has an expression for each channel."""
+    """Return each field's condition. `condition` has an expression per channel."""
     return {name_of(kind, field): condition.get(kind.key, "false") for kind, field in _each(attribute)}
 
 
 def filled(
     kind: channels.Keyed, fields: tuple[channels.Field, ...], data: Mapping[str, Any]
 ) -> dict[str, str]:
-    """What was typed for one channel, by the channel's own names, without empty ones."""
     values = {field.name: str(data.get(name_of(kind, field)) or "") for field in fields}
     return {name: value for name, value in values.items() if value}
 
 
 def refusal_by_field(kind: channels.ChannelSpec, message: str, otherwise: str) -> dict[str, str]:
-    """A channel's refusal ("visibility: choose one of …") as form field and text."""
+    """Split a channel's refusal ("visibility: choose one of …") into field and text."""
     name, colon, text = message.partition(": ")
     every = {field.name for field in (*kind.option_fields, *kind.destination_fields)}
     if colon and name in every:
@@ -86,8 +76,7 @@ def _each(attribute: str) -> Iterator[tuple[channels.ChannelSpec, channels.Field
 
 
 def form_field(field: channels.Field) -> forms.Field:
-    """A channel's field as forms of the admin have it."""
-    # Never required here: only the chosen channel needs its fields, and says so itself.
+    # Only the chosen channel requires its fields, and checks that itself.
     if field.choices is not None:
         return forms.ChoiceField(
             required=False,
@@ -110,12 +99,11 @@ def form_field(field: channels.Field) -> forms.Field:
     )
 
 
-# The delivery app adds its own source: the names of the letter templates.
 template_sources: list[Callable[[], list[str]]] = []
 
 
 class PairsField(forms.CharField):
-    """A dict of texts, written as lines of `name = value`."""
+    """A dict of texts, as lines of `name = value`."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("required", False)
@@ -145,7 +133,7 @@ class PairsField(forms.CharField):
 
 
 class ClockWidget(forms.TimeInput):
-    """Hours and minutes, in the newsletter's zone. The admin's own widget has notes on the server's time."""
+    """The admin's own widget has notes about the server's time."""
 
     input_type = "time"
 
@@ -154,8 +142,6 @@ class ClockWidget(forms.TimeInput):
 
 
 class ZoneField(forms.ChoiceField):
-    """A time zone. A name that does not exist is refused with the most similar ones."""
-
     def validate(self, value: Any) -> None:
         try:
             check_zone(str(value))
@@ -164,7 +150,7 @@ class ZoneField(forms.ChoiceField):
 
 
 class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Use `subscribable_form()`, which adds the fields of the channels there are."""
+    """Use `subscribable_form()`, which adds the channels' fields."""
 
     channel = forms.ChoiceField(
         help_text="How it travels: a newsletter by e-mail, or a bridge to an account.",
@@ -197,7 +183,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = Subscribable
-        # The weekday is one of `weekdays`.
+        # `weekdays` replaces weekday.
         exclude = ("options", "weekday")  # noqa: DJ006 - editable fields are marked on the model
         widgets = {  # noqa: RUF012
             "description": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
@@ -234,7 +220,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         _explain(self, "hooks", f"A Python module with code of your own. {loadable}")
         _offer(self, "arrangement", [(key, LABELS.get(key, words)) for key, words in Arrangement.choices])
         if plan := week_plan(self.instance.schedule):
-            # What comes on several weekdays is stored as a cron line, and shown as what it is.
+            # Several weekdays are stored as a cron line.
             self.initial.update(
                 {"arrangement": "weekly", "at": plan.at, "weekdays": plan.weekdays, "cron": ""}
             )
@@ -246,7 +232,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
             self.fields["time_zone"].initial = settings.TIME_ZONE
             self.fields["at"].initial = EARLY
             if not self.is_bound and "time_zone" not in self.initial:
-                # newsletter.js chooses the browser's, where it has scripts.
+                # newsletter.js selects the browser's zone.
                 self.fields["time_zone"].widget.attrs["data-of-browser"] = ""
         for kind in channels.newsletter_kinds():
             for field in kind.option_fields if kind.key == self.instance.channel else ():
@@ -254,9 +240,8 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
                     self.fields[name_of(kind, field)].initial = self.instance.options.get(field.name, "")
 
     def clean(self) -> dict[str, Any]:
-        """Resets the fields that the arrangement does not use, and takes the channel's options."""
         data = super().clean() or {}
-        # A tab of the newsletter's page has some of the fields only.
+        # Each tab of the page has only some fields.
         if "arrangement" in self.fields:
             self._clean_schedule(data)
         if "approval" in self.fields and data.get("approval") != Subscribable.Approval.DELAY:
@@ -272,7 +257,6 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         return data
 
     def _clean_schedule(self, data: dict[str, Any]) -> None:
-        """Writes the chosen weekdays as the row has them, and resets what the arrangement does not use."""
         unused = SCHEDULING - USES.get(str(data.get("arrangement")), frozenset())
         days, at = data.pop("weekdays", []), data.get("at")
         if data.get("arrangement") == Arrangement.WEEKLY and not days:
@@ -289,7 +273,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
-        # Even if there are other errors: all are shown at once.
+        # Run in spite of other errors, to show all at once.
         try:
             check_schedule(self.instance.schedule, self.instance.time_zone)
         except InvalidSchedule as error:
@@ -300,12 +284,11 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         try:
             check_subscribable(self.instance)
         except ValidationError as error:
-            # (It may name a field of another tab.)
+            # It may be about a field of another tab.
             add_refusal(self, error)
 
 
 def subscribable_form() -> type[SubscribableForm]:
-    """The form, with a field for each option of each channel."""
     return type("SubscribableForm", (SubscribableForm,), option_form_fields())
 
 
@@ -316,4 +299,4 @@ def _offer(form: forms.BaseForm, name: str, choices: list[tuple[str, str]]) -> N
 
 def _explain(form: forms.BaseForm, name: str, text: str) -> None:
     if name in form.fields:
-        form.fields[name].help_text = escape(text)  # the admin shows help as html
+        form.fields[name].help_text = escape(text)  # the admin shows help as HTML

@@ -1,5 +1,3 @@
-"""The sign-up form of newsletters that come as text messages, and that of the code."""
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,13 +11,11 @@ from subscriptions.forms.sign_up import SignUpForm
 
 LONGEST_PHONE = 40
 LONGEST_CODE = 20
-# The newsletter's options by which numbers are read.
+# Newsletter options for parsing numbers.
 READ_BY = ("region", "countries")
 
 
 class PhoneForm(SignUpForm):
-    """A phone number, of one newsletter."""
-
     email = None  # type: ignore[assignment]
     name = None  # type: ignore[assignment]
     phone = forms.CharField(
@@ -47,7 +43,6 @@ class PhoneForm(SignUpForm):
 
     @cached_property
     def parsed(self) -> ParsedDestination:
-        """Of a valid form."""
         raise AttributeError("The number was not read.")
 
     @property
@@ -59,15 +54,12 @@ class PhoneForm(SignUpForm):
 
 
 def read_number(channel: str, typed: str, options: Mapping[str, Any]) -> ParsedDestination:
-    """The number, as the newsletter's options have it read. Raises InvalidDestination, whose sentence is for
-    the reader."""
+    """Raises InvalidDestination with a sentence for readers."""
     read_by = {name: str(options[name]) for name in READ_BY if options.get(name)}
     return channels.get(channel).parse_destination({"phone": typed, **read_by})
 
 
 class CodeForm(forms.Form):
-    """The six digits."""
-
     code = forms.CharField(
         label=gettext_lazy("The code"),
         max_length=LONGEST_CODE,

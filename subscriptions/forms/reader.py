@@ -1,5 +1,3 @@
-"""The forms of a subscription's own page, and the one that asks for a sign-in link."""
-
 from datetime import date, datetime
 from typing import Any, BinaryIO, cast
 
@@ -24,8 +22,6 @@ ACCEPTED = "image/png,image/jpeg,image/webp,image/gif"
 
 
 class PictureInput(forms.ClearableFileInput):
-    """The picture there is, the browser's own way to choose another, and a way to take it away."""
-
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         return render_to_string("admin/subscriptions/picture.html", self.get_context(name, value, attrs))
 
@@ -34,7 +30,7 @@ class PictureInput(forms.ClearableFileInput):
 
 
 class PictureField(forms.FileField):
-    """Gives a CleanPicture, the name of the one there is, or False where it is to go."""
+    """Cleans to a CleanPicture, an existing name, or False to remove it."""
 
     def __init__(self, *, least_width: int = 1, **kwargs: Any) -> None:
         kwargs.setdefault("required", False)
@@ -46,7 +42,7 @@ class PictureField(forms.FileField):
         file = super().to_python(data)
         if file is None:
             return None
-        # (A form that is refused is read twice.)
+        # A refused form is read twice.
         file.seek(0)
         try:
             return clean_picture(cast(BinaryIO, file), least_width=self.least_width)
@@ -58,8 +54,6 @@ class PictureField(forms.FileField):
 
 
 class DetailsForm(NameForm):
-    """Name and language."""
-
     language = forms.ChoiceField(label=gettext_lazy("Language of these pages and mails"), required=False)
 
     def __init__(self, *args: Any, subscription: Subscription, **kwargs: Any) -> None:
@@ -68,20 +62,18 @@ class DetailsForm(NameForm):
         newsletter, chosen = subscription.subscribable, subscription.language
         own_language = {"language": _own_name(newsletter.language or "en")}
         known = list(settings.LANGUAGES)
-        # Sign-ups store the browser's language, which may be a variety of one of ours.
+        # Sign-ups store the browser's language, perhaps a variant of ours.
         other = [(chosen, _own_name(chosen))] if chosen and chosen not in dict(known) else []
         usual = ("", gettext("As the newsletter (%(language)s)") % own_language)
         self.fields["language"].choices = [usual, *known, *other]  # type: ignore[attr-defined]
 
     @property
     def given_language(self) -> str | None:
-        """None where the field was not in the form that was sent."""
+        """None if the form had no such field."""
         return str(self.cleaned_data["language"]) if "language" in self.data else None
 
 
 class PauseForm(forms.Form):
-    """The day on which letters are to come again."""
-
     until = forms.DateField(
         label=gettext_lazy("Until another day"),
         input_formats=["%Y-%m-%d"],
@@ -104,14 +96,13 @@ class PauseForm(forms.Form):
         try:
             pause_end(day, now=self.now, zone=self.zone)
         except BadDate as error:
-            said = gettext("Please choose a day from %(first)s to %(last)s.")
+            message = gettext("Please choose a day from %(first)s to %(last)s.")
             days = {"first": day_words(self.first), "last": day_words(self.last)}
-            raise forms.ValidationError(said % days) from error
+            raise forms.ValidationError(message % days) from error
         return day
 
 
 def _own_name(code: str) -> str:
-    """The language's name in that language itself."""
     try:
         return str(get_language_info(code)["name_local"]).capitalize()
     except KeyError:
@@ -119,8 +110,6 @@ def _own_name(code: str) -> str:
 
 
 class SignInForm(forms.Form):
-    """An address, and a field that only programs fill in."""
-
     email = forms.CharField(
         label=_("Your e-mail address"),
         max_length=320,
@@ -141,11 +130,10 @@ class SignInForm(forms.Form):
         try:
             channels.get("email").parse_destination({"email": email})
         except InvalidDestination as error:
-            said = _("This does not look like an e-mail address. Please check it.")
-            raise forms.ValidationError(said) from error
+            message = _("This does not look like an e-mail address. Please check it.")
+            raise forms.ValidationError(message) from error
         return email
 
     @property
     def is_trap_sprung(self) -> bool:
-        """Whether the hidden field was filled in, which people do not see."""
         return bool(self.data.get("website"))

@@ -1,4 +1,4 @@
-"""What holds off robots at a form that strangers fill in (templates/pages/_form_safety.html)."""
+"""Protection of public forms against robots (templates/pages/_form_safety.html)."""
 
 from typing import Any
 
@@ -13,8 +13,9 @@ LONGEST_TOKEN = 2000
 
 
 class RobotProofForm(forms.Form):
-    """Fields that tell people from programs. When the form is in doubt it asks a question: then it is not
-    valid, and is shown once more.
+    """Fields that distinguish people from robots.
+
+    In doubt it asks a question: then it is invalid and shown again.
     """
 
     website = forms.CharField(
@@ -42,23 +43,21 @@ class RobotProofForm(forms.Form):
                 self.add_error("reply", gettext("That is not the answer. Here is another question."))
             else:
                 self.add_error("reply", gettext("One question, so that we know you are a person."))
-            # A wrong answer does not stand under the next question.
             self.data = {**self.data.dict(), "reply": ""} if hasattr(self.data, "dict") else self.data
         return data
 
     @property
     def is_robot(self) -> bool:
-        """Whether the hidden field was filled in, which people do not see. Then nothing must happen."""
+        """Return whether the hidden field was filled in. If so, do nothing."""
         return bool(self.data.get("website"))
 
     @property
     def challenge(self) -> bool:
-        """Whether the browser is to solve a sum first."""
         return True
 
     @cached_property
     def fresh_shown(self) -> str:
-        """The hidden field's value: when the form was shown. A form that comes back is shown anew."""
+        """Hidden time stamp, renewed each time the form is shown."""
         return antispam.shown_stamp(now=self.now)
 
     @cached_property
@@ -73,7 +72,7 @@ class RobotProofForm(forms.Form):
         if data["reply"]:
             question = self._hidden("question")
             return antispam.is_answered(question, data["reply"], now=self.now, ip=self.ip)
-        # A form on another site does not say when it was shown, and may pass: the limits hold for it, too.
+        # Forms on other sites have no time stamp. The limits apply anyway.
         if (shown := self._hidden("shown")) and not antispam.was_read(shown, now=self.now):
             return False
         return not self.challenge or antispam.is_solved(self._hidden("solution"), now=self.now)

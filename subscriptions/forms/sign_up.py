@@ -1,5 +1,3 @@
-"""The sign-up forms: for one newsletter, and of one address for several."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,8 +12,6 @@ from subscriptions.rules.sign_up import LONGEST_NAME, MOST_AT_ONCE
 
 
 class SignUpForm(RobotProofForm):
-    """An address, perhaps a name. `subscribables` are the newsletters that are asked for."""
-
     email = forms.CharField(
         label=gettext_lazy("Your e-mail address"),
         max_length=320,
@@ -39,8 +35,8 @@ class SignUpForm(RobotProofForm):
         try:
             channels.get(self.channel).parse_destination({"email": email})
         except InvalidDestination as error:
-            said = gettext("This does not look like an e-mail address. Please check it.")
-            raise forms.ValidationError(said) from error
+            message = gettext("This does not look like an e-mail address. Please check it.")
+            raise forms.ValidationError(message) from error
         return email
 
     @property
@@ -49,12 +45,11 @@ class SignUpForm(RobotProofForm):
 
     @property
     def challenge(self) -> bool:
-        """Whether the browser is to solve a sum first."""
         return any(each.challenge for each in self.subscribables)
 
     @property
     def consent(self) -> str:
-        """What the reader agrees to by pressing the button, word for word."""
+        """Exact text to which the reader agrees."""
         return f"{self.button}. {self.note}"
 
     @property
@@ -69,8 +64,6 @@ class SignUpForm(RobotProofForm):
 
 
 class NameForm(forms.Form):
-    """How letters address a subscriber."""
-
     name = forms.CharField(
         label=gettext_lazy("Your name"),
         required=False,
@@ -83,8 +76,6 @@ class NameForm(forms.Form):
 
 
 class SeveralForm(SignUpForm):
-    """`subscribables` are the newsletters that the reader chose: none at first."""
-
     def clean(self) -> dict[str, Any]:
         if not self.subscribables:
             self.add_error(None, gettext("Choose at least one newsletter."))

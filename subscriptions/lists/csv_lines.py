@@ -1,4 +1,4 @@
-"""Lists as CSV: columns by header, comma, semicolon or tab, with or without a byte order mark."""
+"""CSV lists with any common separator."""
 
 import csv
 import re
@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 
 from subscriptions.rules.lists.headings import HEADER
 
-# The line a record begins on (the header is 1), and its cells or what is wrong with it.
+# Its first line (from 1), and its cells or an error message.
 Record = tuple[int, list[str] | str]
 SEPARATORS = ",;\t"
 # Excel reads the separator from such a first line.
@@ -19,15 +19,14 @@ _ADDRESS = re.compile(r"[^\s@<>]@[^\s@<>]+\.[^\s@<>]")
 
 
 def is_address(text: str) -> bool:
-    """Return whether a cell has one address in it."""
     return bool(_ADDRESS.search(text)) and text.count("@") == 1
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first line of a list: the names of its columns, and where the next line stands.
+    """Column names, and the number of the next line.
 
-    `is_missing`: the first line is a subscriber's already, and has to be read again.
+    `is_missing`: there is no header, so the first line must be read again.
     """
 
     names: tuple[str, ...]
@@ -37,9 +36,8 @@ class Head:
 
 
 def split_head(lines: Iterable[str]) -> tuple[Head, Iterator[str]]:
-    """The header of a list, and the lines after it. Raises ValidationError where no header can be read."""
+    """Return the header and the lines after it. Raises ValidationError."""
     remaining = iter(lines)
-    # A list without a header has its first subscriber in one of the first two lines.
     begin = list(islice(remaining, 2))
     unread = iter(begin)
     head = read_head(chain(unread, remaining))
@@ -47,9 +45,9 @@ def split_head(lines: Iterable[str]) -> tuple[Head, Iterator[str]]:
 
 
 def read_head(lines: Iterator[str]) -> Head:
-    """Takes the header off the lines. Raises ValidationError where no header can be read.
+    """Read the header. Raises ValidationError.
 
-    A list that begins with an address, such as Mailman's, has no header: its columns get names.
+    A list that begins with an address, such as Mailman's, has none, and gets column names.
     """
     first = next(lines, "").removeprefix("\ufeff")
     skipped = 0
@@ -71,10 +69,10 @@ def read_head(lines: Iterator[str]) -> Head:
 
 
 def records(lines: Iterator[str], head: Head, *, line: int = 0) -> Iterator[Record]:
-    """The records that follow, without blank lines. `line` is the next one's number; 0: as the head says.
+    """Yield the records, without blank lines. `line` is the next one's number.
 
-    Empty cells beyond the columns of the first line are left out: spreadsheets write them. A
-    record is handed out before any line after it is taken.
+    Empty cells beyond the header's columns are dropped, as spreadsheets write them. A record is yielded
+    before any later line is read.
     """
     reader, width = csv.reader(lines, delimiter=head.separator), len(head.names)
     begin = line or head.next_line
@@ -89,7 +87,7 @@ def records(lines: Iterator[str], head: Head, *, line: int = 0) -> Iterator[Reco
             return
         if number == 1 and cells:
             cells[0] = cells[0].removeprefix("\ufeff")
-        # A space begins a cell that is the rest of another one, such as in “Doe, Jane” without quotes.
+        # A leading space suggests part of another cell, such as “Doe, Jane” without quotes.
         is_whole = not any(cell.startswith(" ") for cell in cells[1:])
         while len(cells) > width and is_whole and not cells[-1].strip():
             cells.pop()
@@ -105,7 +103,7 @@ def records(lines: Iterator[str], head: Head, *, line: int = 0) -> Iterator[Reco
 
 
 def named_records(lines: Iterable[str]) -> Iterator[tuple[int, dict[str, str] | str]]:
-    """The records of a whole list whose columns have our own names. Raises ValidationError for another."""
+    """Raises ValidationError for unknown column names."""
     head, remaining = split_head(lines)
     names = [name.lower() for name in head.names]
     if "email" not in names:

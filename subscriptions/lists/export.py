@@ -1,4 +1,4 @@
-"""Exports a list of subscribers, streamed, with every column that an import takes."""
+"""Streamed export of subscribers."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -18,10 +18,9 @@ NO_CONSENT = ("", "", "", "")
 
 
 def export_subscribers(*, subscribable: Subscribable, exact: bool = False) -> Iterator[list[str]]:
-    """The header, then a row for each subscriber whatever their status. An import restores all of it.
+    """Return the header and all subscribers, so that an import can restore them.
 
-    Cells that a spreadsheet would take for formulas get an apostrophe in front, unless `exact` is asked for.
-    Raises ValidationError for a bridge.
+    Formulas are neutralized unless `exact`. Raises ValidationError for a bridge.
     """
     kind_of_list(subscribable)
     return _exported(subscribable, exact=exact)
@@ -30,7 +29,7 @@ def export_subscribers(*, subscribable: Subscribable, exact: bool = False) -> It
 def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]:
     yield list(COLUMNS)
     same = Suppression.objects.filter(kind=OuterRef("destination__kind"), core=OuterRef("destination__core"))
-    # Devices belong to the browser that asked: no list can bring them elsewhere.
+    # Devices belong to a browser and cannot be imported elsewhere.
     listed = subscribable.subscriptions.filter(destination__kind=subscribable.channel)
     rows = listed.annotate(suppressed=Exists(same)).order_by("pk")
     values = rows.values_list(
@@ -49,9 +48,8 @@ def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]
     while chunk := list(islice(values, ROWS_A_CHUNK)):
         keys = frozenset(row[0] for row in chunk)
         consents = Consent.objects.filter(subscription__pk__any_of=keys).order_by("at", "pk")
-        found = consents.values_list("subscription_id", "at", "how", "words", "ip")
-        # Of several consents of one subscriber the latest comes last, and stays.
-        proofs = {key: (_moment(at), how, words, ip or "") for key, at, how, words, ip in found}
+        consent_rows = consents.values_list("subscription_id", "at", "how", "words", "ip")
+        proofs = {key: (_moment(at), how, words, ip or "") for key, at, how, words, ip in consent_rows}
         further = further_upstream_ids(keys)
         tags = tags_of(row[-1] for row in chunk)
         for key, label, name, status, suppressed, language, *times, upstream_id, destination in chunk:

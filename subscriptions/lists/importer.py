@@ -1,4 +1,4 @@
-"""Imports lists of subscribers, or tries what an import would do. Mails no one."""
+"""Imports of subscriber lists, and dry runs. Mails nobody."""
 
 import json
 import sqlite3
@@ -38,9 +38,9 @@ MOST_BYTES_IN_MEMORY = 1024 * 1024
 
 
 class AmbiguousColumns(ValidationError):
-    """Nobody said what some columns mean, and without that some people might be mailed who must not be.
+    """Columns that may mark people who must not be mailed, and need a meaning.
 
-    `advice` has a meaning for each of `names`.
+    `advice`: a likely meaning for each of `names`.
     """
 
     def __init__(self, message: str, advice: Mapping[str, str]) -> None:
@@ -49,7 +49,6 @@ class AmbiguousColumns(ValidationError):
 
 
 def unclear_columns(head: Head, columns: Heading) -> AmbiguousColumns:
-    """Return the question about columns that may name people who must not be mailed."""
     advice = {
         name: judgement.meaning
         for place, judgement in columns.unread
@@ -66,13 +65,11 @@ def unclear_columns(head: Head, columns: Heading) -> AmbiguousColumns:
 
 
 def concerns(name: str, judgement: Judgement) -> str:
-    """Say how many lines a column concerns."""
     example = f" (“{judgement.example}”)" if judgement.example else ""
     return f"“{name[:40]}” concerns {pluralize(judgement.rows, 'line')}{example}."
 
 
 def no_email_column(name: str) -> AmbiguousColumns:
-    """Return the question about a column that has the addresses under an unknown heading."""
     return AmbiguousColumns(f"{HEADER} “{name[:40]}” has nothing but addresses.", {name: "email"})
 
 
@@ -88,13 +85,12 @@ def import_subscribers(
     terms: Terms = USUAL_TERMS,
     on_refused: OnRefused = None,
 ) -> ImportReport:
-    """Takes over a CSV list, batch by batch, each in a transaction, once all of its lines were judged.
+    """Import in batches, one transaction each, after judging all lines.
 
-    Lines of an iterator are kept in a temporary file meanwhile. Raises ValidationError when it is no such
-    list, and AmbiguousColumns.
+    An iterator's lines are kept in a temporary file. Raises ValidationError and AmbiguousColumns.
     """
     report = ImportReport(on_refused=on_refused)
-    # While the database stores one batch, the next is read.
+    # The next batch is read while the database stores one.
     with _read(report, subscribable, lines, terms, now) as read:
         for batch in prefetch(read):
             add_up(report, batch, import_batch(subscribable, batch, terms=terms, now=now))
@@ -109,7 +105,7 @@ def try_subscribers(
     terms: Terms = USUAL_TERMS,
     on_refused: OnRefused = None,
 ) -> ImportReport:
-    """What `import_subscribers` would do; changes nothing."""
+    """Return what `import_subscribers` would do."""
     report = ImportReport(on_refused=on_refused)
     with closing(SeenAddresses()) as seen, _read(report, subscribable, lines, terms, now) as read:
         for batch in read:
@@ -123,7 +119,6 @@ def try_subscribers(
 def _read(
     report: ImportReport, subscribable: Subscribable, lines: Iterable[str], terms: Terms, now: datetime
 ) -> Iterator[Iterator[Batch]]:
-    """Give the batches, once the whole list was judged."""
     kind = kind_of_list(subscribable)
     with readable_twice(lines) as again:
         head, remaining = split_head(again)
@@ -147,7 +142,7 @@ def _read(
 
 @contextmanager
 def readable_twice(lines: Iterable[str]) -> Iterator[Iterable[str]]:
-    """Give lines that can be read twice; those of an iterator are kept in a file."""
+    """An iterator's lines are kept in a file."""
     if iter(lines) is not lines:
         yield lines
         return
@@ -159,8 +154,6 @@ def readable_twice(lines: Iterable[str]) -> Iterator[Iterable[str]]:
 
 
 class _FromBeginning:
-    """The lines of a text file, each time anew."""
-
     def __init__(self, file: IO[str]) -> None:
         self._file = file
 
@@ -171,18 +164,16 @@ class _FromBeginning:
 
 @transaction.atomic
 def import_batch(subscribable: Subscribable, batch: Batch, *, terms: Terms, now: datetime) -> ImportPlan:
-    """Stores a batch. The subscriptions of its addresses are locked until that is done."""
+    """Store a batch, with its subscriptions locked."""
     return store_batch(subscribable, batch.wanted, terms=terms, now=now)
 
 
 def try_batch(subscribable: Subscribable, batch: Batch) -> ImportPlan:
-    """What storing a batch would do now."""
     known = existing_subscribers(subscribable, batch.wanted)
     return plan_import(batch.wanted, known, owners_of_upstream_ids(batch.wanted))
 
 
 def add_up(report: ImportReport, batch: Batch, done: ImportPlan) -> None:
-    """Adds a batch to the report, its refused lines in the order of the file."""
     report.added += done.added
     report.updated += done.updated
     report.unchanged += done.unchanged
@@ -191,7 +182,7 @@ def add_up(report: ImportReport, batch: Batch, done: ImportPlan) -> None:
 
 
 class SeenAddresses:
-    """The addresses a file had so far. SQLite keeps them in a temporary file, so memory does not grow."""
+    """Addresses seen so far, in SQLite's temporary file, to bound memory."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)
@@ -199,7 +190,6 @@ class SeenAddresses:
         self._database.execute("BEGIN")
 
     def drop_repeated(self, batch: Batch) -> int:
-        """Takes the lines out whose address came before. Returns how many they were."""
         cores = json.dumps([each.parsed.core for each in batch.wanted])
         rows = self._database.execute(
             "SELECT core FROM seen WHERE core IN (SELECT value FROM json_each(?))", (cores,)

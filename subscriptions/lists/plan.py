@@ -1,4 +1,4 @@
-"""Plans what a batch of lines does to the subscribers there are."""
+"""Plans the changes that a batch makes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,8 +35,6 @@ NOBODY = KnownSubscriber()
 
 @dataclass(frozen=True, slots=True)
 class ExistingSubscriber:
-    """What is known of an address now, and the keys of its rows where it has any."""
-
     known: KnownSubscriber = NOBODY
     destination: int | None = None
     subscription: int | None = None
@@ -44,8 +42,6 @@ class ExistingSubscriber:
 
 @dataclass(slots=True)
 class Planned:
-    """What becomes of one address, by all its lines together."""
-
     wanted: Wanted
     standing: ExistingSubscriber
     then: KnownSubscriber
@@ -53,7 +49,7 @@ class Planned:
     confirmed: datetime | None = None
     left: datetime | None = None
     proof: Proof = NO_PROOF
-    # As they are written, by their keys.
+    # Names by key.
     tags: dict[str, str] = field(default_factory=dict)
 
     def take(self, row: ListRow, then: KnownSubscriber) -> None:
@@ -72,7 +68,7 @@ class Planned:
 
 @dataclass(slots=True)
 class ImportPlan:
-    """What becomes of each address, by core; and how many lines do what."""
+    """Changes by core, and counts of lines."""
 
     planned: dict[str, Planned] = field(default_factory=dict)
     refused: list[RefusedRow] = field(default_factory=list)
@@ -86,7 +82,6 @@ class ImportPlan:
         self.unchanged += done is RowChange.NOTHING
 
     def outcomes(self) -> Counter[str]:
-        """Count the addresses by what becomes of them."""
         return Counter(one.then.outcome for one in self.planned.values())
 
     def doing(self, done: RowChange) -> list[Planned]:
@@ -96,9 +91,9 @@ class ImportPlan:
 def plan_import(
     lines: Sequence[Wanted], existing: Mapping[str, ExistingSubscriber], owners: Mapping[int, int]
 ) -> ImportPlan:
-    """Plans each line upon what the lines before it leave.
+    """Plan each line, based on the lines before it.
 
-    `owners` says which subscription has which of upstream's numbers (`owners_of_upstream_ids`).
+    `owners`: subscriptions by upstream number.
     """
     made, given = ImportPlan(), dict[int, str]()
     tags = set[str]()
@@ -118,7 +113,7 @@ def plan_import(
             made.refused.append(RefusedRow(wanted.line, str(error), tuple(wanted.cells), error.kind))
             continue
         if then.upstream_ids != before.upstream_ids:
-            # A number stays with the subscription that has it; a free one goes to the first address with it.
+            # A number stays with its subscription. A free one goes to the first address with it.
             own = standing.subscription
             free = (
                 number
@@ -135,7 +130,7 @@ def plan_import(
 
 
 def owners_of_upstream_ids(lines: Iterable[Wanted]) -> dict[int, int]:
-    """Which subscription, of any newsletter, has which of upstream's numbers that the lines name."""
+    """Return subscriptions of any newsletter, by upstream number."""
     numbers = {number for wanted in lines for number in wanted.row.upstream_ids}
     if not numbers:
         return {}
@@ -146,10 +141,9 @@ def owners_of_upstream_ids(lines: Iterable[Wanted]) -> dict[int, int]:
 def existing_subscribers(
     subscribable: Subscribable, lines: Sequence[Wanted], *, lock: bool = False
 ) -> dict[str, ExistingSubscriber]:
-    """What is known of the lines' addresses, without those of which nothing is; of tags, if lines name any.
+    """Return known addresses, with tags if any line has some.
 
-    It takes a fixed number of queries, however many addresses there are. With `lock` the subscriptions are
-    locked, in the order of their keys.
+    Takes a fixed number of queries. With `lock`, subscriptions are locked in the order of keys.
     """
     wanted, kind = {each.parsed.core for each in lines}, subscribable.channel
     suppressed = {row[0] for row in find_rows(Suppression, ["id"], key="core", values=wanted, kind=kind)}
@@ -182,9 +176,8 @@ def existing_subscribers(
 
 
 def further_upstream_ids(subscriptions: Iterable[int]) -> dict[int, list[int]]:
-    """The OldNumbers of these subscriptions, in the order in which they came."""
-    found: dict[int, list[int]] = {}
+    numbers: dict[int, list[int]] = {}
     rows = OldNumber.objects.filter(subscription__pk__any_of=frozenset(subscriptions)).order_by("pk")
     for subscription, number in rows.values_list("subscription_id", "number"):
-        found.setdefault(subscription, []).append(number)
-    return found
+        numbers.setdefault(subscription, []).append(number)
+    return numbers

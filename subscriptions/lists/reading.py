@@ -1,4 +1,4 @@
-"""Reads the lines of a list, a batch at a time; and the report on them, which takes a bounded memory."""
+"""Reads lists in batches, and reports on them in bounded memory."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,17 +18,15 @@ from subscriptions.rules.lists.rows import UNREADABLE, ListRow, UnusableLine, re
 from subscriptions.rules.lists.survey import ColumnSurvey, Survey
 from subscriptions.rules.sign_up import LONGEST_NAME, tidy_name
 
-# Each batch is stored in one transaction.
+# Size of a transaction.
 LINES_A_BATCH = 2000
 LINES_A_CHUNK = 1000
-# A report keeps the first refused lines in memory; `on_refused` gets all of them.
+# In memory. `on_refused` gets all of them.
 REFUSED_ROWS_KEPT = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedRow:
-    """A line that was not taken: its number in the file, why, and its cells if it has any."""
-
     line: int
     reason: str
     cells: tuple[str, ...] = ()
@@ -37,9 +35,9 @@ class RefusedRow:
 
 @dataclass
 class ImportReport:
-    """How many lines did what. `repeated`: whose address the file had before; only a dry run counts these.
+    """Counts of lines. `repeated`: with an earlier address; counted in dry runs only.
 
-    `outcomes` counts the addresses by what becomes of them, and the refused lines by kind (rows.OUTCOMES).
+    `outcomes`: addresses by result, and refused lines by kind (rows.OUTCOMES).
     """
 
     added: int = 0
@@ -48,13 +46,12 @@ class ImportReport:
     repeated: int = 0
     refused_count: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    # The first of them.
     refused: list[RefusedRow] = field(default_factory=list)
-    # The file's headings, known before anything is refused.
+    # Headings, set before any refusal.
     names: tuple[str, ...] = ()
-    # What a person should know of such a file, and cannot see in it.
+    # Something about such files that an admin should know.
     note: str = ""
-    # The headings of columns that mean nothing here, each with how many lines it concerns all the same.
+    # Headings of ignored columns, with the number of lines concerned.
     not_used: tuple[tuple[str, int], ...] = ()
     on_refused: "Callable[[ImportReport, Sequence[RefusedRow]], None] | None" = None
 
@@ -67,21 +64,18 @@ class ImportReport:
 
 
 def refused_head(names: Sequence[str]) -> list[str]:
-    """The headings of a report of refused lines, which can be mended there and imported."""
     return [*REPORT, *map(as_text, names)]
 
 
 def refused_row(line: int, reason: str, cells: Sequence[str]) -> list[str]:
-    """A refused line in such a report."""
     return [str(line), reason, *map(as_text, cells)]
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What holds for a whole list, in the words of the person who brings it.
+    """The uploader's statements about a whole list.
 
-    The status of lines that say none, how these people agreed, what columns mean (by their names), and in
-    which order days and months are written.
+    Status of lines without one, consent text, meanings by column name, and order of day and month.
     """
 
     status: str = "unconfirmed"
@@ -92,8 +86,6 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A line that could be read, and the destination it names."""
-
     line: int
     row: ListRow
     parsed: ParsedDestination
@@ -102,8 +94,6 @@ class Wanted:
 
 @dataclass(slots=True)
 class Batch:
-    """Lines that follow each other, read."""
-
     wanted: list[Wanted] = field(default_factory=list)
     refused: list[RefusedRow] = field(default_factory=list)
 
@@ -112,7 +102,7 @@ class Batch:
 
 
 def kind_of_list(subscribable: Subscribable) -> ChannelSpec:
-    """The newsletter's channel. Raises ValidationError for a bridge, which has no list."""
+    """Raises ValidationError for a bridge, which has no lists."""
     kind = channels.get(subscribable.channel)
     if all(each.name != "email" for each in kind.destination_fields):
         raise ValidationError(
@@ -122,7 +112,7 @@ def kind_of_list(subscribable: Subscribable) -> ChannelSpec:
 
 
 def heading_of(head: Head, terms: Terms, survey: Mapping[int, ColumnSurvey] | None = None) -> Heading:
-    """What the columns mean. Raises ValidationError when there is no email among them."""
+    """Raises ValidationError without an email column."""
     try:
         return heading(head.names, terms.meanings, survey)
     except NoList as error:
@@ -130,7 +120,7 @@ def heading_of(head: Head, terms: Terms, survey: Mapping[int, ColumnSurvey] | No
 
 
 def survey_of(head: Head, terms: Terms, read: Iterable[Record]) -> dict[int, ColumnSurvey]:
-    """Count what the columns of the whole list hold. Raises ValidationError for a list without email."""
+    """Raises ValidationError without an email column."""
     known = heading_of(head, terms)
     free, texts = places_to_survey(head.names, known)
     survey = Survey(free, texts, lambda cells: known.row(cells)["status"] or terms.status)
@@ -141,18 +131,17 @@ def survey_of(head: Head, terms: Terms, read: Iterable[Record]) -> dict[int, Col
 
 
 def column_of_addresses(head: Head, read: Iterable[Record]) -> str:
-    """Return the heading of the one column that has only addresses, by its first lines; else ""."""
+    """Return the only column with nothing but addresses in the first lines, or ""."""
     rows = [cells for _, cells in islice(read, LINES_A_CHUNK) if not isinstance(cells, str)]
-    found = []
+    headings = []
     for place, name in enumerate(head.names):
         cells = [text for row in rows if place < len(row) and (text := row[place].strip())]
         if name and cells and all(map(is_address, cells)):
-            found.append(name)
-    return found[0] if len(found) == 1 else ""
+            headings.append(name)
+    return headings[0] if len(headings) == 1 else ""
 
 
 def not_used(names: Sequence[str], columns: Heading) -> tuple[tuple[str, int], ...]:
-    """Return the headings of columns without a meaning, with how many lines each concerns."""
     places = {place for _, place in (*columns.places, *columns.blocks)}
     rows = {place: judgement.rows for place, judgement in columns.unread}
     return tuple((name, rows.get(place, 0)) for place, name in enumerate(names) if place not in places)
@@ -161,7 +150,7 @@ def not_used(names: Sequence[str], columns: Heading) -> tuple[tuple[str, int], .
 def batches(
     records: Iterable[Record], *, columns: Heading, kind: ChannelSpec, terms: Terms, now: datetime
 ) -> Iterator[Batch]:
-    """The lines, in batches. Takes no line before its batch is asked for."""
+    """Yield batches. Lines are read only when needed."""
     batch, dates = Batch(), terms.dates or columns.program.dates
     for line, cells in records:
         if isinstance(cells, str):
@@ -185,6 +174,6 @@ def batches(
 
 
 def _tidy(name: str) -> str:
-    # Most names are tidy already: a printable one has none of the characters that would have to go.
+    # A fast path, as most names are tidy.
     is_tidy = len(name) <= LONGEST_NAME and name.isprintable() and "  " not in name
     return name.strip() if is_tidy else tidy_name(name)

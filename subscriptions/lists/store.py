@@ -1,4 +1,4 @@
-"""Stores what a batch of a list asks for, in a fixed number of statements. Mails no one."""
+"""Stores a batch in a fixed number of statements. Mails nobody."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -39,7 +39,7 @@ LONGEST_HOW = Consent._meta.get_field("how").max_length or 10
 def store_batch(
     subscribable: Subscribable, lines: Sequence[Wanted], *, terms: Terms, now: datetime
 ) -> ImportPlan:
-    """Within the caller's transaction. Returns what was done."""
+    """Runs in the caller's transaction."""
     existing = existing_subscribers(subscribable, lines, lock=True)
     made = plan_import(lines, existing, owners_of_upstream_ids(lines))
     newly_suppressed = [
@@ -58,7 +58,7 @@ def store_batch(
         insert_rows(Suppression, columns)
     fresh, changed = made.doing(RowChange.ADD), made.doing(RowChange.UPDATE)
     if fresh:
-        # A reader who signs up at this very moment is there already, and stays as they are.
+        # Readers who signed up at this moment are unchanged.
         made.added -= len(fresh) - _add_subscriptions(subscribable, fresh, terms, now)
     if changed:
         _change_subscriptions(subscribable, changed, terms, now)
@@ -66,10 +66,9 @@ def store_batch(
 
 
 def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: Terms, now: datetime) -> int:
-    """Adds the subscriptions that are not there. Returns how many these were."""
     destinations = _destination_keys(subscribable.channel, fresh, now)
     tokens = [random_token() for _ in fresh]
-    # For whom the file says no other time, the confirmation is as old as the subscription.
+    # The default for a confirmation's time is that of the subscription.
     confirmed_at = [
         (one.confirmed or one.added or now)
         if one.then.status == CONFIRMED
@@ -84,7 +83,7 @@ def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: 
         "status": [one.then.status for one in fresh],
         "added_at": [one.added or now for one in fresh],
         "confirmed_at": confirmed_at,
-        # Without a day of leaving it is the day of joining, so that nobody counts as having left today.
+        # By default the time of joining, so that nobody counts as leaving today.
         "left_at": [
             (one.left or one.confirmed or one.added or now) if one.then.status == UNSUBSCRIBED else None
             for one in fresh
@@ -105,9 +104,8 @@ def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: 
 
 
 def _destination_keys(kind: str, fresh: list[Planned], now: datetime) -> list[int]:
-    """Adds missing destinations, and changes none. Returns the keys of all, in the same order."""
     missing = [one for one in fresh if one.standing.destination is None]
-    found: dict[str, int] = {}
+    keys: dict[str, int] = {}
     if missing:
         parsed = [one.wanted.parsed for one in missing]
         insert_rows(
@@ -122,8 +120,8 @@ def _destination_keys(kind: str, fresh: list[Planned], now: datetime) -> list[in
             },
         )
         cores = (each.core for each in parsed)
-        found = dict(find_rows(Destination, ["id"], key="core", values=cores, kind=kind))
-    return [one.standing.destination or found[one.wanted.parsed.core] for one in fresh]
+        keys = dict(find_rows(Destination, ["id"], key="core", values=cores, kind=kind))
+    return [one.standing.destination or keys[one.wanted.parsed.core] for one in fresh]
 
 
 def _change_subscriptions(
@@ -151,7 +149,6 @@ def _change_subscriptions(
 
 
 def _keep_tags(changed: Sequence[tuple[int, Planned]]) -> None:
-    """Gives addresses the tags that they have not."""
     new = [
         (destination, key)
         for destination, one in changed
@@ -169,7 +166,7 @@ def _moves_to(one: Planned, status: str) -> bool:
 
 
 def _keep_further_upstream_ids(changed: Sequence[tuple[int, Planned]]) -> None:
-    """Keeps the numbers of upstream beyond the first, which the subscription itself has."""
+    """The subscription itself has the first number."""
     new = [
         (key, number)
         for key, one in changed
@@ -184,15 +181,15 @@ def _keep_further_upstream_ids(changed: Sequence[tuple[int, Planned]]) -> None:
 def _keep_consents(
     subscribable: Subscribable, stored: Sequence[tuple[int, Planned]], terms: Terms, now: datetime
 ) -> None:
-    """Keeps how they agreed: by the line's own words, else by those of the whole list."""
+    """The line's own proof replaces that of the list."""
     kept = [(key, one.proof) for key, one in stored if one.proof or one.then.status != UNSUBSCRIBED]
     words = []
     for _, proof in kept:
-        said = proof.words or terms.words
-        # What is too long for the one field stands in the other.
+        text = proof.words or terms.words
+        # Text too long for one field goes into the other.
         if len(proof.how) > LONGEST_HOW:
-            said = f"{proof.how}: {said}" if said else proof.how
-        words.append(said[:LONGEST_WORDS])
+            text = f"{proof.how}: {text}" if text else proof.how
+        words.append(text[:LONGEST_WORDS])
     if kept:
         insert_rows(
             Consent,

@@ -1,4 +1,4 @@
-"""Imports a list of addresses that must not be written to."""
+"""Imports addresses that must not be mailed."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -18,9 +18,9 @@ USUAL_REASON = "imported"
 
 
 def import_suppressions(*, lines: Iterable[str], now: datetime) -> ImportReport:
-    """Takes over a CSV list of addresses (columns email and, if you like, reason), batch by batch.
+    """Import a CSV list (email and optionally reason) in batches.
 
-    Raises ValidationError when it is no such list.
+    Raises ValidationError if it is no such list.
     """
     report = ImportReport()
     batch: dict[str, str] = {}
@@ -30,8 +30,8 @@ def import_suppressions(*, lines: Iterable[str], now: datetime) -> ImportReport:
                 raise ValidationError(values)
             core = channels.get("email").parse_destination({"email": values["email"]}).core
         except (ValidationError, InvalidDestination) as error:
-            said = error.messages[0] if isinstance(error, ValidationError) else str(error)
-            report.refuse([RefusedRow(line, said)])
+            message = error.messages[0] if isinstance(error, ValidationError) else str(error)
+            report.refuse([RefusedRow(line, message)])
             continue
         report.unchanged += core in batch
         batch.setdefault(core, shortened(one_line(values.get("reason", "")), MAX_REASON) or USUAL_REASON)

@@ -1,4 +1,4 @@
-"""Uploaded lists: kept in compressed pieces, looked at by a worker, imported at an admin's word, deleted."""
+"""Uploaded lists: checked by a worker, imported on an admin's word, deleted."""
 
 import codecs
 import zlib
@@ -22,9 +22,9 @@ PIECE_SIZE = 1024 * 1024
 LONGEST_LINE = 64 * 1024
 OLD_ENCODING = "windows-1252"
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-# The fastest: a list is read four times, and kept for minutes.
+# The fastest, as a list is read four times and kept for minutes.
 COMPRESSION_LEVEL = 1
-# A list that nobody begins to import is deleted after the first, an import that is over after the second.
+# Before a start, and after the end.
 WAITS_FOR, KEPT_FOR = timedelta(days=7), timedelta(days=30)
 FROM_THE_START = {
     "position": 0,
@@ -39,7 +39,6 @@ FROM_THE_START = {
 
 
 def keep_pieces(row: ListImport, pieces: Iterable[bytes]) -> int:
-    """Stores a file, each piece by itself. Returns its size as UTF-8."""
     start = 0
     for piece in as_utf8(pieces):
         packed = zlib.compress(piece, COMPRESSION_LEVEL)
@@ -49,7 +48,7 @@ def keep_pieces(row: ListImport, pieces: Iterable[bytes]) -> int:
 
 
 def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Return the file with line feeds, as UTF-8 if it is UTF-16. Old Macs write carriage returns."""
+    """Convert UTF-16 to UTF-8, and the carriage returns of old Macs to line feeds."""
     remaining = iter(pieces)
     first = next(remaining, b"")
     everything = (piece for piece in chain([first], remaining) if piece)
@@ -64,7 +63,7 @@ def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _utf16(first: bytes) -> str:
-    """Return the encoding of a UTF-16 file, by its mark or by the zeros in its first letters."""
+    """Detect UTF-16 by its mark, or by zeros in the first letters."""
     if name := _UTF16.get(first[:2]):
         return name
     letters = first[:4]
@@ -74,10 +73,10 @@ def _utf16(first: bytes) -> str:
 
 
 class FileLines(Iterator[str]):
-    """The lines of a file of pieces. `position` is where the next one begins, `handed_out` how many came.
+    """Lines of a file in pieces. `position`: start of the next line; `handed_out`: lines so far.
 
-    A line that is not UTF-8 is read as windows-1252; `in_old_encoding` counts these. A line of more than
-    LONGEST_LINE comes in pieces.
+    Lines that are not UTF-8 are read as windows-1252 and counted in `in_old_encoding`. Lines over
+    LONGEST_LINE are split.
     """
 
     def __init__(self, pieces: Iterator[bytes], position: int = 0) -> None:
@@ -102,7 +101,6 @@ class FileLines(Iterator[str]):
             return line.decode(OLD_ENCODING, errors="replace")
 
     def _end_of_line(self) -> int:
-        """Return where the line at `_at` ends, in as much text as that takes."""
         while (end := self._text.find(b"\n", self._at, self._at + LONGEST_LINE)) < 0:
             if len(self._text) - self._at >= LONGEST_LINE:
                 return self._at + LONGEST_LINE
@@ -114,8 +112,6 @@ class FileLines(Iterator[str]):
 
 
 class StoredLines(FileLines):
-    """The lines of a kept file, from a position on."""
-
     def __init__(self, list_import_id: int, position: int = 0) -> None:
         super().__init__(_pieces(list_import_id, position), position)
 
@@ -135,7 +131,7 @@ OPEN = (State.CHECKING, State.IMPORTING)
 
 
 class NotPossible(Refused):
-    """An import cannot do this in its state. The message is a sentence for people."""
+    """The message is a sentence."""
 
 
 def upload(
@@ -147,10 +143,7 @@ def upload(
     by: str,
     now: datetime,
 ) -> ListImport:
-    """Keeps a file, to be looked at by the next worker.
-
-    Raises ValidationError for a bridge and for an empty file.
-    """
+    """Raises ValidationError for a bridge or an empty file."""
     kind_of_list(subscribable)
     row = ListImport.objects.create(
         subscribable=subscribable,
@@ -171,7 +164,7 @@ def upload(
 
 @transaction.atomic
 def begin_import(*, list_import: ListImport, now: datetime) -> None:
-    """Begins to import a list that was looked at, at an admin's word. Raises NotPossible."""
+    """Raises NotPossible."""
     row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
     if row.state != State.CHECKED:
         raise NotPossible(f"“{row.file_name}” is {row.get_state_display()}.")
@@ -182,9 +175,9 @@ def begin_import(*, list_import: ListImport, now: datetime) -> None:
 
 @transaction.atomic
 def explain(*, list_import: ListImport, meanings: Mapping[str, str], dates: str, now: datetime) -> None:
-    """Keeps what a person said of the columns, so that the file is looked at anew.
+    """Store the columns' meanings and have the file checked again.
 
-    Raises NotPossible, and ValidationError where those columns make no list.
+    Raises NotPossible, and ValidationError for unusable meanings.
     """
     row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
     if row.state not in (State.ASKING, State.CHECKED):
@@ -197,7 +190,6 @@ def explain(*, list_import: ListImport, meanings: Mapping[str, str], dates: str,
 
 
 def first_lines(list_import: ListImport, count: int) -> list[list[str]]:
-    """The cells of the first lines, which show what a column holds."""
     lines = StoredLines(list_import.pk)
     head = read_head(lines)
     read = records(StoredLines(list_import.pk) if head.is_missing else lines, head)
@@ -205,19 +197,17 @@ def first_lines(list_import: ListImport, count: int) -> list[list[str]]:
 
 
 def terms_of(row: ListImport) -> Terms:
-    """What its uploader said of the whole list."""
     return Terms(row.status, row.words, row.meanings or {}, row.dates)
 
 
 def survey_kept(row: ListImport) -> dict[int, ColumnSurvey] | None:
-    """Return the counts of its columns; None before they were counted."""
     columns = (row.findings or {}).get("columns")
     return columns and {int(place): ColumnSurvey.of_json(each) for place, each in columns.items()}
 
 
 @transaction.atomic
 def stop_import(*, list_import: ListImport, now: datetime) -> None:
-    """Stops it; whatever was imported so far stays. Raises NotPossible."""
+    """Imported lines stay. Raises NotPossible."""
     row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
     if row.state not in (*OPEN, State.CHECKED, State.ASKING, State.UPLOADING):
         raise NotPossible(f"“{row.file_name}” is {row.get_state_display()} already.")
@@ -225,14 +215,13 @@ def stop_import(*, list_import: ListImport, now: datetime) -> None:
 
 
 def forget_old_imports(*, now: datetime) -> None:
-    """Deletes files that nobody imported for a week, and imports that are a month old."""
     waiting = Q(state__in=(State.UPLOADING, State.CHECKED, State.ASKING), created_at__lt=now - WAITS_FOR)
     over = Q(state__in=(State.DONE, State.STOPPED, State.UNUSABLE), created_at__lt=now - KEPT_FOR)
     ListImport.objects.filter(waiting | over).delete()
 
 
 def end_import(row: ListImport, state: State, now: datetime) -> None:
-    """Within the caller's transaction, on a locked row. The file is deleted with the import's end."""
+    """End a locked import in the caller's transaction, and delete its file."""
     row.state, row.lease_token, row.lease_until = state, None, None
     if state not in (State.CHECKED, State.ASKING):
         row.ended_at = now

@@ -1,7 +1,6 @@
-"""The stage that looks at uploaded lists and imports them.
+"""Worker that checks and imports uploaded lists.
 
-A batch of lines and the position after it are stored in one transaction: when a worker dies, the next one
-goes on from there.
+A batch and the position after it are stored in one transaction, so another worker can continue.
 """
 
 import logging
@@ -46,7 +45,6 @@ from subscriptions.rules.lists.headings import HEADER
 from subscriptions.rules.lists.programs import LIST_STATUSES
 
 LEASE = timedelta(seconds=60)
-# As examples, of each status in the list.
 SAMPLES_OF_A_STATUS = 3
 LINES_A_RENEWAL = 20_000
 
@@ -54,16 +52,15 @@ logger = logging.getLogger(__name__)
 
 
 def work_off_imports(*, budget: timedelta) -> None:
-    """Looks at lists and imports them, until none waits or the time is over."""
     left = TimeBudget(budget)
     while row := claim_import(now=utcnow()):
         try:
             _work(row, left)
         except Exception as error:
-            # It is tried again when its lease is over, from where it stands.
+            # Retried from its position when the lease expires.
             logger.exception("import %s failed", row.pk)
-            said = shortened(one_line(f"{type(error).__name__}: {error}"), 500)
-            ListImport.objects.filter(pk=row.pk, lease_token=row.lease_token).update(trouble=said)
+            message = shortened(one_line(f"{type(error).__name__}: {error}"), 500)
+            ListImport.objects.filter(pk=row.pk, lease_token=row.lease_token).update(trouble=message)
         if left.is_spent:
             break
 
@@ -74,9 +71,9 @@ def claimable_imports(now: datetime) -> "QuerySet[ListImport]":
 
 @transaction.atomic
 def claim_import(*, now: datetime) -> ListImport | None:
-    """The oldest list that waits for a worker, leased.
+    """Lease the oldest waiting list.
 
-    A list that is only looked at is begun anew: which addresses the worker before had seen is lost.
+    A check starts anew, as the addresses seen by the earlier worker are lost.
     """
     rows = claimable_imports(now).order_by("pk")
     row = rows.select_for_update(of=("self",), skip_locked=True, no_key=True).first()
@@ -100,7 +97,7 @@ def _work(row: ListImport, left: TimeBudget) -> None:
         head = read_head(StoredLines(row.pk))
         terms = terms_of(row)
         kind = kind_of_list(row.subscribable)
-        # A list that the release before looked at was not judged.
+        # The previous release did not judge lists.
         if row.findings is None and not _judge(row, head, terms):
             return
         columns = heading_of(head, terms, survey_kept(row))
@@ -125,7 +122,6 @@ def _work(row: ListImport, left: TimeBudget) -> None:
 
 
 def _lines(row: ListImport, head: Head, position: int = 0) -> StoredLines:
-    """Return the lines from a position on, or from the first one after the header."""
     lines = StoredLines(row.pk, position)
     if not position and not head.is_missing:
         read_head(lines)
@@ -133,10 +129,7 @@ def _lines(row: ListImport, head: Head, position: int = 0) -> StoredLines:
 
 
 def _judge(row: ListImport, head: Head, terms: Terms) -> bool:
-    """Count what the columns of the whole file hold, before a line is imported.
-
-    Return whether the import can go on. Raises ValidationError for a file without addresses.
-    """
+    """Return whether the import can go on. Raises ValidationError for a file without addresses."""
     lines = _lines(row, head)
     try:
         columns = survey_of(head, terms, _renewing(row, records(lines, head)))
@@ -161,7 +154,7 @@ class _LostError(Exception):
 
 
 def _renewing(row: ListImport, read: Iterator[Record]) -> Iterator[Record]:
-    """Yield the records, and renew the lease now and then, since nothing is stored meanwhile."""
+    """Renew the lease from time to time, as nothing is stored meanwhile."""
     for number, record in enumerate(read, 1):
         if not number % LINES_A_RENEWAL and not held_by(row).update(lease_until=utcnow() + LEASE):
             raise _LostError
@@ -169,8 +162,6 @@ def _renewing(row: ListImport, read: Iterator[Record]) -> Iterator[Record]:
 
 
 class _Place:
-    """How far the file has been read."""
-
     def __init__(self, lines: StoredLines, first: int) -> None:
         self._lines, self._first = lines, first
         self._before = lines.handed_out
@@ -181,7 +172,7 @@ class _Place:
 
 
 def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
-    """Looks at the whole list in one go: only this worker knows which addresses the file had before."""
+    """Check in one go, as only this worker knows the addresses seen."""
     with closing(SeenAddresses()) as seen:
         for batch in read:
             repeated = seen.drop_repeated(batch)
@@ -199,7 +190,7 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
 
 
 def _add_samples(row: ListImport, done: ImportPlan) -> None:
-    """Keep the first lines of each status: address, name, status in the list, and the change."""
+    """Keep address, name, status and change of the first lines of each status."""
     kept = Counter(status for _, _, status, _ in row.sample)
     if len(kept) == len(LIST_STATUSES) and min(kept.values()) >= SAMPLES_OF_A_STATUS:
         return

@@ -1,5 +1,3 @@
-"""Options of newsletters and destinations that define, alter, subscribe and unsubscribe share."""
-
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping
@@ -15,7 +13,7 @@ from feeds.management.options import find_feed
 from feeds.models import Feed
 from subscriptions.models import Subscribable
 
-# The options that are not called --name-of-the-field.
+# Options not called --name-of-the-field.
 OPTION_NAMES: Mapping[str, str] = {
     "name": "NAME",
     "feeds": "--feed",
@@ -42,7 +40,6 @@ NEWSLETTER_FIELDS = (*TEXT_FIELDS, *CHOICE_FIELDS, *NUMBER_FIELDS, "at", "weekda
 
 
 def add_newsletter(parser: CommandParser) -> None:
-    """Adds the NAME of an existing newsletter."""
     parser.add_argument("newsletter", metavar="NAME", help="The newsletter; “list_subscribables” shows them.")
 
 
@@ -53,7 +50,7 @@ def find_subscribable(name: str) -> Subscribable:
 
 
 def add_fields(parser: CommandParser) -> None:
-    """Adds the options that define a newsletter. Options left out are None."""
+    """Options left out are None."""
     parser.add_argument(
         "--feed", type=whole, action="append", metavar="ID", help="May be given several times."
     )
@@ -123,7 +120,6 @@ def add_fields(parser: CommandParser) -> None:
 
 
 def fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that were given."""
     given = {name: options[name] for name in NEWSLETTER_FIELDS if options.get(name) is not None}
     if given.get("max_posts") == 0:
         given["max_posts"] = None
@@ -135,7 +131,7 @@ def fields(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def feeds(options: Mapping[str, Any]) -> list[Feed]:
-    """The feeds of --feed, each once. Raises CommandError for one that does not exist."""
+    """Raises CommandError for a missing feed."""
     return [find_feed(pk) for pk in dict.fromkeys(options["feed"] or ())]
 
 
@@ -156,7 +152,6 @@ def weekday(text: str) -> int:
 
 
 def fields_of_all_channels() -> Iterator[channels.Field]:
-    """The fields of all channels, each name once."""
     seen: set[str] = set()
     for kind in channels.newsletter_kinds():
         for field in kind.destination_fields:
@@ -166,7 +161,6 @@ def fields_of_all_channels() -> Iterator[channels.Field]:
 
 
 def add_destination(parser: CommandParser) -> None:
-    """Adds an option for each field of each channel's destinations."""
     for field in fields_of_all_channels():
         help_text = (field.help or field.label).replace("%", "%%") + (
             " “-” asks for it." if field.secret else ""
@@ -179,7 +173,7 @@ def option(field: channels.Field) -> str:
 
 
 def destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[str, str]:
-    """The channel's fields that were given. Raises CommandError for another channel's, or a missing one."""
+    """Raise CommandError for another channel's fields or missing ones."""
     given = {field.name: field for field in fields_of_all_channels() if options.get(field.name) is not None}
     own = {field.name for field in kind.destination_fields}
     if strange := [option(field) for name, field in given.items() if name not in own]:
@@ -196,7 +190,7 @@ def destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[
 
 
 def add_bridge_destination(parser: CommandParser) -> None:
-    """Adds an option for each field of the bridges' destinations; none is called as an option of ours is."""
+    """Add options for the bridges' destinations. Their names must differ from ours."""
     group = parser.add_argument_group("where a bridge posts (“list_channels” says what each service needs)")
     for field in channels.bridge_fields():
         users = [
@@ -214,7 +208,7 @@ def add_bridge_destination(parser: CommandParser) -> None:
 
 
 def bridge_destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -> dict[str, str]:
-    """As `destination`; empty where no field was given. Raises CommandError."""
+    """Like `destination`, but {} if no field was given."""
     given = {field.name: options[f"to_{field.name}"] for field in channels.bridge_fields()}
     if all(value is None for value in given.values()):
         return {}
@@ -222,7 +216,7 @@ def bridge_destination(options: Mapping[str, Any], kind: channels.ChannelSpec) -
 
 
 def typed_secret(field: channels.Field) -> str:
-    """A secret that must stay out of the list of processes: typed unseen, or the line piped in."""
+    """Read a secret, which must not be in the process list."""
     if not field.secret:
         return "-"
     return getpass(f"{field.label}: ") if sys.stdin.isatty() else sys.stdin.readline().strip()

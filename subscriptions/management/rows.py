@@ -1,5 +1,3 @@
-"""Rows that commands show of newsletters, rules and subscribers, by the names in docs/ and in programs."""
-
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +9,7 @@ from subscriptions.rules.periods import next_ends
 
 
 def with_counts(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":
-    """Annotates what `subscribable_row` needs: confirmed subscribers, open collections, the next close."""
+    """Annotate what `subscribable_row` needs."""
     confirmed = Q(subscriptions__status=Subscription.Status.CONFIRMED, subscriptions__ended_at=None)
     return rows.annotate(
         subscribers=Count("subscriptions", filter=confirmed, distinct=True),
@@ -36,13 +34,12 @@ def subscribable_row(subscribable: Any, *, now: datetime) -> dict[str, Any]:
 
 
 def counted(subscribable: Subscribable, *, now: datetime) -> dict[str, Any]:
-    """The row of a newsletter that was just defined or changed."""
-    found = with_counts(Subscribable.objects.filter(pk=subscribable.pk)).get()
-    return subscribable_row(found, now=now)
+    row = with_counts(Subscribable.objects.filter(pk=subscribable.pk)).get()
+    return subscribable_row(row, now=now)
 
 
 def next_end(subscribable: Subscribable, *, now: datetime) -> datetime | None:
-    """When the coming period ends; None where posts decide and not the calendar."""
+    """Return None without a calendar."""
     ends = next_ends(subscribable.schedule, subscribable.zone, now, 1)
     return ends[0] if ends else None
 
@@ -62,7 +59,6 @@ def rule_row(rule: PostRule) -> dict[str, Any]:
 
 
 def with_suppressed(rows: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
-    """Annotates whether nothing may be sent to the destination."""
     same = Suppression.objects.filter(kind=OuterRef("destination__kind"), core=OuterRef("destination__core"))
     return rows.select_related("destination").annotate(suppressed=Exists(same))
 

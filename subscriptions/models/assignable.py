@@ -1,5 +1,3 @@
-"""An open collection, and what is in it."""
-
 from datetime import datetime
 from typing import Self
 
@@ -12,7 +10,7 @@ from subscriptions.models.subscribable import Subscribable
 
 
 class SeenLink(models.Model):
-    """The item by which a canonical link went into a newsletter. Kept as long as the item is."""
+    """Item by which a canonical link came into a newsletter. Kept as long as the item."""
 
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="carried")
     link_hash = models.CharField(max_length=32)
@@ -27,19 +25,19 @@ class SeenLink(models.Model):
 
 class AssignableQuerySet(models.QuerySet["Assignable"]):
     def due(self, now: datetime) -> Self:
-        """Collections worth a look: not sealed by a live worker, not backing off."""
+        """Exclude collections sealed by a live worker or backing off."""
         return self.filter(Q(seal_token=None) | Q(seal_until__lt=now)).filter(next_try_at__lte=now)
 
     def counted(self) -> Self:
-        """With how many posts of each are kept (`held`), and how many are not to be sent (`left_out`)."""
+        """Annotate with the numbers of posts to be sent and not."""
         return self.annotate(held=KEPT, left_out=LEFT_OUT)
 
 
 class Assignable(models.Model):
-    """An open collection. Its period is stored, never parsed back from its within_type_id.
+    """Open collection. Its period is stored, not parsed from within_type_id.
 
-    While `seal_token` is set and `seal_until` not past, a worker renders it and nothing may join it;
-    whoever changes what it holds first locks its Subscribable.
+    While `seal_token` is set and `seal_until` not past, a worker renders it and no item may be added. Lock
+    its Subscribable before changing its items.
     """
 
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="assignables")
@@ -47,7 +45,7 @@ class Assignable(models.Model):
     opened_at = models.DateTimeField(default=timezone.now)
     period_start = models.DateTimeField(null=True, blank=True)
     period_end = models.DateTimeField("closes", null=True, blank=True)
-    # Every n: the n it was opened with, kept when the newsletter is edited.
+    # Every n: n at the opening.
     capacity = models.PositiveIntegerField(null=True, blank=True)
     items = models.ManyToManyField(Item, through="Assignment", related_name="assignables")
     seal_token = models.UUIDField(null=True, blank=True, editable=False)
@@ -55,14 +53,14 @@ class Assignable(models.Model):
     failures = models.PositiveIntegerField(default=0, editable=False)
     next_try_at = models.DateTimeField(default=timezone.now, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
-    # What an editor wants of the issue that is made of it; empty where the newsletter's own ways hold.
+    # An editor's changes to the issue. Empty: the newsletter's defaults.
     subject = models.TextField(blank=True, default="", db_default="", editable=False)
     note_top = models.TextField(blank=True, default="", db_default="", editable=False)
     note_foot = models.TextField(blank=True, default="", db_default="", editable=False)
-    # At its time it becomes a draft, whatever the newsletter does else.
+    # Becomes a draft, whatever the newsletter's approval.
     waits = models.BooleanField(default=False, db_default=False, editable=False)
     sent_now_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # The latest edits, each with what it takes to undo it (rules.edits).
+    # Latest edits with their undo data (rules.edits).
     steps = models.JSONField(null=True, blank=True, editable=False)
 
     objects = AssignableQuerySet.as_manager()
@@ -90,10 +88,10 @@ class Assignable(models.Model):
 
 
 def is_kept(assignment: str = "", assignable: str = "assignable__") -> Q:
-    """Return the condition for posts that are to be sent, by the ways to an assignment and its collection.
+    """Return the condition for posts to send. Arguments are paths to assignment and collection.
 
-    No editor has left them out, and their feed has not withdrawn them. A collection of a single post closes
-    at once, so its post is sent as it was taken in.
+    Posts left out by an editor or withdrawn by their feed are not sent. A collection of a single post closes
+    at once, so a withdrawal has no effect.
     """
     there = Q(**{f"{assignment}item__set_aside_at": None})
     single = Q(**{f"{assignable}period_end": None, f"{assignable}capacity": None})
@@ -102,24 +100,22 @@ def is_kept(assignment: str = "", assignable: str = "assignable__") -> Q:
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     def kept(self) -> Self:
-        """Return the assignments of posts that are to be sent."""
         return self.filter(is_kept())
 
 
-# The posts of a collection that are to be sent, for an annotation, and the others.
 KEPT = models.Count("assignments", filter=is_kept("assignments__", ""))
 LEFT_OUT = models.Count("assignments", filter=~is_kept("assignments__", ""))
 
 
 class Assignment(models.Model):
-    """An item in an open collection. One that was left out stays in it, unsent, until the collection ends."""
+    """Item in an open collection. If left out, it stays unsent until the collection ends."""
 
     assignable = models.ForeignKey(Assignable, on_delete=models.CASCADE, related_name="assignments")
-    # PROTECT: a plan made from stale rows must not delete an item that was assigned meanwhile.
+    # A plan from stale rows must not delete an item that was assigned meanwhile.
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="assignments")
     assigned_at = models.DateTimeField(default=timezone.now)
     left_out_at = models.DateTimeField(null=True, blank=True)
-    # Where an editor put it. Posts without a place come after those that have one, in the usual order.
+    # Set by an editor. Posts without a place follow in the usual order.
     place = models.PositiveIntegerField(null=True, blank=True)
 
     objects = AssignmentQuerySet.as_manager()
@@ -132,6 +128,5 @@ class Assignment(models.Model):
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether its post is not sent because its feed has withdrawn it (`is_kept`)."""
         is_single = self.assignable.period_end is None and self.assignable.capacity is None
         return self.left_out_at is None and self.item.set_aside_at is not None and not is_single

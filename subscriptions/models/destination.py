@@ -1,5 +1,3 @@
-"""Where things are sent, and where nothing may be sent."""
-
 from django.db import models
 from django.utils import timezone
 
@@ -7,7 +5,7 @@ from common.secrets import SecretsField
 
 
 class Destination(models.Model):
-    """One address or account, unique by its normalised core within its kind."""
+    """Address or account, unique by kind and normalized core."""
 
     kind = models.CharField(max_length=20)
     core = models.CharField(max_length=700)
@@ -17,7 +15,7 @@ class Destination(models.Model):
     added_at = models.DateTimeField(default=timezone.now)
     disabled_at = models.DateTimeField(null=True, blank=True)
     disabled_reason = models.TextField(blank=True, default="")
-    # Since then it stands for nobody. What was sent to its person is still counted, once for each issue.
+    # The row only serves to count what was sent.
     erased_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
@@ -27,12 +25,12 @@ class Destination(models.Model):
             models.UniqueConstraint(
                 name="destination_identity",
                 fields=["kind", "core"],
-                # On PostgreSQL: compared byte by byte, which finds beginnings, and faster than by a language.
+                # On PostgreSQL, bytewise comparison supports prefixes and is faster than a collation.
                 opclasses=["varchar_pattern_ops", "varchar_pattern_ops"],
             ),
         )
         indexes = (
-            # The list of people shows whom nothing reaches any more: a few of very many.
+            # For the few unreachable ones in the list of people.
             models.Index(
                 name="destination_disabled", fields=["id"], condition=models.Q(disabled_at__isnull=False)
             ),
@@ -43,9 +41,9 @@ class Destination(models.Model):
 
 
 class ErasedMark(models.Model):
-    """Mark of an address whose data was erased here, so that no list brings it back.
+    """Mark of an erased address, so that no list brings it back.
 
-    `digest` is made with SECRET_KEY. It tells nobody the address, and is found only by those who have it.
+    `digest` is made with SECRET_KEY, and does not reveal the address.
     """
 
     digest = models.CharField(max_length=32, unique=True, editable=False)
@@ -55,7 +53,7 @@ class ErasedMark(models.Model):
 
 
 class Suppression(models.Model):
-    """A destination that must not be written to, whether or not it is known as one."""
+    """Address that gets no mail, whether or not it is a Destination."""
 
     kind = models.CharField(max_length=20, default="email")
     core = models.CharField("address", max_length=700)
@@ -73,10 +71,10 @@ class Suppression(models.Model):
 
 
 class SubscriberTag(models.Model):
-    """A tag of people. It stays when nobody has it any more: a letter may be waiting for those who will."""
+    """Kept without people, as a letter may be waiting for future ones."""
 
     name = models.CharField(max_length=100)
-    # The name as it is compared, whatever its capitals.
+    # Casefolded name.
     key = models.CharField(max_length=300, unique=True, editable=False)
     made_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -90,8 +88,6 @@ class SubscriberTag(models.Model):
 
 
 class Tagging(models.Model):
-    """That somebody has a tag."""
-
     tag = models.ForeignKey(SubscriberTag, on_delete=models.CASCADE, related_name="taggings", db_index=False)
     destination = models.ForeignKey(Destination, on_delete=models.CASCADE, related_name="taggings")
 
@@ -103,9 +99,9 @@ class Tagging(models.Model):
 
 
 class AddressChange(models.Model):
-    """Asked for at the old address, confirmed at the new one, and undone from the old one if need be.
+    """Requested at the old address, confirmed at the new one, undone from the old one.
 
-    Of the two links only digests are kept. Each works once.
+    Only digests of the links are stored. Each works once.
     """
 
     old = models.ForeignKey(Destination, on_delete=models.CASCADE, related_name="changes_away")
@@ -117,7 +113,7 @@ class AddressChange(models.Model):
     confirmed_at = models.DateTimeField(null=True, blank=True)
     undo_digest = models.CharField(max_length=64, unique=True, null=True, blank=True, editable=False)
     undone_at = models.DateTimeField(null=True, blank=True)
-    # What it did, so that it can be undone: see subscriptions/subscribers/address_change.py.
+    # Record for undoing it: see subscriptions/subscribers/address_change.py.
     carried = models.JSONField(default=dict, editable=False)
 
     class Meta:
@@ -128,10 +124,10 @@ class AddressChange(models.Model):
 
 
 class SignInRequest(models.Model):
-    """Somebody asked for a link for this address, known or not. A worker looks, and deletes the wish."""
+    """Request for a link by a known or unknown address. A worker handles and deletes it."""
 
     core = models.CharField(max_length=512)
-    # Who asked, as limits count them (subscriptions.rules.limits).
+    # As counted by limits (subscriptions.rules.limits).
     network = models.CharField(max_length=64)
     language = models.CharField(max_length=35, blank=True)
     asked_at = models.DateTimeField()
@@ -141,7 +137,7 @@ class SignInRequest(models.Model):
 
 
 class SignIn(models.Model):
-    """A link that was mailed: good once, for a short while. Of the link itself only a digest is kept."""
+    """Mailed link, valid once for a short time. Only its digest is stored."""
 
     digest = models.CharField(max_length=64, unique=True, editable=False)
     destination = models.ForeignKey(Destination, on_delete=models.CASCADE, related_name="sign_ins")
@@ -154,10 +150,9 @@ class SignIn(models.Model):
 
 
 class SignUpCode(models.Model):
-    """The one that is open for a destination. The code itself stands nowhere: it is made of the nonce and our
-    key (subscriptions.subscribers.codes)."""
+    """A destination's open code, derived from nonce and key (subscriptions.subscribers.codes)."""
 
-    # Without a constraint: the release before knows no codes, and deletes destinations.
+    # The previous release, which has no codes, deletes destinations.
     destination = models.OneToOneField(
         Destination,
         on_delete=models.CASCADE,

@@ -1,5 +1,3 @@
-"""A list that an admin uploaded: looked at first, then taken over, both in the background."""
-
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -9,7 +7,7 @@ from subscriptions.models.subscription import Subscription
 
 
 class ListImport(models.Model):
-    """`position` and `line` say where to go on; they move in the transaction that takes the lines before."""
+    """`position` and `line` advance in the transaction that stores the lines before."""
 
     class State(models.TextChoices):
         UPLOADING = "uploading", "being uploaded"
@@ -25,22 +23,22 @@ class ListImport(models.Model):
     file_name = models.CharField("file", max_length=200)
     size = models.PositiveBigIntegerField(default=0)
     by = models.CharField("uploaded by", max_length=150, blank=True, default="")
-    # The status of lines that name none, and how these people agreed.
+    # Status and consent text of lines without their own.
     status = models.CharField(max_length=12, default=Subscription.Status.UNCONFIRMED)
     words = models.TextField(blank=True, default="")
-    # What a person said that its columns mean, by their names; and the order of day and month in its dates.
+    # The uploader's meanings by column name, and the order of day and month.
     meanings = models.JSONField(null=True, blank=True)
     dates = models.CharField(max_length=3, blank=True, default="", db_default="")
 
     state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
     trouble = models.TextField(blank=True, default="")
     created_at = models.DateTimeField("uploaded", default=timezone.now)
-    # Since when a worker reads it from its first line: what the pace is counted from.
+    # Start of the current pass, to compute the pace.
     reading_since = models.DateTimeField(null=True, blank=True, editable=False)
     begun_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     names = models.JSONField(default=list)
-    # Counts of the whole file, made before anything is imported (lists.worker.Findings).
+    # Counts of the whole file (lists.worker).
     findings = models.JSONField(null=True, blank=True, editable=False)
     program = models.CharField(max_length=40, blank=True, default="")
     sample = models.JSONField(default=list)
@@ -70,7 +68,7 @@ class ListImport(models.Model):
 
 
 class ListPart(models.Model):
-    """A piece of the file, compressed: any worker on any machine can read it. Gone when all is done."""
+    """Compressed piece of the file, for any worker. Deleted when done."""
 
     list_import = models.ForeignKey(
         ListImport, on_delete=models.CASCADE, related_name="parts", db_index=False
@@ -87,8 +85,6 @@ class ListPart(models.Model):
 
 
 class RefusedLine(models.Model):
-    """A line that was not taken, with the reason: the report."""
-
     list_import = models.ForeignKey(
         ListImport, on_delete=models.CASCADE, related_name="refused_lines", db_index=False
     )

@@ -1,4 +1,4 @@
-"""A subscribable: a named newsletter or bridge over one or more feeds."""
+"""A subscribable: a newsletter or bridge over one or more feeds."""
 
 from datetime import time
 from typing import Self
@@ -17,12 +17,12 @@ from subscriptions.rules.switches import Rhythm
 
 
 class Tally(models.Model):
-    """The count of one slice of time. `key` is a digest: addresses of people do not stand here."""
+    """Count in a slice of time. `key` is a digest, to store no addresses."""
 
     scope = models.CharField(max_length=16)
     key = models.CharField(max_length=32)
     began_at = models.DateTimeField(db_index=True)
-    # A count that many sign-ups add to at once has several rows, so that they need not wait for each other.
+    # Contended counts have several rows, to avoid waiting for locks.
     shard = models.PositiveSmallIntegerField(default=0)
     count = models.PositiveIntegerField(default=0)
 
@@ -34,9 +34,9 @@ class Tally(models.Model):
 
 
 class Picture(models.Model):
-    """One picture, for good: its name is the hash of its octets, and letters that went out show it.
+    """Permanent picture, named by its hash, since sent letters show it.
 
-    It is in the database because backups are of the database alone, and because web servers may be several.
+    Stored in the database because backups contain nothing else, and for several web servers.
     """
 
     name = models.CharField(max_length=48, primary_key=True)
@@ -57,19 +57,18 @@ NAME = RegexValidator(
 
 class SubscribableQuerySet(models.QuerySet["Subscribable"]):
     def listed(self) -> Self:
-        """What the public list shows."""
         return self.filter(visibility="public", stopped=False)
 
     def with_pages(self) -> Self:
-        """What has pages at all: everything but the private."""
+        """Exclude private ones."""
         return self.exclude(visibility="private")
 
     def named(self, *names: str) -> Self:
-        """Those of these names, whatever strangers sent for a name (PostgreSQL takes no NUL)."""
+        """Filter by names from strangers. PostgreSQL raises an error for NUL."""
         return self.filter(name__in=[name for name in names if "\0" not in name])
 
     def siblings_of(self, newsletter: "Subscribable") -> Self:
-        """The others over exactly the same feeds that travel the same way."""
+        """Filter others with exactly the same feeds and channel."""
         feeds = list(newsletter.feeds.values_list("pk", flat=True))
         theirs = models.Count("feeds", distinct=True)
         shared = models.Count("feeds", distinct=True, filter=Q(feeds__in=feeds))
@@ -78,7 +77,7 @@ class SubscribableQuerySet(models.QuerySet["Subscribable"]):
 
 
 class Subscribable(models.Model):
-    """Arrangement (when a collection closes) + channel (how it travels) + format (how it looks)."""
+    """Arrangement (when a collection closes), channel (how it is sent) and format."""
 
     class Arrangement(models.TextChoices):
         EACH = "each", "each post"
@@ -156,20 +155,20 @@ class Subscribable(models.Model):
     grace_minutes = models.PositiveIntegerField(
         default=60, help_text="A letter waits this long after its time for a feed that cannot be read."
     )
-    # Every n: the number of the collection that is open, or opens next.
+    # Every n: number of the open or next collection.
     counter = models.PositiveBigIntegerField(default=1, editable=False)
-    # The latest end of a period that was issued: no later collection reaches back before it.
+    # Latest end of an issued period. No later collection starts before it.
     issued_through = models.DateTimeField(null=True, blank=True, editable=False)
     last_completed_wti = models.CharField(max_length=64, blank=True, default="", editable=False)
 
-    # Its first issue waits until somebody has confirmed, instead of going to nobody.
+    # The first issue waits for a confirmed subscriber.
     awaits_first_reader = models.BooleanField(default=False, db_default=False, editable=False)
 
     approval = models.CharField("before it goes out", max_length=5, choices=Approval, default=Approval.NONE)
     approval_minutes = models.PositiveIntegerField(
         "after so many minutes", null=True, blank=True, help_text="How long you have to look at it."
     )
-    # Set by an admin, or when mail servers refuse us. Letters on their way wait then.
+    # Set by an admin, or when mail servers refuse us. Letters in transit wait.
     sending_paused_at = models.DateTimeField(null=True, blank=True, editable=False)
     sending_paused_reason = models.TextField(blank=True, default="", editable=False)
 
@@ -217,7 +216,7 @@ class Subscribable(models.Model):
         default=False,
         help_text="With the proof of consent. Say so in your privacy statement.",
     )
-    # Beside its own channel, for readers who ask for it there.
+    # In addition to its own channel.
     offers_devices = models.BooleanField(
         "offer notifications on devices",
         default=False,
@@ -267,12 +266,10 @@ class Subscribable(models.Model):
 
     @property
     def rhythm(self) -> Rhythm:
-        """How often it comes, as the rules for a change of frequency compare it."""
         return Rhythm(self.schedule, self.zone, self.n)
 
     @property
     def active_rules(self) -> tuple[Rule, ...]:
-        """The rules for posts that are in use, in their order."""
         return tuple(row.rule for row in self.post_rules.all() if row.active)
 
 
@@ -280,10 +277,9 @@ ONLY = 1
 
 
 class SiteSettings(models.Model):
-    """What readers see of the site beside its newsletters. Empty: the usual.
+    """The site's appearance besides its newsletters. Empty: the default.
 
-    It is here, in the first app that shows readers anything: apps import only from their left, and the
-    directory and the sign-in mail need it no less than the letters of `delivery`.
+    In this app because later apps, the directory and sign-in mails need it.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=ONLY, editable=False)
@@ -304,9 +300,9 @@ class SiteSettings(models.Model):
 
 
 class PostRule(models.Model):
-    """One rule: which posts it is for, and what becomes of them. Read in the order of their positions.
+    """Rule, applied in the order of positions.
 
-    Where there are rules that keep, a post has to fit one of them. If it fits one that drops, it is left out.
+    A post that matches a drop rule is left out. If there are keep rules, it must match one.
     """
 
     class Action(models.TextChoices):
@@ -337,7 +333,7 @@ class PostRule(models.Model):
         max_length=500, blank=True, default="", help_text=r"For “replace”; \1 is the first group."
     )
     active = models.BooleanField(default=True)
-    # Why a post could not be judged by it lately. Forgotten when the rule is changed.
+    # Why it could not judge a post. Cleared when the rule changes.
     trouble = models.TextField(blank=True, default="", editable=False)
     trouble_at = models.DateTimeField(null=True, blank=True, editable=False)
 
@@ -350,7 +346,7 @@ class PostRule(models.Model):
         return sentence(self.rule)
 
     def clean(self) -> None:
-        """Raises ValidationError, naming the field, for a rule that could not work."""
+        """Raise ValidationError with the field for a rule that cannot work."""
         try:
             check_rule(self.rule)
         except InvalidRule as error:
@@ -358,17 +354,16 @@ class PostRule(models.Model):
 
     @property
     def rule(self) -> Rule:
-        """As the pure rules see it."""
         return Rule(self.action, self.field, self.test, self.pattern, self.replacement, key=self.pk or 0)
 
 
 class LeftOut(models.Model):
-    """A post that a newsletter did not take, and why: the answer to “why not that post”."""
+    """Post that a newsletter did not take, with the reason."""
 
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="left_out")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="left_out")
     reason = models.TextField()
-    # An editor said so. Until its issue goes, it can be put back.
+    # Left out by an editor, who can put it back until the issue is sent.
     by_hand = models.BooleanField(default=False, db_default=False)
     at = models.DateTimeField(default=timezone.now)
 
@@ -381,7 +376,7 @@ class LeftOut(models.Model):
 
 
 class FailedAssignment(models.Model):
-    """A settled post that could not be assigned: why, and when it is tried again."""
+    """Final post that could not be assigned, and the next attempt."""
 
     item = models.OneToOneField(Item, on_delete=models.CASCADE, related_name="stuck")
     failures = models.PositiveIntegerField(default=0)

@@ -1,5 +1,3 @@
-"""A subscription: a destination that wants a subscribable."""
-
 import secrets
 from typing import Self
 
@@ -18,20 +16,17 @@ def random_token() -> str:
 
 class SubscriptionQuerySet(models.QuerySet["Subscription"]):
     def confirmed(self) -> Self:
-        """Without subscriptions that a switch has ended and whose last letters are still on their way."""
+        """Exclude those ended by a switch, with letters in transit."""
         return self.filter(status="confirmed", ended_at=None)
 
     def reachable(self) -> Self:
-        """Confirmed, and the destination not disabled."""
         return self.confirmed().filter(destination__disabled_at=None)
 
 
 class Subscription(models.Model):
-    """Kept after leaving, so that an import or a second click finds out what happened."""
+    """Kept after leaving, for imports and repeated clicks."""
 
     class LeftWhy(models.TextChoices):
-        """What a reader may say about leaving."""
-
         TOO_OFTEN = "too_often", _("It came too often")
         NOT_FOR_ME = "not_for_me", _("It is not what I expected")
         NO_TIME = "no_time", _("I do not get round to reading it")
@@ -47,7 +42,7 @@ class Subscription(models.Model):
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="subscriptions")
     destination = models.ForeignKey(Destination, on_delete=models.CASCADE, related_name="subscriptions")
     display_name = models.CharField("name", max_length=200, blank=True, default="")
-    # What a sign-up asked for: becomes the display name when that sign-up is confirmed.
+    # Becomes the display name on confirmation.
     asked_name = models.CharField(max_length=200, blank=True, default="", editable=False)
     status = models.CharField(max_length=12, choices=Status, default=Status.UNCONFIRMED)
     language = models.CharField(max_length=35, blank=True, default="")
@@ -58,20 +53,20 @@ class Subscription(models.Model):
         max_length=10, choices=LeftWhy, blank=True, default="", db_default="", editable=False
     )
     paused_until = models.DateTimeField(null=True, blank=True)
-    # The reader left, and may take that back until then.
+    # Until then the reader may undo leaving.
     undo_until = models.DateTimeField(null=True, blank=True, editable=False)
-    # A switch of frequency: collections that begin before, or end after, belong to the other newsletter.
+    # Set by a switch: other collections belong to the other newsletter.
     receives_from = models.DateTimeField(null=True, blank=True, editable=False)
     receives_until = models.DateTimeField(null=True, blank=True, editable=False)
-    # Ended by a switch, while its last letters are still on their way. After that it has left.
+    # Ended by a switch with letters in transit. Afterwards it is unsubscribed.
     ended_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # Its number in the Feedletter before this one; further ones are OldNumbers.
+    # Number in upstream's database. Further ones are OldNumbers.
     upstream_id = models.BigIntegerField(null=True, blank=True, unique=True)
-    # Links in letters must work for years, whatever happens to SECRET_KEY (RFC 8058).
+    # Links in letters must work for years, even if SECRET_KEY changes (RFC 8058).
     token = models.CharField(max_length=64, default=random_token, editable=False)
-    # Set while a confirmation may be used; cleared by using it and by leaving.
+    # Set while it may be confirmed; cleared by confirming and leaving.
     confirm_nonce = models.CharField(max_length=64, blank=True, default="", editable=False)
-    # When sign-ups had a mail sent here within the last day, in seconds since 1970.
+    # Unix times of the last day's mails caused by sign-ups.
     notices_at = models.JSONField(null=True, blank=True, editable=False)
 
     objects = SubscriptionQuerySet.as_manager()
@@ -100,14 +95,14 @@ class Subscription(models.Model):
 
     @property
     def is_beside(self) -> bool:
-        """Whether it comes by another channel than the newsletter's own: to a device."""
+        """Return whether it uses another channel than the newsletter's: a device."""
         return self.destination.kind != self.subscribable.channel
 
 
 class OldNumber(models.Model):
-    """A further number that a subscription had in the Feedletter before this one.
+    """Another number in upstream's database.
 
-    Two addresses there, alike but for upper and lower case, are one here; the links of both go on working.
+    Two addresses there that differ in case are one here, and both links must work.
     """
 
     subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="old_numbers")
@@ -118,7 +113,7 @@ class OldNumber(models.Model):
 
 
 class Consent(models.Model):
-    """One act of consent: when, how, and the very text that was shown. Kept as long as the subscription."""
+    """One act of consent, with the text as shown. Kept as long as the subscription."""
 
     class Act(models.TextChoices):
         ASKED = "asked", "asked for it"
@@ -132,7 +127,7 @@ class Consent(models.Model):
     at = models.DateTimeField(default=timezone.now)
     how = models.CharField(max_length=10, blank=True, default="")
     words = models.TextField(blank=True, default="")
-    # Only where the newsletter keeps it (Subscribable.keep_ip).
+    # If Subscribable.keep_ip.
     ip = models.GenericIPAddressField(null=True, blank=True)
 
     class Meta:
@@ -143,10 +138,10 @@ class Consent(models.Model):
 
 
 class FrequencyChange(models.Model):
-    """Kept when it is over: it says what became of the old subscription.
+    """Kept afterwards, as a record.
 
-    The collections of the newsletter that comes `rarer` decide. Those that end by `at`, or (every n) have a
-    number up to `number`, belong to the old subscription, and so does every post in them.
+    The collections of the `rarer` newsletter that end by `at`, or (every n) have a number up to `number`,
+    belong to the old subscription, with all their posts.
     """
 
     old = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="switches_away")
@@ -154,10 +149,10 @@ class FrequencyChange(models.Model):
     rarer = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="+")
     at = models.DateTimeField(null=True, blank=True)
     number = models.PositiveBigIntegerField(null=True, blank=True)
-    # The reader had the new one before the switch: it goes on as it was, whatever becomes of that.
+    # The reader had the new one before, and keeps it in any case.
     was_there = models.BooleanField(default=False)
     made_at = models.DateTimeField(default=timezone.now)
-    # Since then it decides about no more issues: the old one has ended, but for what is on its way.
+    # Since then it decides nothing: the old one has ended, except for mail in transit.
     settled_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -182,7 +177,7 @@ class FrequencyChange(models.Model):
 
 
 class Notice(models.Model):
-    """A wish for one mail, at most one for each (kind, key). Taken and deleted in one transaction."""
+    """At most one for each (kind, key). Read and deleted in one transaction."""
 
     class Kind(models.TextChoices):
         CONFIRMATION = "confirmation"

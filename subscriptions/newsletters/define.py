@@ -1,5 +1,3 @@
-"""Defining and changing newsletters and bridges."""
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -21,20 +19,19 @@ from subscriptions.rules.validation import InvalidSchedule, check_counts, check_
 
 
 def next_moments(newsletters: Sequence[Subscribable], *, now: datetime) -> dict[int, datetime | None]:
-    """The end of what is being collected, else of the period that is open; None for those without a calendar.
+    """Return ends of open collections or current periods, or None without a calendar.
 
-    One question for all of them. One that takes no new posts sends only what is being collected.
+    Takes one query. A stopped newsletter sends only its open collection.
     """
     rows = Assignable.objects.filter(subscribable__in=newsletters, period_end__isnull=False).order_by()
     open_ends = dict(rows.values_list("subscribable").annotate(Min("period_end")))
-    found: dict[int, datetime | None] = {}
+    moments: dict[int, datetime | None] = {}
     for each in newsletters:
         ends = [] if each.stopped else next_ends(each.schedule, each.zone, now, 1)
-        found[each.pk] = open_ends.get(each.pk) or next(iter(ends), None)
-    return found
+        moments[each.pk] = open_ends.get(each.pk) or next(iter(ends), None)
+    return moments
 
 
-# The fields that each arrangement uses besides the time zone. Any other that is given is refused.
 USES: Mapping[str, frozenset[str]] = {
     "each": frozenset(),
     "daily": frozenset({"at"}),
@@ -44,7 +41,6 @@ USES: Mapping[str, frozenset[str]] = {
     "cron": frozenset({"cron"}),
 }
 SCHEDULING = frozenset().union(*USES.values())
-# Set by the program itself, as collections open and issues go out.
 SET_BY_PROGRAM = frozenset({"id", "counter", "issued_through", "last_completed_wti", "created_at"}) | {
     "sending_paused_at",
     "sending_paused_reason",
@@ -55,15 +51,15 @@ MAX_PARAMS = 50
 MAX_GRACE = 7 * 24 * 60
 LONGEST_APPROVAL = 30 * 24 * 60
 DELAY = Subscribable.Approval.DELAY
-# Added by later apps. Each raises ValidationError, naming the field, for a newsletter that could not work.
+# Hooks of later apps. Each raises ValidationError with the field.
 checks_of_later_apps: list[Callable[[Subscribable], None]] = []
 
 
 def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> Subscribable:
-    """A new newsletter or bridge. Raises ValidationError, naming the field.
+    """Create a newsletter or bridge. Raises ValidationError with the field.
 
-    A weekly one takes `weekdays`, too: several are kept as a cron line. Over a feed that needs credentials
-    it is private and closed, unless `fields` say otherwise.
+    Weekly ones accept `weekdays`; several become a cron line. Over a feed with credentials, the default is
+    private and closed.
     """
     fields = with_weekdays(fields, Subscribable().schedule)
     refuse_unknown(fields)
@@ -80,14 +76,14 @@ def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> S
 
 
 def usual_access(feeds: Iterable[Feed]) -> dict[str, Any]:
-    """Visibility and sign-up of a newsletter over these feeds, when nobody says; {} for the usual ones."""
+    """Return defaults that close a newsletter if one of its feeds needs credentials."""
     if not any(feed.credentials for feed in feeds):
         return {}
     return {"visibility": Subscribable.Visibility.PRIVATE, "sign_up": Subscribable.SignUp.CLOSED}
 
 
 def open_newsletters(feed: Feed) -> list[str]:
-    """The newsletters of a feed that others can see or sign up to."""
+    """Return the feed's newsletters that others can see or join."""
     seen = Q(sign_up=Subscribable.SignUp.OPEN) | ~Q(visibility=Subscribable.Visibility.PRIVATE)
     return [str(row) for row in feed.subscribables.filter(seen)]
 
@@ -95,7 +91,7 @@ def open_newsletters(feed: Feed) -> list[str]:
 def alter_subscribable(
     *, subscribable: Subscribable, feeds: Sequence[Feed] | None = None, **fields: Any
 ) -> Subscribable:
-    """Changes the named fields, and `weekdays`. Open collections keep their stored end.
+    """Change fields, or `weekdays`. Open collections keep their end.
 
     Raises ValidationError.
     """
@@ -129,7 +125,7 @@ def _save(subscribable: Subscribable) -> None:
         with transaction.atomic():
             subscribable.save()
     except IntegrityError as error:
-        # `check_subscribable` has looked for the name, but another admin may have been as quick.
+        # Another admin took the name after `check_subscribable`.
         raise ValidationError({"name": "There is a newsletter of this name already."}) from error
 
 
@@ -137,19 +133,19 @@ def _set_feeds(subscribable: Subscribable, feeds: Sequence[Feed]) -> None:
     if not feeds:
         raise ValidationError({"feeds": "Choose at least one feed."})
     pks = {feed.pk for feed in feeds}
-    # Locked, so that none of them is dropped before it is ours.
+    # Locked, so that none is dropped meanwhile.
     there = set(Feed.objects.select_for_update(no_key=True).filter(pk__in=pks).values_list("pk", flat=True))
     if gone := [str(feed) for feed in feeds if feed.pk not in there]:
         raise ValidationError({"feeds": f"No longer there: {', '.join(gone)}. Choose another feed."})
     subscribable.feeds.set(pks)
-    # So far only people who read here had them. What they publish from now on is sent.
+    # Until now only readers here had them. Posts from now on are sent.
     Feed.objects.filter(pk__in=pks, for_letters=False).update(for_letters=True)
 
 
 def set_extra_params(
     *, subscribable: Subscribable, add: Mapping[str, str], remove: Sequence[str] = ()
 ) -> Subscribable:
-    """Sets and removes extra parameters; each is a %Field% in templates. Removals come first."""
+    """Remove, then set parameters, each a %Field% in templates."""
     with transaction.atomic():
         subscribable = Subscribable.objects.select_for_update(no_key=True).get(pk=subscribable.pk)
         kept = {key: value for key, value in subscribable.params.items() if key not in set(remove)}
@@ -162,10 +158,10 @@ def set_extra_params(
 
 
 def with_weekdays(given: Mapping[str, Any], now: Schedule) -> dict[str, Any]:
-    """The fields, with those of the row in place of `weekdays`; `now` is the schedule so far.
+    """Replace `weekdays` by fields of the row. `now`: the present schedule.
 
-    Whatever comes on several weekdays counts as weekly here, so that its days or its hour can be changed
-    alone. Raises ValidationError.
+    A schedule on several weekdays counts as weekly, so that days or time can be changed alone. Raises
+    ValidationError.
     """
     fields = {name: value for name, value in given.items() if name != "weekdays"}
     days, plan, asked = given.get("weekdays"), week_plan(now), fields.get("arrangement")
@@ -193,13 +189,12 @@ def with_weekdays(given: Mapping[str, Any], now: Schedule) -> dict[str, Any]:
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:
-    """Raises ValidationError for a name that is no field of a newsletter, or that only the program sets."""
     if unknown := sorted(set(given) - EDITABLE):
         raise ValidationError(f"A newsletter has no setting called {', '.join(unknown)}.")
 
 
 def refuse_unused(arrangement: str, given: Mapping[str, Any]) -> None:
-    """Raises ValidationError for scheduling options that the arrangement does not use."""
+    """Raise ValidationError for scheduling options that the arrangement does not use."""
     if arrangement not in USES:
         raise ValidationError({"arrangement": f"Choose one of {', '.join(USES)}."})
     unused = sorted(name for name in SCHEDULING - USES[arrangement] if given.get(name) not in (None, ""))
@@ -208,7 +203,7 @@ def refuse_unused(arrangement: str, given: Mapping[str, Any]) -> None:
 
 
 def check_subscribable(subscribable: Subscribable) -> None:
-    """Raises ValidationError, naming the field, for a newsletter that could not work."""
+    """Raise ValidationError, with the field, for a newsletter that cannot work."""
     subscribable.full_clean(validate_constraints=False, validate_unique=True)
     try:
         check_schedule(subscribable.schedule, subscribable.time_zone)
@@ -249,8 +244,8 @@ def _check_channel(subscribable: Subscribable) -> None:
     except channels.InvalidDestination as error:
         raise ValidationError({"options": str(error)}) from error
     if kind.is_companion:
-        said = f"{kind.label} come beside a newsletter: let one offer them on its page."
-        raise ValidationError({"channel": said})
+        message = f"{kind.label} come beside a newsletter: let one offer them on its page."
+        raise ValidationError({"channel": message})
     if subscribable.offers_devices and not kind.public_sign_up:
         raise ValidationError({"offers_devices": "A bridge has no page whose readers could ask for them."})
     if subscribable.offers_devices and subscribable.visibility == Subscribable.Visibility.PRIVATE:
@@ -262,7 +257,7 @@ def _check_channel(subscribable: Subscribable) -> None:
 
 
 def check_params(params: Mapping[str, Any]) -> None:
-    """Raises ValidationError for parameters that could not be fields: names are words, values are texts."""
+    """Raise ValidationError unless names are identifiers and values texts."""
     for key, value in params.items():
         if not key.isidentifier() or len(key) > 64:
             raise ValidationError({"params": f"“{key}” cannot be a field's name: use letters, digits and _."})

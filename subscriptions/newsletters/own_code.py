@@ -1,5 +1,3 @@
-"""A newsletter's own code, its hooks, and what they are told of the newsletter."""
-
 from django.core.exceptions import ValidationError
 
 from common.ports.hooks import HookRefused, Hooks, load
@@ -10,12 +8,11 @@ from subscriptions.models import Subscribable
 
 
 def hooks_of(subscribable: Subscribable) -> Hooks:
-    """The newsletter's hooks. Raises HookRefused."""
+    """Raises HookRefused."""
     return load(subscribable.hooks)
 
 
 def check_hooks(subscribable: Subscribable) -> None:
-    """Raises ValidationError at the field for hooks that may not or cannot be loaded."""
     try:
         hooks_of(subscribable)
     except HookRefused as error:
@@ -23,7 +20,6 @@ def check_hooks(subscribable: Subscribable) -> None:
 
 
 def context_of(subscribable: Subscribable) -> Context:
-    """What hooks are told of the newsletter. Takes one query, for its feeds."""
     return Context(
         newsletter=subscribable.name,
         title=str(subscribable),
@@ -37,7 +33,7 @@ def context_of(subscribable: Subscribable) -> Context:
 
 
 def is_wanted(subscribable: Subscribable, entry: Entry, *, feed: Feed) -> bool:
-    """What its hook `filter` says of the post; yes without one. Raises HookError."""
+    """Return the answer of its hook `filter`, or True without one. Raises HookError."""
     hooks = hooks_of(subscribable)
     if "filter" not in hooks:
         return True

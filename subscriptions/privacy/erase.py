@@ -1,4 +1,4 @@
-"""Erasing a person: all that is held about an address goes, in one transaction."""
+"""Erases all data about an address, in one transaction."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
@@ -15,7 +15,7 @@ from common.ports.personal_data import personal_data
 from subscriptions.models import Destination, ErasedMark, SignUpCode, Subscription, Suppression
 
 ERASED = "Erased at their own wish."
-# The reason of a suppression whose person was erased: it says just enough to go on never writing there.
+# Says only what is needed to keep the suppression.
 KEPT_AFTER_ERASURE = "Kept when this person’s data was erased, so that nothing is sent here again."
 SWEPT_AT_ONCE = 100
 MARK = "erased"
@@ -26,19 +26,18 @@ def is_suppressed(destination: Destination) -> bool:
 
 
 def count_held(destination: Destination) -> dict[str, int]:
-    """How many rows of each sort are held about an address."""
     return {holding.key: holding.count(destination) for holding in personal_data()}
 
 
 @transaction.atomic
 def erase(*, destination: Destination, now: datetime) -> dict[str, int]:
-    """Erases all that is held about an address. Returns how much of each sort; a second time, nothing.
+    """Erase an address and return numbers of rows by kind. Idempotent.
 
-    The Destination stays without an address, so that no issue goes out twice and counts stay right. People
-    who come back are new. A suppression stays: else they might be written to again. Of an address with
-    subscriptions a digest stays (ErasedMark), so that no list that is imported later brings it back.
+    The Destination stays without address, so that no issue is sent twice and counts are right. A suppression
+    stays, to be obeyed. If there were subscriptions, a digest stays (ErasedMark), so that no import brings
+    the address back.
     """
-    # An address that the reader asked for, and nobody confirmed, is known by that alone.
+    # Unconfirmed new addresses are known only by this reader's request.
     asked_for = Destination.objects.filter(
         changes_here__old=destination, changes_here__confirmed_at=None, subscriptions=None, erased_at=None
     )
@@ -46,10 +45,7 @@ def erase(*, destination: Destination, now: datetime) -> dict[str, int]:
 
 
 def sweep_erased(*, now: datetime) -> int:
-    """Erases what came in about people after they were erased. Returns how many rows.
-
-    Letters that were on their way then came to an end, or bounced.
-    """
+    """Erase data received later, such as bounces. Return the number of rows."""
     since = now - timedelta(days=settings.KEEP_DAYS)
     erased, after, total = Destination.objects.filter(erased_at__gte=since).order_by("pk"), 0, 0
     while batch := list(erased.filter(pk__gt=after)[:SWEPT_AT_ONCE]):
@@ -60,15 +56,15 @@ def sweep_erased(*, now: datetime) -> int:
 
 
 def _erase(destinations: Sequence[Destination], now: datetime) -> dict[str, int]:
-    # Rows that point to others go first; deliveries are locked before addresses, as everywhere.
+    # Referring rows first. Deliveries are locked before addresses, as everywhere.
     return {holding.key: holding.erase(destinations, now) for holding in reversed(personal_data())}
 
 
 def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> int:
-    """Ends and deletes the subscriptions with their consents and notices; the addresses become nobody's.
+    """Delete subscriptions, consents and notices, and anonymize the addresses.
 
-    Locks addresses, then subscriptions, and only then changes the addresses' names. So whoever signs up
-    meanwhile never waits for us while they hold a lock that we want.
+    Locks addresses, then subscriptions, before it changes any address, so no sign-up waits for us with a lock
+    that we need.
     """
     pks = sorted(one.pk for one in destinations)
     addresses = Destination.objects.select_for_update(no_key=True).filter(pk__in=pks).order_by("pk")
@@ -83,14 +79,14 @@ def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> i
     confirmed = [pk for pk, status, _ in held if status == Subscription.Status.CONFIRMED]
     left = Subscription.Status.UNSUBSCRIBED
     Subscription.objects.filter(pk__in=confirmed).exclude(status=left).update(status=left, left_at=now)
-    # While the rows are there, and say whom they are about.
+    # Emitted while the rows exist.
     emit(Event(EventKind.LEFT, tuple(confirmed), now, {"how": "erased"}))
     SignUpCode.objects.filter(destination__in=pks).delete()
     _forget_in_admin_log(Subscription, [pk for pk, *_ in held])
     _forget_in_admin_log(Destination, pks)
     for pk in pks:
         Destination.objects.filter(pk=pk, erased_at=None).update(
-            # Without an @ it is an address that nobody can type.
+            # Without @ nobody can type it.
             core=f"erased-{pk}",
             label=f"erased {pk}",
             config={},
@@ -104,13 +100,12 @@ def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> i
 
 
 def mark_erased(addresses: Iterable[tuple[str, str]]) -> None:
-    """Keep keyed digests of addresses, each a kind and a core, so that no list brings them back."""
+    """Store keyed digests of (kind, core), to prevent later imports."""
     marks = [ErasedMark(digest=signing.stamp(MARK, f"{kind} {core}")) for kind, core in addresses]
     ErasedMark.objects.bulk_create(marks, ignore_conflicts=True)
 
 
 def erased_among(kind: str, cores: Collection[str]) -> set[str]:
-    """Return those of the cores whose persons were erased here."""
     if not ErasedMark.objects.exists():
         return set()
     by_digest = {digest: core for core in cores for digest in signing.stamps(MARK, f"{kind} {core}")}
@@ -118,7 +113,7 @@ def erased_among(kind: str, cores: Collection[str]) -> set[str]:
 
 
 def erase_suppressions(destinations: Sequence[Destination], now: datetime) -> int:
-    """Leaves the address, and that it must not be written to; of one that is erased already, nothing."""
+    """Keep only address and suppression, and for erased ones nothing."""
     count = 0
     for one in destinations:
         rows = Suppression.objects.filter(kind=one.kind, core=one.core)
@@ -130,7 +125,7 @@ def erase_suppressions(destinations: Sequence[Destination], now: datetime) -> in
 
 
 def _forget_in_admin_log(model: type[Subscription | Destination], pks: Sequence[int]) -> None:
-    """The admin pages' history keeps a name of each row that it is about: that goes."""
+    """The admin's history contains row names."""
     about = LogEntry.objects.filter(
         content_type=ContentType.objects.get_for_model(model), object_id__in=[str(pk) for pk in pks]
     )

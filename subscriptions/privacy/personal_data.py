@@ -1,4 +1,4 @@
-"""What this app holds about an address; and all that any app holds as one document, for its owner to keep."""
+"""Personal data of this app, and all apps' data as one document."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -22,7 +22,6 @@ from subscriptions.models import (
 )
 from subscriptions.privacy.erase import erase_subscriptions, erase_suppressions
 
-# A QuerySet of mappings.
 Query = Any
 
 
@@ -81,12 +80,11 @@ def notice_rows(destination: Destination) -> Query:
 
 
 def _title(path: str) -> Coalesce:
-    """Of a newsletter, as readers see it."""
     return Coalesce(NullIf(F(f"{path}__title"), Value("")), F(f"{path}__name"))
 
 
 def _delete_sign_ins(destinations: Sequence[Destination], now: datetime) -> int:
-    """The links, and the wishes for one that no worker has looked at yet."""
+    """Includes requests that no worker has seen."""
     cores = [destination.core for destination in destinations]
     SignInRequest.objects.filter(core__in=cores).delete()
     return SignIn.objects.filter(destination__in=destinations).delete()[0]
@@ -102,7 +100,7 @@ ADDRESS = PersonalDataSource(
         "disabled_reason": _("Why"),
     },
     query=address_rows,
-    # `erase_subscriptions` does it.
+    # Done by `erase_subscriptions`.
     erase=lambda of, now: 0,
 )
 SUBSCRIPTIONS = PersonalDataSource(
@@ -198,5 +196,4 @@ NOTICES = PersonalDataSource(
 
 
 def held_as_json(destination: Destination, *, now: datetime) -> Iterator[str]:
-    """One JSON document in pieces, for whoever the address belongs to."""
     return rows_as_json({"address": destination.label, "as_of": now}, personal_data(), destination)

@@ -1,7 +1,4 @@
-"""Which period's collection an item goes into: its own, unless that is sealed or issued already.
-
-A collection has a name within its newsletter. Under each name it is issued at most once.
-"""
+"""Names of collections: unique within a newsletter, and issued at most once."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -21,14 +18,11 @@ LOOK_AHEAD = 100
 def within_type_id_for(
     arrangement: str, *, item_id: int | None = None, period: Period | None = None, counter: int | None = None
 ) -> str:
-    """The within_type_id: the item's key for each, the counter for every n, else the period's start.
-
-    Raises ValueError when what the arrangement needs is missing.
-    """
+    """Return the item's key for "each", the counter for "every_n", or else the period's start."""
     if arrangement == "each" and item_id is not None:
         return str(item_id)
     if arrangement == "every_n" and counter is not None:
-        # The sign keeps it apart from an item's key, for a newsletter that was "each" before.
+        # Keeps it apart from an item's key if the newsletter was "each" before.
         return f"#{counter}"
     if arrangement not in ("each", "every_n") and period is not None:
         return instant_id(period.start)
@@ -36,23 +30,20 @@ def within_type_id_for(
 
 
 def number_of(wti: str) -> int | None:
-    """The number of an every-n collection; None for one of another sort."""
-    found = _NUMBERED.match(wti)
-    return int(found[1]) if found else None
+    match = _NUMBERED.match(wti)
+    return int(match[1]) if match else None
 
 
 def resend_wti(wti: str, taken: Collection[str]) -> str:
-    """The name for sending a collection again on purpose: "+2", then "+3" after the highest taken."""
+    """Return the name for another sending: "+2", "+3", …"""
     base = _RESENT.sub("", wti)
     numbers = (_RESENT.search(other) for other in taken if _RESENT.sub("", other) == base)
-    highest = max((int(found[1]) if found else 1 for found in numbers), default=1)
+    highest = max((int(match[1]) if match else 1 for match in numbers), default=1)
     return f"{base}+{highest + 1}"
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A collection by name, with its period if it has one."""
-
     within_type_id: str
     start: datetime | None = None
     end: datetime | None = None
@@ -60,8 +51,6 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class OpenCollection:
-    """A collection of the newsletter that is not issued yet."""
-
     within_type_id: str
     end: datetime
     sealed: bool
@@ -76,11 +65,11 @@ def period_slot(
     issued_through: datetime | None,
     collections: Sequence[OpenCollection],
 ) -> Slot:
-    """The slot for an item that became final at `final_at` and is assigned at `now`.
+    """Return the slot for an item that became final at `final_at` and is assigned at `now`.
 
-    A period that is sealed or issued takes nothing: the item goes into the one open now. Where an edit of
-    the schedule makes a period reach back into what was issued, it begins where that ended, so that no
-    name (the start instant) is ever given twice. A collection is recognised by its stored end.
+    Skips sealed and issued periods. A period that overlaps an issued one, after an edit of the schedule,
+    starts where that ended: no name (the start instant) is used twice. Collections are matched by their
+    stored end.
     """
     by_end = {collection.end: collection for collection in collections}
     names = {collection.within_type_id for collection in collections}
@@ -92,8 +81,7 @@ def period_slot(
                 continue
             return Slot(there.within_type_id, period.start, period.end)
         start = period.start if issued_through is None else max(period.start, issued_through)
-        # A name that is taken was given under another schedule, and keeps its end. The next free second then
-        # begins the collection.
+        # An earlier schedule may have used the name.
         later = max(start, moment).replace(microsecond=0)
         for begin in chain((start,), (later + timedelta(seconds=each) for each in range(LOOK_AHEAD))):
             name = within_type_id_for("daily", period=Period(begin, period.end))
@@ -105,7 +93,7 @@ def period_slot(
 def _candidates(
     final_at: datetime, now: datetime, schedule: Schedule, zone: ZoneInfo
 ) -> Iterator[tuple[datetime, Period]]:
-    """The periods that may take an item, each with a moment in it: its own, then all from now on."""
+    """Yield periods with a moment in each: the item's own, then from `now` on."""
     yield final_at, period_for(final_at, schedule, zone)
     moment = max(now, final_at)
     while True:

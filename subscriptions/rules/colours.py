@@ -1,7 +1,4 @@
-"""All colours of letters and pages, made of one accent: readable on light and on dark, whatever it is. Pure.
-
-The greys lean to the accent's hue (in Oklab, where equal steps look equal); a grey accent gives plain greys.
-"""
+"""Colours derived from an accent, readable on light and on dark."""
 
 import math
 import re
@@ -10,27 +7,24 @@ from functools import lru_cache
 
 DEFAULT_ACCENT = "#1f5f8b"
 PAPER = "#ffffff"
-# WCAG 2.2 §1.4.3 (AA) for text of normal size; thin links on dark want more (§1.4.6). The edge of a field is
-# no text (§1.4.11).
+# WCAG 2.2 §1.4.3 (AA), §1.4.6 for thin links on dark, §1.4.11 for a field's edge.
 CONTRAST = 4.5
 CONTRAST_DARK = 7
 CONTRAST_EDGE = 3
-# A paper darker than this (relative luminance) is written on in light colours.
+# Relative luminance below which text is light.
 DARK = 0.18
 DANGER, DANGER_DARK = "#b42318", "#ff9c91"
 
 _BLACK, _WHITE = (0.0, 0.0, 0.0), (255.0, 255.0, 255.0)
 _HEX = re.compile(r"#(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})")
 _Rgb = tuple[float, float, float]
-# An accent as colourful as this, or more, tints its greys in full.
+# Chroma from which an accent tints greys fully.
 _COLOURFUL = 0.08
 _STEPS = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """The colours of a letter: `ink` on `paper`, `on_accent` on `accent`; `block` is behind code."""
-
     paper: str
     ink: str
     title: str
@@ -45,8 +39,6 @@ class Palette:
 
 @dataclass(frozen=True, slots=True)
 class PageColours:
-    """The colours of a page: text stands on `ground`, on `tint` (the form's box) and in a `field`."""
-
     ground: str
     text: str
     quiet: str
@@ -59,7 +51,7 @@ class PageColours:
     danger: str
 
 
-# Lightness and colourfulness (Oklch) of the greys, by day and by night.
+# Lightness and chroma (Oklch) of the greys, for light and for dark.
 _LETTER = (
     {
         "paper": (1, 0),
@@ -105,9 +97,9 @@ _PAGE = (
 
 
 def palettes(accent: str, background: str = "") -> tuple[Palette, Palette]:
-    """A letter's colours by day and by night. Text is AA on its ground, whatever was chosen.
+    """Return colours for light and dark, with text that meets AA.
 
-    Anything but #rgb or #rrggbb counts as not chosen. A dark background is kept by night.
+    A dark background is used for both. Invalid colours count as empty.
     """
     chosen = _chosen(accent, DEFAULT_ACCENT)
     paper = _chosen(background, "")
@@ -116,10 +108,7 @@ def palettes(accent: str, background: str = "") -> tuple[Palette, Palette]:
 
 
 def page_colours(accent: str, background: str = "") -> tuple[PageColours, PageColours]:
-    """A page's colours by day and by night, by the same rules.
-
-    A page with a background of its own has no tints: it has one ground, on which everything is readable.
-    """
+    """Return colours for light and dark. With a background there is no tint."""
     chosen = _chosen(accent, DEFAULT_ACCENT)
     if paper := _chosen(background, ""):
         by_day, by_night = palettes(chosen, paper)
@@ -128,17 +117,15 @@ def page_colours(accent: str, background: str = "") -> tuple[PageColours, PageCo
 
 
 def as_hex(accent: str) -> str:
-    """As #rrggbb; the default one for anything but #rgb or #rrggbb."""
+    """Invalid colours give the default."""
     return _chosen(accent, DEFAULT_ACCENT)
 
 
 def accent_by_day(accent: str) -> str:
-    """The accent as pages show it by day; empty for none."""
     return page_colours(accent)[0].accent if accent else ""
 
 
 def stylesheet(accent: str, background: str = "") -> str:
-    """Style rules that win over the usual colours wherever they stand; "" where nothing was chosen."""
     if not accent and not background:
         return ""
     rules = []
@@ -152,12 +139,11 @@ def stylesheet(accent: str, background: str = "") -> str:
 
 
 def is_dark(colour: str) -> bool:
-    """Whether one writes on it in light colours."""
     return _luminance(_rgb(colour)) < DARK
 
 
 def readable(colour: str, paper: str, least: float = CONTRAST) -> str:
-    """The colour, or the nearest shade of it that can be read on that paper."""
+    """Return the colour or its nearest readable shade."""
     given, on, towards = _rgb(colour), _rgb(paper), _WHITE if is_dark(paper) else _BLACK
     for step in range(21):
         red, green, blue = (round(a + (b - a) * step / 20) for a, b in zip(given, towards, strict=True))
@@ -167,14 +153,14 @@ def readable(colour: str, paper: str, least: float = CONTRAST) -> str:
 
 
 def shade(accent: str, paper: str, least: float) -> str:
-    """The accent, or the nearest lightness of it that can be read on that paper, as colourful as can be."""
+    """Return the accent or its nearest readable lightness."""
     if contrast(accent, paper) >= least:
         return accent
     lightness, a, b = _oklab(_rgb(accent))
     end = 1.0 if is_dark(paper) else 0.0
     for step in range(1, _STEPS):
         at = lightness + (end - lightness) * step / _STEPS
-        # Light and dark colours cannot be as colourful as those in the middle.
+        # Very light and very dark colours have less chroma in sRGB.
         shares = (1 - fade / _STEPS for fade in range(_STEPS + 1))
         found = next(_of_oklab(at, a * s, b * s) for s in shares if _is_shown(at, a * s, b * s) or not s)
         if contrast(found, paper) >= least:
@@ -183,13 +169,12 @@ def shade(accent: str, paper: str, least: float) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """The contrast ratio of two #rrggbb colours, 1 to 21 (WCAG 2.2)."""
+    """Return the ratio, 1 to 21 (WCAG 2.2)."""
     return _contrast(_rgb(one), _rgb(other))
 
 
 @lru_cache(maxsize=256)
 def _palette(accent: str, paper: str, *, night: bool = False) -> Palette:
-    """`paper` is the one that was chosen, or empty for the usual one of that time of the day."""
     night = is_dark(paper) if paper else night
     usual = {name: _lean(accent, *value) for name, value in _LETTER[night].items()}
     paper = paper or usual["paper"]
@@ -198,7 +183,6 @@ def _palette(accent: str, paper: str, *, night: bool = False) -> Palette:
         return readable(colour, paper, least)
 
     def tint(colour: str) -> str:
-        # As far from this paper as the usual one is from its own.
         on, usual_paper, own = _rgb(paper), _rgb(usual["paper"]), _rgb(colour)
         return _hex(tuple(max(0, min(255, p + c - u)) for p, c, u in zip(on, own, usual_paper, strict=True)))
 
@@ -220,7 +204,7 @@ def _palette(accent: str, paper: str, *, night: bool = False) -> Palette:
 @lru_cache(maxsize=256)
 def _page(accent: str, *, night: bool) -> PageColours:
     grey = {name: _lean(accent, *value) for name, value in _PAGE[night].items()}
-    # What is readable on the tint is readable on ground and field: those are lighter by day, darker by night.
+    # Ground and field have more contrast than the tint.
     tint = grey["tint"]
     link = shade(accent, tint, CONTRAST_DARK if night else CONTRAST)
     return PageColours(
@@ -254,7 +238,6 @@ def _on_one_ground(letter: Palette) -> PageColours:
 
 
 def _on(link: str, accent: str) -> str:
-    """What is written on a button: white, or what is nearly black."""
     dark = _lean(accent, *_LETTER[1]["paper"])
     return next((each for each in (PAPER, dark) if contrast(each, link) >= CONTRAST), "#000000")
 
@@ -275,7 +258,6 @@ def _linear(value: float) -> float:
 
 
 def _lean(accent: str, lightness: float, chroma: float) -> str:
-    """A grey of that lightness which leans to the accent's hue."""
     _, a, b = _oklab(_rgb(accent))
     size = math.hypot(a, b)
     share = chroma * min(1, size / _COLOURFUL) / size if size > 1e-4 else 0
@@ -283,7 +265,7 @@ def _lean(accent: str, lightness: float, chroma: float) -> str:
 
 
 def _oklab(colour: _Rgb) -> _Rgb:
-    """Lightness, green to red, and blue to yellow: Oklab, by Ottosson's matrices."""
+    """Ottosson's matrices."""
     red, green, blue = map(_linear, colour)
     l, m, s = (  # noqa: E741 - their names
         math.cbrt(x * red + y * green + z * blue)
@@ -306,7 +288,6 @@ def _of_oklab(lightness: float, a: float, b: float) -> str:
 
 
 def _is_shown(lightness: float, a: float, b: float) -> bool:
-    """Whether screens have that colour (sRGB)."""
     return all(-1e-4 <= value <= 1.0001 for value in _linear_of_oklab(lightness, a, b))
 
 

@@ -1,7 +1,6 @@
-"""Cron lines that say something simple, and several weekdays, which are kept as such a line.
+"""Plans of simple cron lines.
 
-A letter on Mondays and Thursdays at 7:00 is stored as `0 7 * * 1,4`: the calendar needs no second way to cut
-such weeks, and a release that knows one weekday only does the same with it.
+Several weekdays are stored as a cron line (`0 7 * * 1,4`), which older releases can read.
 """
 
 from collections.abc import Collection
@@ -14,10 +13,9 @@ from subscriptions.rules.schedule import Schedule
 
 EVERY_DAY = frozenset(range(7))
 MONDAY_TO_FRIDAY = (0, 1, 2, 3, 4)
-# More of them make no sentence.
 MOST_TIMES = 4
 MOST_DAYS = 6
-# As in a Schedule: the last day of a month, whichever that is.
+# As in Schedule: any month's last day.
 LAST_DAY = 31
 _IN_EVERY_MONTH = 28
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall-clock time
@@ -25,10 +23,7 @@ _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall-clock time
 
 @dataclass(frozen=True, slots=True)
 class CronPlan:
-    """At these times, on these weekdays (from 0 = Monday), or on these days of the month; else every day.
-
-    `days_of_month` end with LAST_DAY where the line means the last.
-    """
+    """Times on weekdays (0 = Monday) or days of the month, or else every day."""
 
     times: tuple[time, ...]
     weekdays: tuple[int, ...] = ()
@@ -37,14 +32,12 @@ class CronPlan:
 
 @dataclass(frozen=True, slots=True)
 class WeekPlan:
-    """On these weekdays, in order, from 0 = Monday, at one time."""
-
     weekdays: tuple[int, ...]
     at: time
 
 
 def cron_plan(line: str) -> CronPlan | None:
-    """What the line says; None where it is wrong, or no simple sentence says all of it."""
+    """Return None for a wrong line or one too complex for a sentence."""
     try:
         cron = CronSim(line, _ANY_TIME)
     except CronSimError:
@@ -54,13 +47,13 @@ def cron_plan(line: str) -> CronPlan | None:
     if len(cron.months) != 12 or len(times) > MOST_TIMES or weekdays is None or days is None:
         return None
     if not cron.day_and and not (weekdays and days):
-        # Where neither field begins with a star, a day that either of them names is enough.
+        # If neither field begins with a star, either may match.
         return CronPlan(times)
     return None if weekdays and days else CronPlan(times, weekdays, days)
 
 
 def week_plan(schedule: Schedule) -> WeekPlan | None:
-    """The weekdays and the time of a schedule that repeats every week, once on a day; None for another."""
+    """Return None unless it is weekly."""
     if schedule.arrangement == "weekly":
         return WeekPlan((schedule.weekday,), schedule.at)
     plan = cron_plan(schedule.cron) if schedule.arrangement == "cron" else None
@@ -70,10 +63,7 @@ def week_plan(schedule: Schedule) -> WeekPlan | None:
 
 
 def on_weekdays(weekdays: Collection[int], at: time) -> Schedule:
-    """The schedule of a letter on each of these days: weekly, or daily, or else a cron line.
-
-    Raises ValueError, in a sentence for the admin, for no day and for what is none.
-    """
+    """Raises ValueError with a sentence for the admin."""
     days = sorted(set(weekdays))
     if not days or not EVERY_DAY.issuperset(days):
         raise ValueError("Choose one weekday at least, from 0 for Monday to 6 for Sunday.")
@@ -87,7 +77,7 @@ def on_weekdays(weekdays: Collection[int], at: time) -> Schedule:
 
 
 def _weekdays(cron: CronSim) -> tuple[int, ...] | None:
-    """() for every day; None for such as the first Friday of a month."""
+    """Return () for every day, and None for days such as the first Friday of a month."""
     days = {(day - 1) % 7 for day in cron.weekdays if isinstance(day, int)}
     if any(isinstance(day, tuple) for day in cron.weekdays):
         return None
@@ -95,7 +85,7 @@ def _weekdays(cron: CronSim) -> tuple[int, ...] | None:
 
 
 def _days_of_month(cron: CronSim) -> tuple[int, ...] | None:
-    """() for every day; None for too many to name, and for those that some months lack."""
+    """Return () for every day, and None for too many, or days that some months lack."""
     numbers = sorted(day for day in cron.days if day != CronSim.LAST)
     if len(numbers) == LAST_DAY:
         return ()

@@ -1,4 +1,4 @@
-"""What an editor does to an issue before it goes: places of posts, words of its own, and steps to undo."""
+"""An editor's changes to an issue."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +17,10 @@ WAYS = (UP, DOWN, FIRST, LAST)
 
 
 class CannotEdit(Refused):
-    """An edit that cannot be made as things are. The message says why, and what to do."""
+    """The message gives the reason and what to do."""
 
 
 class Step(TypedDict):
-    """One edit, as JSON: what it was, in words and for programs, and how things stood before it."""
-
     sort: str
     said: str
     was: dict[str, Any]
@@ -30,7 +28,7 @@ class Step(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The editor's own subject, and notes in Markdown above the posts and below them. Empty: none."""
+    """Notes are Markdown."""
 
     subject: str = ""
     note_top: str = ""
@@ -42,12 +40,12 @@ FIELD_NAMES = {"subject": "subject", "note_top": "note above the posts", "note_f
 
 
 def fingerprint(wording: Wording) -> str:
-    """Return a short mark of each field. A form posts it, to say which words it was filled with."""
+    """Return a hash of each field. Forms post it back, to notice concurrent edits."""
     return "-".join(_mark(getattr(wording, name)) for name in FIELD_NAMES)
 
 
 def _mark(text: str) -> str:
-    # Browsers post line ends as CRLF.
+    # Browsers post CRLF line ends.
     return sha256("\n".join(text.splitlines()).encode()).hexdigest()[:16]
 
 
@@ -57,27 +55,27 @@ def _marks(shown: str, current: Wording) -> list[str]:
 
 
 def shown_before_undo(typed: Wording, current: Wording, shown: str) -> str:
-    """Return the fingerprint with which fields typed before an undo replace what the undo has restored."""
+    """Return the fingerprint with which fields typed before an undo override restored ones."""
     ours, restored = fingerprint(typed).split("-"), fingerprint(current).split("-")
     marks = zip(ours, _marks(shown, current), restored, strict=True)
     return "-".join(mark if mine == mark else now for mine, mark, now in marks)
 
 
 def merge_wording(typed: Wording, current: Wording, shown: str) -> Wording:
-    """Return the current words with the fields that were changed since the form showed them.
+    """Return the current wording with the fields changed in the form.
 
-    `shown` is the fingerprint of the words that the form was filled with; empty where that is unknown, and
-    then every typed field counts. Raises CannotEdit for a field that somebody else has changed too.
+    `shown`: fingerprint of the form's initial values. If empty, all typed fields count. Raises CannotEdit for
+    a field that somebody else has changed too.
     """
     merged: dict[str, str] = {}
     for name, mark in zip(FIELD_NAMES, _marks(shown, current), strict=True):
-        mine, theirs = getattr(typed, name), getattr(current, name)
-        if _mark(mine) in (mark, _mark(theirs)):
-            merged[name] = theirs
-        elif _mark(theirs) == mark:
+        mine, saved = getattr(typed, name), getattr(current, name)
+        if _mark(mine) in (mark, _mark(saved)):
+            merged[name] = saved
+        elif _mark(saved) == mark:
             merged[name] = mine
         else:
-            now = f"It is now: “{theirs}”." if theirs else "It is now empty."
+            now = f"It is now: “{saved}”." if saved else "It is now empty."
             raise CannotEdit(
                 f"Somebody else has changed the {FIELD_NAMES[name]}, too. {now} Save again to replace it.",
                 name,
@@ -86,14 +84,12 @@ def merge_wording(typed: Wording, current: Wording, shown: str) -> Wording:
 
 
 def in_places(keys: Sequence[int], places: Mapping[int, int | None]) -> list[int]:
-    """The keys in the places that an editor gave them; those without one come after, as they were."""
     placed = [key for key in keys if places.get(key) is not None]
     rest = [key for key in keys if places.get(key) is None]
     return [*sorted(placed, key=lambda key: places[key] or 0), *rest]
 
 
 def moved(order: Sequence[int], key: int, way: str) -> list[int]:
-    """The order with one key a place up or down, or at an end. Raises CannotEdit where it is not in it."""
     if key not in order:
         raise CannotEdit("That post is not in this issue any more. Look at it again.")
     if way not in WAYS:
@@ -105,7 +101,6 @@ def moved(order: Sequence[int], key: int, way: str) -> list[int]:
 
 
 def check_wording(wording: Wording) -> None:
-    """Raises CannotEdit, naming the field, for words that are too long."""
     if len(wording.subject) > LONGEST_SUBJECT:
         raise CannotEdit(f"A subject may have {LONGEST_SUBJECT} characters.", field="subject")
     for field in ("note_top", "note_foot"):
@@ -114,13 +109,11 @@ def check_wording(wording: Wording) -> None:
 
 
 def with_step(steps: Sequence[Step] | None, sort: str, said: str, was: Mapping[str, Any]) -> list[Step]:
-    """The steps with one more; the oldest beyond ten are forgotten."""
     step = Step(sort=sort, said=said, was=dict(was))
     return [*(steps or ()), step][-MOST_STEPS:]
 
 
 def check_latest(steps: Sequence[Step], latest: str | None) -> None:
-    """Raises CannotEdit where there is no step to undo, or it is not the one that a button named."""
     if not steps:
         raise CannotEdit("There is nothing to undo.")
     if latest is not None and steps[-1]["said"] != latest:

@@ -1,4 +1,4 @@
-"""The sites on which a newsletter's form may stand: how they are written, and what they allow."""
+"""Sites that may embed a newsletter's form."""
 
 import re
 from collections.abc import Iterable
@@ -18,20 +18,19 @@ MOST_SITES = 20
 LONGEST_URL = 2000
 DEFAULT_PORTS = {"http": 80, "https": 443}
 WILD = "*."
-# Browsers drop or change some of these characters before they follow an address. One with any of them is
-# refused.
+# Browsers drop or change some of these before they follow a URL.
 _UNSAFE = re.compile(r"[\s\\\x00-\x20\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-# RFC 3986 §3.3 and §3.4; an octet that is written as %XX already stays so.
+# RFC 3986 §3.3 and §3.4. Existing %XX octets are kept.
 _KEPT = "/?:@!$&'()*+,;=-._~%"
 
 
 class InvalidSite(Refused):
-    """A line that is no site. The message says what to write instead."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """`host` is ASCII and in lower case; `*.example.org` is every name under that one, not itself."""
+    """ASCII host. `*.example.org` matches subdomains but not example.org."""
 
     host: str
     port: int | None = None
@@ -49,7 +48,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An absolute address on the web, taken apart as browsers do, and put together again in ASCII."""
+    """ASCII URL, parsed as browsers do."""
 
     scheme: str
     host: str
@@ -60,7 +59,7 @@ class Address:
 
     @classmethod
     def parse(cls, url: str) -> Self | None:
-        """None for a text that is not plainly http or https, or could be read in two ways."""
+        """Return None unless unambiguous http or https."""
         if len(url) > LONGEST_URL or _UNSAFE.search(url):
             return None
         try:
@@ -75,7 +74,7 @@ class Address:
 
     @property
     def origin(self) -> str:
-        """RFC 6454 §6.2: as browsers write it."""
+        """RFC 6454 §6.2."""
         port = "" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{self.host}{port}"
 
@@ -86,7 +85,7 @@ class Address:
 
 
 def tidy(text: str) -> str:
-    """The lines as they are kept: each site once, as Site writes it. Raises InvalidSite."""
+    """Normalize unique lines. Raises InvalidSite."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MOST_SITES:
         raise InvalidSite(f"At most {MOST_SITES} sites. *.example.org stands for all under it.")
@@ -94,28 +93,26 @@ def tidy(text: str) -> str:
 
 
 def sites(kept: str) -> list[Site]:
-    """The sites of lines that `tidy` made; any other line allows nothing."""
-    found = []
+    parsed = []
     for line in kept.splitlines():
         with suppress(InvalidSite):
-            found.append(_site(line))
-    return found
+            parsed.append(_site(line))
+    return parsed
 
 
 def allowed(kept: str, url: str) -> Address | None:
-    """That address, if it is on one of the sites."""
     address = Address.parse(url)
     return address if address and any(site.holds(address) for site in sites(kept)) else None
 
 
 def sources(kept: Iterable[Site]) -> list[str]:
-    """What Content-Security-Policy calls them. `http:` matches https too (CSP 3 §6.7.2.8)."""
+    """Return CSP sources. `http:` matches https too (CSP 3 §6.7.2.8)."""
     return [f"http://{site}" for site in kept]
 
 
 @lru_cache(maxsize=256)
 def _site(line: str) -> Site:
-    """A line as a person writes it; whoever pastes a whole address means its site."""
+    """A whole URL means its site."""
     whole = line if "://" in line else f"http://{line}"
     try:
         parts = urlsplit(whole.replace("://*.", "://", 1))
@@ -127,7 +124,7 @@ def _site(line: str) -> Site:
     if "." not in host and host != "localhost":
         raise _wrong(line)
     if "://*." in whole:
-        # Not for all of .org, nor for everyone at a hoster: *.github.io are many people's sites.
+        # Public suffixes such as *.github.io belong to many people.
         if _is_ip(host) or not _suffixes().privatesuffix(host):
             raise InvalidSite(
                 f"“{line}” would be sites of many people. Name your own, such as *.example.org."
@@ -141,7 +138,7 @@ def _wrong(line: str) -> InvalidSite:
 
 
 def _host(host: str) -> str:
-    """In ASCII, as it stands in the DNS. Raises ValueError."""
+    """Return ASCII. Raises ValueError."""
     if _is_ip(host):
         return host
     name = idna.encode(host.rstrip("."), uts46=True).decode("ascii").lower()

@@ -1,4 +1,4 @@
-"""The words of a filter as people type them, and as rules for posts. They type no expressions. Pure."""
+"""Filter words as typed, and as rules for posts."""
 
 import re
 import shlex
@@ -13,7 +13,7 @@ _SEPARATORS = re.compile(r"[\n,;]+")
 
 
 class InvalidWords(Refused):
-    """`reason` is one of "many", "long", "quote" and "star"."""
+    """`reason` is "many", "long", "quote" or "star"."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -22,22 +22,20 @@ class InvalidWords(Refused):
 
 @dataclass(frozen=True, slots=True)
 class WordTest:
-    """`test` and `pattern` as PostRule has them."""
-
     test: str
     pattern: str
 
 
 def read_words(typed: str) -> list[str]:
-    """Words, phrases in quotes, and * for any letters; each once. Raises InvalidWords."""
+    """Parse words and quoted phrases, with * for any letters. Raises InvalidWords."""
     text = _SEPARATORS.sub(" ", typed.translate(str.maketrans("“”„«»", '"""""')))
     lexer = shlex.shlex(text, posix=True)
     lexer.whitespace_split, lexer.commenters, lexer.quotes, lexer.escape = True, "", '"', ""
     try:
-        found = [" ".join(word.split()) for word in lexer]
+        tokens = [" ".join(word.split()) for word in lexer]
     except ValueError:
         raise InvalidWords("quote") from None
-    words = list(dict.fromkeys(word for word in found if word))
+    words = list(dict.fromkeys(word for word in tokens if word))
     if len(words) > MOST_WORDS:
         raise InvalidWords("many")
     for word in words:
@@ -49,7 +47,7 @@ def read_words(typed: str) -> list[str]:
 
 
 def word_test(word: str) -> WordTest:
-    """Whole words count: “art” does not find “party”; “art*” finds “artist”."""
+    """Match whole words: “art” does not match “party”; “art*” matches “artist”."""
     inner = r"\w*".join(map(re.escape, word.split("*")))
     before = r"(?<!\w)" if word[0].isalnum() else ""
     after = r"(?!\w)" if word[-1].isalnum() else ""
@@ -57,7 +55,6 @@ def word_test(word: str) -> WordTest:
 
 
 def found_in(words: Iterable[str], texts: Iterable[str]) -> bool:
-    """Whether one of the words stands in one of the texts. One that takes too long is not there."""
     read, tests = list(texts), [word_test(word) for word in words]
     return any(_is_in(text, one) for text in read for one in tests)
 
@@ -71,7 +68,7 @@ def _is_in(text: str, one: WordTest) -> bool:
 
 
 def word_of(pattern: str) -> str:
-    """What was typed, of a pattern that `word_test` made; of any other the pattern itself."""
+    """Undo `word_test`. Other patterns are returned unchanged."""
     if not pattern.startswith("(?i)"):
         return pattern
     inner = pattern.removeprefix("(?i)").removeprefix(r"(?<!\w)").removesuffix(r"(?!\w)")
@@ -79,5 +76,4 @@ def word_of(pattern: str) -> str:
 
 
 def typed_words(words: list[str]) -> str:
-    """As they are shown in a form: phrases in quotes."""
     return " ".join(f'"{word}"' if " " in word else word for word in words)

@@ -1,18 +1,16 @@
-"""Figures of a list's growth, put together by days and by weeks."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 
 Days = Mapping[date, int]
-# What each day has a count of: sign-ups, confirmations, those who left, those who can no longer be reached.
+# Sign-ups, confirmations, unsubscriptions, and addresses that became unreachable.
 FIGURES = ("new", "confirmed", "left", "bounced")
 WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthStretch:
-    """A day, or the week that begins with it."""
+    """A day, or the week that starts on it."""
 
     start: date
     new: int = 0
@@ -22,23 +20,19 @@ class GrowthStretch:
 
 
 def by_day(figures: Mapping[str, Days], *, today: date, count: int) -> list[GrowthStretch]:
-    """The last `count` days, today included, also those on which nothing happened."""
     days = (today - timedelta(days=back) for back in reversed(range(count)))
     return [_stretch(figures, day, 1) for day in days]
 
 
 def by_week(figures: Mapping[str, Days], *, today: date, count: int) -> list[GrowthStretch]:
-    """The last `count` weeks, each from Monday on; the present one as far as it has come."""
     return [_stretch(figures, first_monday(today, count) + WEEK * each, 7) for each in range(count)]
 
 
 def first_monday(today: date, count: int) -> date:
-    """The Monday on which the first of the last `count` weeks begins."""
     return today - timedelta(days=today.weekday()) - WEEK * (count - 1)
 
 
 def totals(stretches: list[GrowthStretch]) -> GrowthStretch:
-    """The sums over all stretches."""
     sums = {part: sum(getattr(each, part) for each in stretches) for part in FIGURES}
     return GrowthStretch(stretches[0].start, **sums)
 

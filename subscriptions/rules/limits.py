@@ -1,7 +1,6 @@
-"""How many mails sign-ups may cause: by one reader's network, to one address, of one newsletter.
+"""Limits of mail caused by sign-ups, per network, address, newsletter and domain.
 
-A period is counted in slices. What fell into the slices of the last period and a bit may not exceed the
-limit, so no period, wherever it begins, ever holds more.
+A period has slices. All that overlap it count, so the limit holds for any period.
 """
 
 import re
@@ -32,8 +31,6 @@ _LIMIT = re.compile(r"(\w+)\s*=\s*([0-9]{1,10})\s*/\s*(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `most` of a scope's things in any `period`."""
-
     scope: str
     most: int
     period: timedelta
@@ -44,23 +41,20 @@ class Limit:
 
 
 def slice_of(limit: Limit, moment: datetime) -> datetime:
-    """When the slice began that a moment falls into."""
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     return epoch + (moment - epoch) // limit.slice * limit.slice
 
 
 def counts_from(limit: Limit, now: datetime) -> datetime:
-    """The first slice that still counts: one that may hold something younger than the period."""
     return slice_of(limit, now) - limit.period
 
 
 def is_reached(limit: Limit, used: int) -> bool:
-    """Whether one more would be too much."""
     return used >= limit.most
 
 
 def parse_limits(text: str) -> tuple[Limit, ...]:
-    """The limits of SIGN_UP_LIMITS; a scope it does not name has the usual ones. Raises ValueError."""
+    """Scopes not named have USUAL_LIMITS. Raises ValueError."""
     named = _parsed(text)
     scopes = {limit.scope for limit in named}
     return (*named, *(limit for limit in _parsed(USUAL_LIMITS) if limit.scope not in scopes))
@@ -77,15 +71,15 @@ def _parsed(text: str) -> tuple[Limit, ...]:
 
 
 def is_near(ip: str) -> bool:
-    """Whether this is most likely no reader's: of this machine, of a private network, or no address."""
+    """Return whether the address is local or private, and so hardly a reader's."""
     address = read_address(ip)
     return address is None or any(address in network for network in _NEAR)
 
 
 def counted_as(core: str) -> str:
-    """The mailbox that an address most likely is, for counting alone: without a +tag, dots and case.
+    """Return the likely mailbox, for counting only: without +tag, dots and case.
 
-    With dots taken out where they do matter, two people share a limit; that is all.
+    If dots are significant, two people share a limit.
     """
     local, _, domain = core.lower().rpartition("@")
     mailbox = local.partition("+")[0].replace(".", "")

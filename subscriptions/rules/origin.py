@@ -1,12 +1,8 @@
-"""Where a sign-up came from, and what the reader saw there."""
-
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class How(StrEnum):
-    """The way by which a reader, or an admin for them, said what they wanted."""
-
     PAGE = "page"
     DIRECTORY = "directory"
     EMBED = "embed"
@@ -20,7 +16,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """`ip` as the web server has it, empty where there is none; `words` are the consent text as shown."""
+    """`ip` as given by the web server. `words`: consent text as shown."""
 
     how: How | str = How.PAGE
     ip: str = ""

@@ -1,4 +1,4 @@
-"""How long a reader may pause, and when that ends: at the beginning of a day, on the newsletter's clock."""
+"""Readers' pauses. They end at the start of a day, in the newsletter's zone."""
 
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -12,11 +12,11 @@ LENGTHS = (WEEK, FORTNIGHT, MONTH)
 
 
 class BadDate(Refused):
-    """A day on which no pause can end."""
+    """Day on which no pause can end."""
 
 
 def day_after(length: str, *, now: datetime, zone: ZoneInfo) -> date:
-    """The day on which letters come again after a pause of that length. Raises BadDate for another length."""
+    """Raises BadDate for an unknown length."""
     today = wall(now, zone).date()
     match length:
         case "week":
@@ -29,13 +29,13 @@ def day_after(length: str, *, now: datetime, zone: ZoneInfo) -> date:
 
 
 def bounds(*, now: datetime, zone: ZoneInfo) -> tuple[date, date]:
-    """The first and the last day on which a pause may end: tomorrow, and in a year."""
+    """Return tomorrow, and the day in a year."""
     today = wall(now, zone).date()
     return today + timedelta(days=1), in_month(today, 12, today.day)
 
 
 def pause_end(day: date, *, now: datetime, zone: ZoneInfo) -> datetime:
-    """The instant at which letters come again. Raises BadDate for a day that is past, or too far off."""
+    """Raises BadDate outside the bounds."""
     first, last = bounds(now=now, zone=zone)
     if not first <= day <= last:
         raise BadDate(day.isoformat())

@@ -1,4 +1,4 @@
-"""Which period a moment belongs to. Periods tile time: the end of one is the start of the next."""
+"""Periods of schedules. Each ends where the next starts."""
 
 from calendar import monthrange
 from dataclasses import dataclass
@@ -7,14 +7,13 @@ from zoneinfo import ZoneInfo
 
 from subscriptions.rules.schedule import Schedule, firings, first_instant, wall
 
-# How many cuts are looked at, from the one before the moment's day on. A clock set back by a whole day needs
-# four.
+# Cuts examined. A clock set back by a whole day needs four.
 _LOOK_AHEAD = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """[start, end), two instants in UTC."""
+    """[start, end) in UTC."""
 
     start: datetime
     end: datetime
@@ -24,14 +23,11 @@ class Period:
 
 
 def period_for(moment: datetime, schedule: Schedule, zone: ZoneInfo) -> Period:
-    """The period that contains an aware moment.
-
-    Raises ValueError for an arrangement without periods and a cron line without a firing on either side.
-    """
+    """Raises ValueError without periods, or without a firing on either side."""
     shown, at = wall(moment, zone), schedule.at
-    # From the day before: on the day itself the cut may be still to come.
+    # Today's cut may be still to come.
     day = shown.date() - timedelta(days=1)
-    # The cuts that the wall clock shows, in ascending order, from one that is not after the moment.
+    # Wall-clock cuts, the first not after the moment.
     match schedule.arrangement:
         case "cron":
             cuts = firings(schedule.cron, shown)
@@ -56,7 +52,7 @@ def period_for(moment: datetime, schedule: Schedule, zone: ZoneInfo) -> Period:
 
 
 def next_ends(schedule: Schedule, zone: ZoneInfo, after: datetime, count: int = 5) -> list[datetime]:
-    """The next `count` ends of periods (UTC) after a moment; none for arrangements without periods."""
+    """Return ends in UTC, if there are periods."""
     ends: list[datetime] = []
     for _ in range(count if schedule.has_periods else 0):
         after = period_for(after, schedule, zone).end
@@ -65,12 +61,12 @@ def next_ends(schedule: Schedule, zone: ZoneInfo, after: datetime, count: int = 
 
 
 def instant_id(moment: datetime) -> str:
-    """An instant as within_type_ids show it: "2026-11-21T05:00:00Z"."""
+    """Return such as "2026-11-21T05:00:00Z"."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def in_month(day: date, months: int, day_of_month: int) -> date:
-    """That day of the month which comes so many months after `day`'s, or the month's last day."""
+    """Return that day of the month `months` after `day`'s, or its last day."""
     years, month = divmod(day.month - 1 + months, 12)
     year = day.year + years
     return date(year, month + 1, min(day_of_month, monthrange(year, month + 1)[1]))

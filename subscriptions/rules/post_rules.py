@@ -1,7 +1,4 @@
-"""A newsletter's rules for posts: which posts it takes, what it changes in them, and their order. Pure.
-
-In html only the text between the tags is looked at and changed.
-"""
+"""A newsletter's rules for posts. In HTML they apply to text between tags."""
 
 import html as entities
 import re
@@ -26,7 +23,7 @@ NOUNS = {TITLE: "title", AUTHOR: "author", CATEGORY: "category", CONTENT: "text"
 TOO_SLOW = "Its regular expression takes too long for this post."
 
 T = TypeVar("T")
-# For html that common.html.clean.clean made: values stand in quotes, and < and > only in tags; no comments.
+# HTML from common.html.clean.clean: quoted values, < and > only in tags, no comments.
 _TAG = re.compile(r"</?[a-zA-Z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*+>")
 _NAME = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
 _WITHIN_WORDS = words(
@@ -37,7 +34,7 @@ _WITHIN_WORDS = words(
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; `key` is how its row is found again. Words as in subscriptions.models.PostRule."""
+    """Values as in subscriptions.models.PostRule."""
 
     action: str
     field: str
@@ -49,7 +46,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A rule that could not judge a post, which is kept as it is."""
+    """Rule that could not judge a post. The post is kept."""
 
     rule: Rule
     why: str
@@ -57,7 +54,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a post is taken. `reason` completes “Weekly left it out: …”."""
+    """`reason` completes “Weekly left it out: …”."""
 
     is_kept: bool = True
     reason: str = ""
@@ -66,19 +63,17 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """An entry after the rules that replace. `changed_by` are the rules that changed something in it."""
-
     entry: Entry
     changed_by: tuple[Rule, ...] = ()
     troubles: tuple[Trouble, ...] = ()
 
 
 class InvalidRule(Refused):
-    """A rule that could not work; `field` names what is wrong with it. The message is one sentence."""
+    """The message is one sentence."""
 
 
 def check_rule(rule: Rule) -> None:
-    """Raises InvalidRule for a rule that could not work, or could take too long."""
+    """Raise InvalidRule if it cannot work or might take too long."""
     if not rule.pattern.strip():
         raise InvalidRule("Say what to look for.", "pattern")
     if rule.action == REPLACE and rule.field not in REPLACEABLE:
@@ -92,7 +87,7 @@ def check_rule(rule: Rule) -> None:
 
 
 def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
-    """Raises InvalidRule if its regular expression takes too long for one of these posts."""
+    """Raise InvalidRule if it is too slow on these posts."""
     if rule.test != MATCHES:
         return
     for entry in entries:
@@ -104,10 +99,9 @@ def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
 
 
 def judge(entry: Entry, rules: Sequence[Rule]) -> Verdict:
-    """Whether a newsletter with these rules takes the post.
+    """Apply drop rules, then keep rules, of which one must match if there are any.
 
-    If it fits a rule that drops, it is left out. Where there are rules that keep, it has to fit one of them.
-    A rule that cannot judge it counts as a reason to keep it.
+    A rule that fails keeps the post.
     """
     troubles: list[Trouble] = []
     for rule in _of(DROP, rules):
@@ -124,7 +118,6 @@ def judge(entry: Entry, rules: Sequence[Rule]) -> Verdict:
 
 
 def rewrite(entry: Entry, rules: Sequence[Rule]) -> Rewritten:
-    """The entry after the rules that replace, applied one after the other."""
     changed_by, troubles = [], []
     for rule in _of(REPLACE, rules):
         try:
@@ -139,7 +132,7 @@ def rewrite(entry: Entry, rules: Sequence[Rule]) -> Rewritten:
 
 
 def in_order(posts: Sequence[T], order: str, title: Callable[[T], str]) -> list[T]:
-    """Posts that come newest first, in the order wanted. By title: case and accents aside, untitled last."""
+    """Sort posts that are newest first. Titles ignore case and accents; untitled posts are last."""
 
     def alphabetical(post: T) -> tuple[bool, str]:
         marks = unicodedata.normalize("NFKD", title(post))
@@ -155,7 +148,7 @@ def in_order(posts: Sequence[T], order: str, title: Callable[[T], str]) -> list[
 
 
 def sentence(rule: Rule) -> str:
-    """The rule as people read it: “Leave out posts whose title contains “sponsored”.”"""
+    """Return “Leave out posts whose title contains “sponsored”.”"""
     what = f"{'' if rule.field == ANY else NOUNS[rule.field] + ' '}{_verb(rule)}"
     if rule.action == REPLACE:
         where = "the title and the text" if rule.field == ANY else f"the {NOUNS[rule.field]}"
@@ -171,7 +164,7 @@ def _of(action: str, rules: Sequence[Rule]) -> Iterator[Rule]:
 
 
 def _fits(rule: Rule, entry: Entry, troubles: list[Trouble], *, otherwise: str) -> str:
-    """The field by which the entry fits the rule, or nothing; `otherwise` where the rule cannot tell."""
+    """Return the matching field or "", and `otherwise` on failure."""
     deadline = Deadline.within(patterns.USED_WITHIN)
     try:
         for field, value in _values(rule.field, entry):
@@ -188,7 +181,6 @@ def _trouble(rule: Rule, error: Exception) -> Trouble:
 
 
 def _values(field: str, entry: Entry) -> Iterator[tuple[str, str]]:
-    """The texts of an entry that a rule for that field looks at, each with its own field."""
     every: dict[str, Callable[[], Iterable[str]]] = {
         TITLE: lambda: (entry.title,),
         AUTHOR: lambda: entry.authors,
@@ -223,7 +215,7 @@ def _verb(rule: Rule) -> str:
 
 
 def visible(html: str) -> str:
-    """What a reader sees: the text without tags; where a block begins or ends there is a line end."""
+    """Return the text, with a line for each block."""
     pieces = []
     for token, is_tag in _tokens(html):
         name = _NAME.match(token) if is_tag else None
@@ -235,7 +227,6 @@ def visible(html: str) -> str:
 
 
 def changed(html: str, change: Callable[[str], str]) -> str:
-    """The html with each piece of text between two tags changed; tags and their values stay as they are."""
     pieces = []
     for token, is_tag in _tokens(html):
         before = token if is_tag else entities.unescape(token)

@@ -1,7 +1,7 @@
-"""A small sum that a browser solves within a second or so, and that we check at once.
+"""Proof of work for browsers, which takes about a second.
 
-Each part wants a number with which SHA-256 of challenge, part and number begins with so many zero bits. Eight
-easy parts take as long as one hard part on average, and vary less: hardly anybody is unlucky.
+SHA-256 of challenge, part and number must begin with BITS zero bits. Eight easy parts vary less in time than
+one hard part.
 """
 
 from hashlib import sha256
@@ -13,9 +13,8 @@ LONGEST_NUMBER = 12
 
 
 def is_solution(challenge: str, numbers: str) -> bool:
-    """Whether `numbers`, with commas between them, solve all parts."""
-    found = numbers.split(",", PARTS)
-    return len(found) == PARTS and all(_fits(challenge, part, number) for part, number in enumerate(found))
+    parts = numbers.split(",", PARTS)
+    return len(parts) == PARTS and all(_fits(challenge, part, number) for part, number in enumerate(parts))
 
 
 def _fits(challenge: str, part: int, number: str) -> bool:
@@ -26,6 +25,5 @@ def _fits(challenge: str, part: int, number: str) -> bool:
 
 
 def solve(challenge: str) -> str:
-    """What a browser does; for programs."""
     numbers = (next(n for n in map(str, count()) if _fits(challenge, part, n)) for part in range(PARTS))
     return ",".join(numbers)

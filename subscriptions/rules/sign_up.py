@@ -1,4 +1,4 @@
-"""What mail a sign-up leads to, and where its reader finds that. The page says the same in every case."""
+"""Mails after a sign-up. The page says the same in all cases."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ A_DAY = timedelta(days=1)
 AT_MOST_A_DAY = 5
 LONGEST_NAME = 100
 LONGEST_LANGUAGE = 35
-# How many newsletters one sign-up may ask for: as many as fit into one mail and its link.
+# As many as fit into one mail and its link.
 MOST_AT_ONCE = 20
 _PLACES = (
     ("Gmail", "https://mail.google.com/", "gmail.com googlemail.com"),
@@ -43,41 +43,35 @@ _PLACES = (
 
 
 class SignUpReply(Enum):
-    """The mail to the address: the confirmation, a word that it is subscribed already, or none."""
-
     CONFIRM = "confirmation"
     ALREADY = "already"
     NOTHING = ""
 
 
 def answer(status: str, *, earlier: Iterable[datetime], now: datetime) -> SignUpReply:
-    """The answer to a sign-up, by the subscription's status; empty when there is none yet.
-
-    `earlier` are the moments at which this subscription was written to.
-    """
+    """Return the mail to send. `earlier`: times of earlier mails to this subscription."""
     if not may_write(earlier=earlier, now=now):
         return SignUpReply.NOTHING
     return SignUpReply.ALREADY if status == "confirmed" else SignUpReply.CONFIRM
 
 
 def may_write(*, earlier: Iterable[datetime], now: datetime) -> bool:
-    """At most one mail in five minutes and five in a day, so that nobody can be flooded through us."""
+    """Allow one mail in five minutes and five a day, against mail floods."""
     recent = [moment for moment in earlier if now - moment < A_DAY]
     return len(recent) < AT_MOST_A_DAY and all(now - moment >= AT_MOST_EVERY for moment in recent)
 
 
 def remembered(seconds: Iterable[float] | None) -> list[datetime]:
-    """The moments that `noted` has kept."""
     return [datetime.fromtimestamp(second, UTC) for second in seconds or ()]
 
 
 def noted(seconds: Iterable[float] | None, now: datetime) -> list[float]:
-    """The moments that still count, and now, as seconds since 1970."""
+    """Return recent moments and `now`, as Unix seconds."""
     return [second for second in seconds or () if second > (now - A_DAY).timestamp()] + [now.timestamp()]
 
 
 def tidy_name(name: str) -> str:
-    """A person's name on one line: no control or formatting characters, no runs of space, ≤ 100 long."""
+    """Return a single line without control characters, at most 100 long."""
     visible = (" " if unicodedata.category(char)[0] in "CZ" else char for char in name[: LONGEST_NAME * 10])
     return " ".join("".join(visible).split())[:LONGEST_NAME].rstrip()
 
@@ -92,5 +86,4 @@ _BY_DOMAIN = {domain: Webmail(name, url) for name, url, domains in _PLACES for d
 
 
 def webmail_of(address: str) -> Webmail | None:
-    """Where the owner of an address reads mail, for the few providers that most people are with."""
     return _BY_DOMAIN.get(address.rpartition("@")[2].strip(" >").lower())

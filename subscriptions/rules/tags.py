@@ -1,5 +1,3 @@
-"""Tags of subscribers: what a tag may be called, which a cell of a list names, and segments made of them."""
-
 import csv
 import json
 from collections.abc import Collection, Iterable
@@ -11,21 +9,19 @@ from common.text import one_line
 LONGEST_TAG = 100
 MOST_TAGS_OF_ONE = 50
 MOST_IN_SEGMENT = 20
-# A column whose values hardly repeat is no column of tags.
+# A column whose values hardly repeat does not contain tags.
 MOST_TAGS = 2000
 
 
 class BadTag(Refused):
-    """No tag can be called so, or there are too many. The message is a sentence for people."""
+    pass
 
 
 def tag_key(name: str) -> str:
-    """A tag's name as it is compared: “News” is “news”."""
     return name.casefold()
 
 
 def tidy_tag(name: str) -> str:
-    """A tag's name on one line. Raises BadTag."""
     tidy = one_line(name).strip()
     if not tidy or len(tidy) > LONGEST_TAG or "," in tidy:
         raise BadTag(f"A tag is 1 to {LONGEST_TAG} characters long, without a comma.", "tags")
@@ -33,20 +29,17 @@ def tidy_tag(name: str) -> str:
 
 
 def tidy_tags(names: Iterable[str]) -> tuple[str, ...]:
-    """The names in order, each once whatever its capitals. Raises BadTag."""
-    found: dict[str, str] = {}
+    """Remove duplicates in any case. Raises BadTag."""
+    unique: dict[str, str] = {}
     for name in map(tidy_tag, names):
-        found.setdefault(tag_key(name), name)
-    if len(found) > MOST_TAGS_OF_ONE:
+        unique.setdefault(tag_key(name), name)
+    if len(unique) > MOST_TAGS_OF_ONE:
         raise BadTag(f"Give at most {MOST_TAGS_OF_ONE} tags.", "tags")
-    return tuple(found.values())
+    return tuple(unique.values())
 
 
 def tags_of_cell(text: str) -> tuple[str, ...]:
-    """The tags that a cell of a list names. Raises BadTag.
-
-    Programs write `a, b`, `a;b`, `"a","b"` and `["a", "b"]`.
-    """
+    """Parse a cell: `a, b`, `a;b`, `"a","b"` or `["a", "b"]`. Raises BadTag."""
     if text.startswith("["):
         try:
             listed = json.loads(text)
@@ -65,7 +58,7 @@ def tags_of_cell(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Some of a newsletter's subscribers, by tags as `tag_key` has them. An empty one is everybody."""
+    """Subscribers by `tag_key`. An empty segment is everybody."""
 
     any_of: frozenset[str] = frozenset()
     all_of: frozenset[str] = frozenset()
@@ -75,7 +68,6 @@ class Segment:
         return bool(self.any_of or self.all_of or self.none_of)
 
     def holds(self, tags: Collection[str]) -> bool:
-        """Whether somebody with these tags belongs to it."""
         own = {tag_key(tag) for tag in tags}
         has_any = not self.any_of or bool(self.any_of & own)
         return has_any and self.all_of <= own and not self.none_of & own
@@ -87,7 +79,7 @@ EVERYBODY = Segment()
 def segment_of(
     *, any_of: Iterable[str] = (), all_of: Iterable[str] = (), none_of: Iterable[str] = ()
 ) -> Segment:
-    """The segment of tags as people write them. Raises BadTag: also for a segment that nobody can be in."""
+    """Raises BadTag, also if nobody can match."""
     parts = [frozenset(map(tag_key, tidy_tags(names))) for names in (any_of, all_of, none_of)]
     segment = Segment(*parts)
     if sum(map(len, parts)) > MOST_IN_SEGMENT:

@@ -1,9 +1,8 @@
-"""“Did you mean gmail.com?”: addresses whose domain is nearly that of a provider that very many have."""
+"""Suggestions for mistyped domains (“Did you mean gmail.com?”)."""
 
 import re
 from collections.abc import Mapping
 
-# The names of providers, and what may follow each.
 PROVIDERS: Mapping[str, tuple[str, ...]] = {
     "gmail": ("com",),
     "googlemail": ("com",),
@@ -22,7 +21,7 @@ PROVIDERS: Mapping[str, tuple[str, ...]] = {
     "laposte": ("net",),
     "libero": ("it",),
 }
-# Other people's domains that look like slips.
+# Real domains that look like typos.
 REAL = frozenset(("mail", "email", "ymail", "hmail", "qmail", "fmail", "zmail", "vmail", "tmail"))
 SLIPS_OF_COM = frozenset(
     ("con", "cmo", "ocm", "comm", "coom", "ccom", "cim", "vom", "xom", "cpm", "cm", "om", "co")
@@ -31,12 +30,11 @@ _DOMAIN = re.compile(r"([a-z0-9-]+)\.([a-z.]+)")
 
 
 def meant(address: str) -> str:
-    """The address that was most likely meant, else nothing. Whoever typed it may know better."""
     name, at, domain = address.strip().rpartition("@")
-    found = _DOMAIN.fullmatch(domain.lower().rstrip("."))
-    if not at or not name or found is None or found[1] in REAL:
+    match = _DOMAIN.fullmatch(domain.lower().rstrip("."))
+    if not at or not name or match is None or match[1] in REAL:
         return ""
-    provider, rest = found[1], found[2]
+    provider, rest = match[1], match[2]
     tidy = "com" if rest in SLIPS_OF_COM else rest
     if provider in PROVIDERS:
         is_slip = tidy != rest and "com" in PROVIDERS[provider]
@@ -46,7 +44,7 @@ def meant(address: str) -> str:
 
 
 def is_one_slip(typed: str, word: str) -> bool:
-    """Whether one letter is missing, too many or wrong, or two neighbours have changed places."""
+    """Return whether one letter is missing, extra or wrong, or two are swapped."""
     if typed == word or abs(len(typed) - len(word)) > 1:
         return False
     start = next(

@@ -1,12 +1,10 @@
-"""The fields of upstream's forms: which newsletter, and which destination."""
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from common.refused import Refused
 
 TYPES = {"email", "sms", "mastodon", "bluesky"}
-# Each with the fields that tell it from the others where no type is given. Bluesky is never guessed.
+# Fields that identify a type. Bluesky is never guessed.
 SIGNS: Mapping[str, Sequence[frozenset[str]]] = {
     "email": (frozenset({"addressPart"}), frozenset({"address"})),
     "mastodon": (frozenset({"name", "instanceUrl"}),),
@@ -15,12 +13,12 @@ SIGNS: Mapping[str, Sequence[frozenset[str]]] = {
 
 
 class WrongFields(Refused):
-    """What was sent cannot be understood. The message is for whoever made the form."""
+    """The message is for the form's author."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpstreamSignUp:
-    """What a form asks for. `type` is in lower case; `email` and `name` are empty where it says none."""
+    """`type` is lower case; `email` and `name` may be empty."""
 
     newsletter: str
     type: str = "email"
@@ -29,10 +27,9 @@ class UpstreamSignUp:
 
 
 def read_sign_up(pairs: Iterable[tuple[str, str]]) -> UpstreamSignUp:
-    """What a form asks for. Raises WrongFields where it contradicts itself or names no newsletter."""
+    """Raises WrongFields if the form contradicts itself or names no newsletter."""
     fields: dict[str, str] = {}
     for name, value in pairs:
-        # Blank ones do not count.
         value = value.strip()
         if value and fields.setdefault(name, value) != value:
             raise WrongFields(f"It says {name[:40]} twice, and not the same.")
@@ -54,5 +51,4 @@ def read_sign_up(pairs: Iterable[tuple[str, str]]) -> UpstreamSignUp:
 
 
 def _first(fields: Mapping[str, str], *names: str) -> str:
-    """What the form gives under the first of these names that it has: upstream's come before ours."""
     return next((fields[name] for name in names if name in fields), "")

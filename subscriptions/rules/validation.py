@@ -1,5 +1,3 @@
-"""What an admin may ask for: zones, times, days, cron lines."""
-
 from difflib import get_close_matches
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
@@ -12,11 +10,11 @@ MAX_WAIT_DAYS = 3650
 
 
 class InvalidSchedule(Refused):
-    """One detail is wrong. `field` is the form field; the message is a sentence for the admin."""
+    """`field` is the form field; the message is a sentence for the admin."""
 
 
 def check_schedule(schedule: Schedule, time_zone: str) -> ZoneInfo:
-    """The zone, when every detail is right. Raises InvalidSchedule for the first that is wrong."""
+    """Raises InvalidSchedule."""
     try:
         zone = check_zone(time_zone)
     except ValueError as error:
@@ -40,7 +38,7 @@ def check_schedule(schedule: Schedule, time_zone: str) -> ZoneInfo:
 
 
 def check_counts(n: int | None, max_wait_days: int | None) -> None:
-    """Checks what only every n has: its n, and its longest wait. Raises InvalidSchedule."""
+    """Raises InvalidSchedule."""
     if n is None or not 1 <= n <= MAX_N:
         raise InvalidSchedule(f"Say after how many posts a letter goes out: 1 to {MAX_N}.", "n")
     if max_wait_days is not None and not 1 <= max_wait_days <= MAX_WAIT_DAYS:
@@ -48,7 +46,7 @@ def check_counts(n: int | None, max_wait_days: int | None) -> None:
 
 
 def check_zone(name: str) -> ZoneInfo:
-    """The zone of that name in the tz database. Raises ValueError with the nearest names."""
+    """Raises ValueError with similar names."""
     if name in _zone_names():
         return ZoneInfo(name)
     folded = {known.casefold(): known for known in _zone_names()}
@@ -63,5 +61,5 @@ def check_zone(name: str) -> ZoneInfo:
 
 @cache
 def _zone_names() -> frozenset[str]:
-    # Not ZoneInfo(name): it takes "right/UTC" (with leap seconds) and raises OSError for "America".
+    # ZoneInfo(name) accepts "right/UTC" (with leap seconds) and raises OSError for "America".
     return frozenset(available_timezones())

@@ -1,4 +1,4 @@
-"""Schedules and moments in words, for readers and admins. English names of our own: no locale decides."""
+"""Schedules and moments in English, independent of the locale."""
 
 import re
 from datetime import datetime, time
@@ -18,7 +18,7 @@ _FIXED = re.compile(r"GMT([+-])(\d+)")
 
 
 def describe(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
-    """The rhythm, to follow "It comes" or "You get": "every Monday at 7:00, New York time"."""
+    """Return such as "every Monday at 7:00, New York time", to follow "It comes"."""
     at = f"at {clock_words(schedule.at)}, {zone_words(zone)}"
     match schedule.arrangement:
         case "daily":
@@ -32,16 +32,14 @@ def describe(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
             return f"on the {ordinal(day)} of each month{' (or its last day)' if day > 28 else ''} {at}"
         case "cron":
             plan = cron_plan(schedule.cron)
-            said = _plan_words(plan) if plan else explained(schedule.cron)
-            # The cron library begins a sentence.
-            return f"{said[:1].lower()}{said[1:]}, {zone_words(zone)}" if said else "on its own schedule"
+            words = _plan_words(plan) if plan else explained(schedule.cron)
+            return f"{words[:1].lower()}{words[1:]}, {zone_words(zone)}" if words else "on its own schedule"
         case "every_n" if n is not None and n > 1:
             return f"every {n} posts"
     return "each post as it appears"
 
 
 def _plan_words(plan: CronPlan) -> str:
-    """ "every Monday and Thursday at 18:00"."""
     at = f"at {joined(clock_words(each) for each in plan.times)}"
     if plan.weekdays == MONDAY_TO_FRIDAY:
         return f"every day from Monday to Friday {at}"
@@ -54,38 +52,35 @@ def _plan_words(plan: CronPlan) -> str:
 
 
 def moment_words(moment: datetime, zone: ZoneInfo) -> str:
-    """ "Monday, 23 November 2026 at 7:00, New York time"."""
+    """Return "Monday, 23 November 2026 at 7:00, New York time"."""
     local = moment.astimezone(zone)
     day = f"{WEEKDAYS[local.weekday()]}, {local.day} {MONTHS[local.month - 1]} {local.year}"
     return f"{day} at {clock_words(local.time())}, {zone_words(zone)}"
 
 
 def clock_words(at: time) -> str:
-    """ "7:00", without seconds."""
     return f"{at.hour}:{at.minute:02}"
 
 
 def zone_words(zone: ZoneInfo) -> str:
-    """ "New York time", "UTC", "UTC+3"."""
+    """Return "New York time", "UTC" or "UTC+3"."""
     place = place_of(zone)
     return f"{place} time" if place else offset_words(zone)
 
 
 def place_of(zone: ZoneInfo) -> str:
-    """The place whose time it is, "New York"; empty for UTC and for zones that are counted from UTC."""
+    """Return "New York", or "" for UTC and fixed offsets."""
     name = str(zone).rpartition("/")[2]
     is_counted = name in _UTC_NAMES or _FIXED.fullmatch(name)
     return "" if is_counted else name.replace("_", " ")
 
 
 def offset_words(zone: ZoneInfo) -> str:
-    """ "UTC", "UTC+3", of a zone that is no place's."""
-    # The tz database's Etc/GMT names count the other way round: Etc/GMT-3 is three hours ahead.
+    # Etc/GMT-3 is three hours ahead.
     fixed = _FIXED.fullmatch(str(zone).rpartition("/")[2])
     return f"UTC{'-' if fixed[1] == '+' else '+'}{fixed[2]}" if fixed else "UTC"
 
 
 def ordinal(day: int) -> str:
-    """ "1st", "22nd"."""
     suffix = "th" if 11 <= day <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
     return f"{day}{suffix}"

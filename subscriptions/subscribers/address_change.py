@@ -1,7 +1,6 @@
-"""A reader changes their address: asked for by who is signed in at the old one, confirmed at the new one.
+"""Change of a reader's address, requested when signed in and confirmed at the new address.
 
-The old one gets a mail with a link that takes it back. Letters that were sent, and are on their way, stay
-with the old address; subscriptions keep their links, and with them their old letters work as before.
+The old address can undo it. Its letters' links keep working, as subscriptions keep their tokens.
 """
 
 import hashlib
@@ -48,18 +47,17 @@ CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBE
 
 
 class CannotChangeAddress(Refused):
-    """The address stays as it is. The message is a sentence for the reader who is signed in with it."""
+    """The message is for the signed-in reader."""
 
 
 class SpentChangeLink(TokenError):
-    """A link that was used, is too old, or never was one. The message is for the reader."""
+    """Used, expired or invalid link. The message is for the reader."""
 
 
 def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, language: str = "") -> None:
-    """Mails a link to the new address, and does the same whatever is known of that address.
+    """Mail a link. The response is the same for known and unknown addresses.
 
-    Raises InvalidDestination, CannotChangeAddress for what concerns the reader's own address, and OverLimit
-    when it was asked too often from one connection, or for one reader.
+    Raises InvalidDestination, CannotChangeAddress and OverLimit.
     """
     parsed = channels.get(SIGN_IN_CHANNEL).parse_destination({"email": email})
     if parsed.core == reader.core:
@@ -69,7 +67,7 @@ def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, l
             gettext("Nothing may be sent to your address now, so it cannot be changed.")
         )
     with transaction.atomic():
-        # Two at once: the second one sees the first one's link.
+        # A concurrent request waits, then sees this one's link.
         list(Destination.objects.select_for_update(no_key=True).filter(pk=reader.pk).values_list("pk"))
         earlier = reader.changes_away.filter(asked_at__gt=now - A_DAY)
         if earlier.count() >= MOST_A_DAY:
@@ -106,7 +104,7 @@ _HOURS = int(GOOD_FOR.total_seconds() // 3600)
 
 
 def _is_within_limits(core: str, now: datetime) -> bool:
-    """Whether the new address, which may be a stranger's, gets no more mails than sign-ups may cause."""
+    """The new address may be a stranger's, so the sign-up limits apply."""
     try:
         with transaction.atomic():
             count_request(
@@ -131,7 +129,7 @@ def _mail(
     language: str,
     now: datetime,
 ) -> None:
-    # Nothing in it is text that a stranger chose.
+    # No text in it is chosen by a stranger.
     shared = {"newsletter": site_facts().name, "site_url": settings.SITE_URL}
     Notice.objects.create(
         kind=kind,
@@ -145,12 +143,12 @@ def _mail(
 
 
 def _digest(token: str) -> str:
-    """What is kept of a link: nobody can choose how a digest begins, so looking it up tells nothing."""
+    """Nobody can choose how a digest begins, so the time of a lookup reveals nothing."""
     return hashlib.sha256(f"feedletter.address_change.v1:{token}".encode()).hexdigest()
 
 
 def change_of_link(*, token: str, now: datetime) -> AddressChange:
-    """The change that a link at the new address would make, or has made. Raises SpentChangeLink."""
+    """Raises SpentChangeLink."""
     rows = AddressChange.objects.select_related("old", "new")
     change = rows.filter(confirm_digest=_digest(token)).first()
     if change is None:
@@ -163,22 +161,22 @@ def change_of_link(*, token: str, now: datetime) -> AddressChange:
 
 
 def change_to_undo(*, token: str, now: datetime) -> AddressChange:
-    """The change that a link at the old address would undo, or has undone. Raises SpentChangeLink."""
+    """Raises SpentChangeLink."""
     rows = AddressChange.objects.select_related("old", "new")
     change = rows.filter(undo_digest=_digest(token)).first()
     if change is None or change.confirmed_at is None:
         raise SpentChangeLink(gettext("This link is not complete, or is long over."))
     if change.undone_at is None and change.confirmed_at + UNDO_FOR <= now:
-        said = gettext("This link has expired: it was good for %(n)s days.")
-        raise SpentChangeLink(said % {"n": UNDO_FOR.days})
+        message = gettext("This link has expired: it was good for %(n)s days.")
+        raise SpentChangeLink(message % {"n": UNDO_FOR.days})
     return change
 
 
 @transaction.atomic
 def confirm_change(*, token: str, now: datetime, ip: str = "", words: str = "") -> AddressChange:
-    """Brings the subscriptions to the new address, once. Raises SpentChangeLink.
+    """Move the subscriptions, once. Raises SpentChangeLink.
 
-    A newsletter that comes there already stays as it is there.
+    Newsletters that the new address gets already are unchanged.
     """
     change = change_of_link(token=token, now=now)
     _lock(change)
@@ -192,7 +190,7 @@ def confirm_change(*, token: str, now: datetime, ip: str = "", words: str = "") 
     origin = Origin(How.MANAGE, ip, words)
     change.carried = {"rows": _carry(change, now, origin), "tags": _carry_tags(change)}
     change.save(update_fields=["carried"])
-    # Links that were mailed to the old address open nothing any more.
+    # These links must no longer sign anybody in.
     SignIn.objects.filter(destination=change.old, used_at=None).delete()
     _mail(
         change.old,
@@ -206,7 +204,7 @@ def confirm_change(*, token: str, now: datetime, ip: str = "", words: str = "") 
 
 
 def _lock(change: AddressChange) -> None:
-    """Addresses before subscriptions, each in the order of keys, as everywhere."""
+    """Addresses before subscriptions, each by key, as everywhere."""
     both = Destination.objects.filter(pk__in=[change.old_id, change.new_id])
     list(both.select_for_update(no_key=True).order_by("pk").values_list("pk"))
     rows = Subscription.objects.filter(destination__in=[change.old_id, change.new_id])
@@ -214,42 +212,42 @@ def _lock(change: AddressChange) -> None:
 
 
 def _carry(change: AddressChange, now: datetime, origin: Origin) -> list[list[Any]]:
-    """What became of each subscription.
+    """Return the result for each confirmed subscription.
 
-    “moved”: it comes to the new address. “joined”: that has the newsletter already, and this one ended.
-    “taken”: that had left the newsletter, or never confirmed it, and has it again from now on.
+    “moved”: now at the new address. “joined”: ended, as the new address had the newsletter. “taken”: the new
+    address, unsubscribed or unconfirmed before, is subscribed.
     """
-    theirs = {row.subscribable_id: row for row in change.new.subscriptions.select_related("subscribable")}
+    present = {row.subscribable_id: row for row in change.new.subscriptions.select_related("subscribable")}
     done: list[list[Any]] = []
-    for one in (
+    for subscription in (
         change.old.subscriptions.filter(status=CONFIRMED).select_related("subscribable").order_by("pk")
     ):
-        there = theirs.get(one.subscribable_id) or _move(one, change.new, now)
+        there = present.get(subscription.subscribable_id) or _move(subscription, change.new, now)
         if there is None:
-            done.append(["moved", one.pk])
+            done.append(["moved", subscription.pk])
             continue
-        _end(one, now)
+        _end(subscription, now)
         if there.status == CONFIRMED and there.ended_at is None:
-            done.append(["joined", one.pk])
+            done.append(["joined", subscription.pk])
             continue
-        done.append(["taken", one.pk, there.pk, there.status])
-        there.display_name = there.display_name or one.display_name
-        there.language, paused = one.language, one.paused_until
+        done.append(["taken", subscription.pk, there.pk, there.status])
+        there.display_name = there.display_name or subscription.display_name
+        there.language, paused = subscription.language, subscription.paused_until
         there.ended_at = there.receives_from = there.receives_until = None
         mark_confirmed(there, now=now)
         Subscription.objects.filter(pk=there.pk).update(paused_until=paused)
         record_consents([consent(there, Consent.Act.SWITCHED, origin, at=now)])
-        # So the links in the old address's letters lead on.
+        # For the links in letters to the old address.
         FrequencyChange.objects.create(
-            old=one, new=there, rarer=one.subscribable, at=now, made_at=now, settled_at=now
+            old=subscription, new=there, rarer=subscription.subscribable, at=now, made_at=now, settled_at=now
         )
     return done
 
 
 def _move(one: Subscription, new: Destination, now: datetime) -> Subscription | None:
-    """Brings the subscription to the new address; or returns what that has taken this very moment."""
+    """Return None, or the subscription that the new address just got."""
     try:
-        # A sign-up locks no address: its row is seen only here, once it is committed.
+        # A sign-up locks no address, so its row is visible only after its commit.
         with transaction.atomic():
             _readdress(one.pk, new, now)
     except IntegrityError:
@@ -259,7 +257,6 @@ def _move(one: Subscription, new: Destination, now: datetime) -> Subscription | 
 
 
 def _readdress(key: int, to: Destination, now: datetime) -> None:
-    """To others it ends at one address and begins at the other."""
     emit(Event(EventKind.LEFT, (key,), now, ADDRESS_CHANGED))
     Subscription.objects.filter(pk=key).update(destination=to)
     emit(Event(EventKind.CONFIRMED, (key,), now, ADDRESS_CHANGED))
@@ -274,7 +271,7 @@ def _end(subscription: Subscription, now: datetime) -> None:
 
 
 def _carry_tags(change: AddressChange) -> dict[str, list[int]]:
-    """The tags that the old address had, and those of them that the new one has by this."""
+    """Return the old address's tags, and those new to the new address."""
     had = list(change.old.taggings.values_list("tag_id", flat=True))
     there = set(change.new.taggings.values_list("tag_id", flat=True))
     given = [tag for tag in had if tag not in there]
@@ -287,9 +284,9 @@ def _carry_tags(change: AddressChange) -> dict[str, list[int]]:
 
 @transaction.atomic
 def undo_change(*, token: str, now: datetime) -> AddressChange:
-    """Brings back to the old address what the change took from it, once. Raises SpentChangeLink.
+    """Undo it, once. Raises SpentChangeLink.
 
-    What the reader left since stays left. Whoever was signed in with the old address is signed out.
+    Newsletters left meanwhile stay left.
     """
     change = change_to_undo(token=token, now=now)
     _lock(change)
@@ -303,7 +300,7 @@ def undo_change(*, token: str, now: datetime) -> AddressChange:
             continue
         if what == "moved" and row.destination_id == change.new_id:
             if row.subscribable_id in here:
-                # Subscribed to anew at the old address, meanwhile.
+                # The old address subscribed again meanwhile.
                 _end(row, now)
             else:
                 _readdress(pk, change.old, now)
@@ -325,7 +322,7 @@ def undo_change(*, token: str, now: datetime) -> AddressChange:
 
 
 def _give_back(key: int, status: str, now: datetime) -> bool:
-    """Lets it be again what it was. False when its reader has left it since: then nothing comes back."""
+    """Return False if the reader left it meanwhile."""
     taken = Subscription.objects.filter(pk=key, status=CONFIRMED).first()
     if taken is not None:
         FrequencyChange.objects.filter(new=taken, old__subscribable=F("new__subscribable")).delete()
@@ -335,10 +332,7 @@ def _give_back(key: int, status: str, now: datetime) -> bool:
 
 
 def forget_changes(*, now: datetime) -> int:
-    """Deletes what is long over, with addresses that never were confirmed. Returns how many changes.
-
-    Until then their links say what became of them.
-    """
+    """Delete old changes and never confirmed addresses. Return the number of changes."""
     over = AddressChange.objects.filter(asked_at__lt=now - KEPT_FOR)
     addresses = set(over.filter(confirmed_at=None).values_list("new_id", flat=True))
     count = over.delete()[0]

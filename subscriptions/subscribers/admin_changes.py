@@ -1,6 +1,6 @@
-"""A subscriber of any channel, added or removed by an admin or by a program.
+"""Subscribers added or removed by admins and programs.
 
-A program may ask twice: whoever is there already is not asked to confirm again.
+Idempotent: a present subscriber is not asked to confirm again.
 """
 
 from collections.abc import Mapping
@@ -31,10 +31,9 @@ def subscribe(
     language: str = "",
     origin: Origin = BY_ADMIN,
 ) -> Subscription:
-    """Adds, or takes back, a subscriber; `data` are the channel's destination fields, such as email.
+    """Checks new credentials with the service before any write. Raises InvalidDestination.
 
-    Unconfirmed ones get the confirmation by mail; confirmed ones stay confirmed. Asks the service whether new
-    credentials are good before anything is written. Raises InvalidDestination.
+    `data`: the channel's destination fields. Unconfirmed subscribers get a confirmation mail.
     """
     kind = channels.get(subscribable.channel)
     parsed = kind.check(kind.parse_destination(data))
@@ -58,7 +57,7 @@ def subscribe_checked(
     language: str = "",
     origin: Origin = BY_ADMIN,
 ) -> Subscription:
-    """As `subscribe`, for a destination that the service knows. Raises InvalidDestination."""
+    """Subscribe without a check by the service. Raises InvalidDestination."""
     _refuse_suppressed(subscribable.channel, parsed.core, parsed.label)
     subscription = _locked_row(subscribable, parsed, now=now, language=language)
     if subscription.status == Subscription.Status.CONFIRMED:
@@ -81,7 +80,7 @@ def subscribe_checked(
 
 @transaction.atomic
 def confirm_by_hand(*, subscription: Subscription, now: datetime) -> Subscription:
-    """Confirms a waiting subscription: an admin says that its owner agreed. Raises InvalidDestination."""
+    """Confirm on an admin's word. Raises InvalidDestination."""
     rows = Subscription.objects.select_for_update(no_key=True, of=("self",))
     locked = rows.select_related("destination", "subscribable").get(pk=subscription.pk)
     label = locked.destination.label
@@ -97,7 +96,6 @@ def confirm_by_hand(*, subscription: Subscription, now: datetime) -> Subscriptio
 
 
 def unsubscribe(*, subscription: Subscription, now: datetime) -> None:
-    """Ends a subscription. A second time changes nothing."""
     leave(subscription=subscription, now=now)
 
 
@@ -113,9 +111,9 @@ def _refuse_suppressed(kind: str, core: str, label: str) -> None:
 def _locked_row(
     subscribable: Subscribable, parsed: ParsedDestination, *, now: datetime, language: str
 ) -> Subscription:
-    """The row, locked, with the admin's name and language for it; not saved yet.
+    """Return a locked, unsaved row.
 
-    An admin's credentials replace the Destination's: that is how an expired token is renewed.
+    Given credentials replace stored ones, to renew an expired token.
     """
     facts = {"label": parsed.label, "config": parsed.config, "secrets": parsed.secrets}
     destination, created = Destination.objects.get_or_create(
@@ -137,7 +135,7 @@ def _locked_row(
 def add_subscriber(
     *, subscribable: Subscribable, data: Mapping[str, str], confirmed: bool, language: str, now: datetime
 ) -> tuple[Subscription, bool]:
-    """As `subscribe`, and whether it is new. Raises InvalidDestination."""
+    """Subscribe unless subscribed. Return whether it is new. Raises InvalidDestination."""
     parsed = channels.get(subscribable.channel).parse_destination(data)
     rows = Subscription.objects.select_related("destination", "subscribable")
     there = rows.filter(subscribable=subscribable, destination__core=parsed.core).first()

@@ -1,6 +1,6 @@
-"""Holds off robots without third parties: by when a form was shown, a small sum, and a plain question.
+"""Protection against robots without third parties.
 
-All of them are signed, and none is stored. Only what was spent is remembered, until it would have expired.
+Tokens are signed, not stored. Used ones are remembered until they expire.
 """
 
 import secrets
@@ -14,9 +14,9 @@ from subscriptions.rules.proof_of_work import is_solution
 from subscriptions.subscribers.rate_limits import Count, add_one
 
 SHOWN, SUM, QUESTION = "form-shown", "form-sum", "form-question"
-# Nobody types an address faster; whoever does so is asked a question, not turned away.
+# Nobody types an address faster. If so, a question is asked.
 QUICKEST = timedelta(seconds=1)
-# Reading a question, and working it out, takes longer than typing an address.
+# A question takes longer.
 QUESTION_READ = 2 * QUICKEST
 SHOWN_FOR = timedelta(days=2)
 SUM_FOR = timedelta(minutes=30)
@@ -36,12 +36,12 @@ LONGEST_REPLY = 10
 
 
 def shown_stamp(*, now: datetime) -> str:
-    """Goes into a form, and says when it was shown; a page may be kept by a cache for two days."""
+    """Return a form's time stamp. Caches may keep a page for two days."""
     return signing.sign(SHOWN, {"at": _milliseconds(now)}, expires=now + SHOWN_FOR)
 
 
 def was_read(stamp: str, *, now: datetime) -> bool:
-    """Whether a form was open as long as a person needs, and not for days."""
+    """Return whether the form was open long enough, but not for days."""
     try:
         at = signing.read(SHOWN, stamp, now=now)["at"]
     except signing.TokenError:
@@ -50,12 +50,12 @@ def was_read(stamp: str, *, now: datetime) -> bool:
 
 
 def new_sum(*, now: datetime) -> str:
-    """The challenge of rules/proof_of_work.py; good for half an hour and one sign-up."""
+    """Return a challenge for one sign-up within half an hour."""
     return signing.sign(SUM, {"id": secrets.token_urlsafe(9)}, expires=now + SUM_FOR)
 
 
 def is_solved(solution: str, *, now: datetime) -> bool:
-    """Whether `solution` is a challenge of ours, a colon and its numbers; a second time it is not."""
+    """Check and spend “challenge:numbers”."""
     challenge, _, numbers = solution.rpartition(":")
     try:
         signing.read(SUM, challenge, now=now)
@@ -65,10 +65,7 @@ def is_solved(solution: str, *, now: datetime) -> bool:
 
 
 def new_question(*, now: datetime, ip: str = "") -> str:
-    """A token for a question, which `question_text` puts in words. The token does not tell the numbers.
-
-    Only a reader at the same address can use it.
-    """
+    """Return a token for the same IP address only."""
     facts: dict[str, str | int] = {
         "id": secrets.token_urlsafe(9),
         "at": _milliseconds(now),
@@ -78,10 +75,9 @@ def new_question(*, now: datetime, ip: str = "") -> str:
 
 
 def question_text(question: str, *, now: datetime) -> str:
-    """The question in the reader's language, in words. Raises TokenError.
+    """Raises TokenError.
 
-    It stops programs that fill in every form, but not one that was written for this form: such a program can
-    read what a person can read without a script. Against it there are the limits of sign-ups.
+    Stops generic form fillers. Sign-up limits stop programs written for this form.
     """
     first, second = (gettext(NUMBER_NAMES[number]) for number in _numbers(question, now))
     return gettext("How much is %(first)s plus %(second)s? Please answer in digits.") % {
@@ -91,7 +87,7 @@ def question_text(question: str, *, now: datetime) -> str:
 
 
 def is_answered(question: str, reply: str, *, now: datetime, ip: str = "") -> bool:
-    """Whether the reply is right, not too fast, and of the reader who was asked; a second time it is not."""
+    """Check and spend an answer, unless it was too fast."""
     try:
         facts = signing.read(QUESTION, question, now=now)
         is_right = int(reply[:LONGEST_REPLY]) == sum(_numbers(question, now))
@@ -102,7 +98,7 @@ def is_answered(question: str, reply: str, *, now: datetime, ip: str = "") -> bo
 
 
 def _numbers(question: str, now: datetime) -> tuple[int, int]:
-    """The two numbers of a question. They come of our key: nobody can work them out from the token."""
+    """Derive the numbers with our key, as the token must not reveal them."""
     drawn = signing.stamp(QUESTION, str(signing.read(QUESTION, question, now=now)["id"]))
     least, many = min(NUMBER_NAMES), len(NUMBER_NAMES)
     return least + int(drawn[:8], 16) % many, least + int(drawn[8:16], 16) % many
@@ -117,7 +113,7 @@ def _milliseconds(moment: datetime) -> int:
 
 
 def _spend(token: str, now: datetime) -> bool:
-    """Whether nobody spent it before. The row is forgotten long after the token has expired."""
+    """Return whether it was unspent. The row outlives the token."""
     key = signing.stamp("tally", token)
     epoch_day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     return add_one([Count(SPENT, key, epoch_day)])[key] == 1

@@ -1,4 +1,4 @@
-"""What an admin does to many subscribers at once, in few statements for each 5,000 of them. Mails nobody."""
+"""Changes of many subscribers by an admin. Mails nobody."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from subscriptions.models import Consent, FrequencyChange, Notice, Subscribable,
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.leave import leave
 
-# How many rows one statement changes, and one transaction locks and tells of.
+# Rows per statement and transaction.
 TOGETHER = 5000
 
 
@@ -26,7 +26,7 @@ def _locked(rows: "QuerySet[Subscription]") -> list[int]:
 
 
 def confirm_many(*, keys: Iterable[int], now: datetime) -> int:
-    """Confirms those that wait for it, by an admin's word. Returns how many."""
+    """Confirm on an admin's word. Return the number."""
     total = 0
     for part in _parts(keys):
         with transaction.atomic():
@@ -51,17 +51,16 @@ def confirm_many(*, keys: Iterable[int], now: datetime) -> int:
 
 
 def unsubscribe_many(*, keys: Iterable[int], now: datetime) -> int:
-    """Ends those that have not ended yet, with their confirmations under way. Returns how many."""
     return sum(end_subscriptions(part, now=now) for part in _parts(keys))
 
 
 @transaction.atomic
 def end_subscriptions(keys: frozenset[int], *, now: datetime, tell: bool = True) -> int:
-    """As `unsubscribe_many`, for as many as one statement can take. An import tells nobody."""
+    """End up to TOGETHER subscriptions. Imports emit no events."""
     left = Subscription.Status.UNSUBSCRIBED
     going = _locked(Subscription.objects.filter(pk__any_of=keys).exclude(status=left))
     among = frozenset(going)
-    # Where the frequency was changed once, what that led to ends as well.
+    # A switch has more subscriptions to end.
     switches = FrequencyChange.objects.filter(Q(old__pk__any_of=among) | Q(new__pk__any_of=among))
     switching = among & {key for pair in switches.values_list("old", "new") for key in pair}
     for subscription in Subscription.objects.filter(pk__any_of=switching).order_by("pk"):
@@ -78,49 +77,47 @@ def end_subscriptions(keys: frozenset[int], *, now: datetime, tell: bool = True)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A newsletter that some may move to: how many would move, and how many are there already."""
-
     subscribable: Subscribable
     moving: int
     there: int
 
 
 def movable(keys: Iterable[int]) -> "QuerySet[Subscription]":
-    """Those of them who get something now. Whoever left, never confirmed, or is changing over, stays."""
+    """Return received subscriptions that are not being switched."""
     changing = FrequencyChange.objects.filter(settled_at=None)
     rows = Subscription.objects.confirmed().filter(pk__any_of=frozenset(keys))
     return rows.exclude(pk__in=changing.values("old")).exclude(pk__in=changing.values("new"))
 
 
 def targets(keys: Iterable[int]) -> list[Target]:
-    """The newsletters that any of them may move to, each with what that would do. Takes three queries."""
+    """Takes three queries."""
     chosen = movable(keys)
     people = Count("destination", distinct=True)
     by_channel = dict(chosen.order_by().values_list("subscribable__channel").annotate(n=people))
     same = Subscription.objects.filter(destination__in=chosen.values("destination")).order_by()
     there = dict(same.values_list("subscribable").annotate(n=people))
     rows = Subscribable.objects.filter(channel__in=by_channel).order_by("name")
-    found = [(row, there.get(row.pk, 0), by_channel[row.channel]) for row in rows]
-    return [Target(row, every - known, known) for row, known, every in found if every > known]
+    counts = [(row, there.get(row.pk, 0), by_channel[row.channel]) for row in rows]
+    return [Target(row, every - known, known) for row, known, every in counts if every > known]
 
 
 def move_many(*, keys: Iterable[int], target: Subscribable, now: datetime) -> int:
-    """Moves them to another newsletter of the channel. Name, dates, proof of consent and links stay the same.
+    """Move subscriptions within the channel, with consent and links. Return their number.
 
-    Whoever is there already, whatever their status, stays where they are. Returns how many moved.
+    People with any subscription to the target are not moved.
     """
     total = 0
     for part in _parts(keys):
         with transaction.atomic():
-            # Nobody signs up there meanwhile: that would make somebody subscribed twice.
+            # A concurrent sign-up would make a duplicate.
             Subscribable.objects.select_for_update().get(pk=target.pk)
             there = Subscription.objects.filter(subscribable=target).values("destination")
             same_channel = Q(subscribable__channel=target.channel) & ~Q(subscribable=target)
             rows = movable(part).filter(same_channel).exclude(destination__in=there)
             locked = rows.select_for_update(of=("self",), no_key=True).order_by("pk")
-            found = list(locked.values_list("pk", "destination_id"))
-            # Of somebody with two of the newsletters chosen, the first moves.
-            first = {destination: pk for pk, destination in reversed(found)}
+            pairs = list(locked.values_list("pk", "destination_id"))
+            # Of several newsletters of one person, the first moves.
+            first = {destination: pk for pk, destination in reversed(pairs)}
             moving = Subscription.objects.filter(pk__any_of=frozenset(first.values()))
             total += moving.update(subscribable=target, receives_from=None, receives_until=None)
     return total

@@ -1,7 +1,4 @@
-"""Codes of six digits that are sent to a phone, and typed by whoever signed it up.
-
-No code is stored, nor anything it could be worked out from without our key.
-"""
+"""Six-digit codes for phones. They are derived from stored nonces with our key."""
 
 import hmac
 import secrets
@@ -14,7 +11,7 @@ from common.db.bulk import save_new
 from common.signing import stamp
 from subscriptions.models import Notice, SignUpCode, Subscription
 
-# The template of a notice that is such a code, which the delivery app knows.
+# Known to the delivery app.
 CODE = "code"
 CODE_GOOD_FOR = timedelta(minutes=10)
 MOST_TRIES = 5
@@ -22,14 +19,13 @@ DIGITS = 6
 
 
 def code_of(nonce: str) -> str:
-    """The six digits that stand for a nonce."""
     return f"{int(stamp('sign-up-code', nonce), 16) % 10**DIGITS:0{DIGITS}}"
 
 
 def send_code(subscriptions: Sequence[Subscription], *, now: datetime, language: str) -> None:
-    """A code for all of them, which are saved rows of one destination; within the caller's transaction.
+    """Send one code for saved rows of one destination, in the caller's transaction.
 
-    It takes the place of an earlier one, and of what that was for and is still open.
+    It also confirms what an earlier code was for, and replaces that.
     """
     if not subscriptions:
         return
@@ -57,29 +53,27 @@ def send_code(subscriptions: Sequence[Subscription], *, now: datetime, language:
 
 
 def is_late(expires: float, now: datetime) -> bool:
-    """Whether a notice's code is of no use any more."""
     return now >= datetime.fromtimestamp(expires, UTC)
 
 
 def subscriptions_of_code(*, kind: str, core: str, typed: str, now: datetime) -> list[Subscription]:
-    """The subscriptions that the typed code is for, locked; none if it is not the code, or no longer.
+    """Return locked subscriptions, or none for a wrong code.
 
-    A code is good once, for ten minutes and five tries. In the caller's transaction, which must not be rolled
-    back for a wrong one.
+    A code works once, for ten minutes and five tries. The caller must not roll back after a wrong one.
     """
     digits = "".join(char for char in typed if char in "0123456789")
     open_ = SignUpCode.objects.filter(destination__kind=kind, destination__core=core, expires_at__gt=now)
-    found = open_.select_for_update(of=("self",)).filter(tries__lt=MOST_TRIES).first()
-    # Where there is none, it takes as long to say so.
-    is_right = hmac.compare_digest(code_of(found.nonce if found else ""), digits)
-    if found is None:
+    code = open_.select_for_update(of=("self",)).filter(tries__lt=MOST_TRIES).first()
+    # Compared even without a code, to take the same time.
+    is_right = hmac.compare_digest(code_of(code.nonce if code else ""), digits)
+    if code is None:
         return []
     if not is_right:
-        SignUpCode.objects.filter(pk=found.pk, tries__lt=MOST_TRIES).update(tries=F("tries") + 1)
+        SignUpCode.objects.filter(pk=code.pk, tries__lt=MOST_TRIES).update(tries=F("tries") + 1)
         return []
     rows = Subscription.objects.select_related("subscribable", "destination").filter(
-        pk__in=found.subscriptions, destination=found.pk
+        pk__in=code.subscriptions, destination=code.pk
     )
     there = list(rows.select_for_update(of=("self",), no_key=True).order_by("pk"))
-    found.delete()
+    code.delete()
     return [each for each in there if each.status != Subscription.Status.UNSUBSCRIBED]

@@ -1,5 +1,3 @@
-"""Keeps the proof that somebody agreed."""
-
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime
@@ -15,7 +13,7 @@ CONSENTS_AT_ONCE = 1000
 
 
 def consent(subscription: Subscription, act: Consent.Act, origin: Origin, *, at: datetime) -> Consent:
-    """The row, not saved yet. With the reader's address only where the newsletter keeps it."""
+    """Return an unsaved row, with the IP address only if the newsletter keeps it."""
     ip = None
     if subscription.subscribable.keep_ip:
         with suppress(ValueError):
@@ -31,16 +29,14 @@ def consent(subscription: Subscription, act: Consent.Act, origin: Origin, *, at:
 
 
 def confirming(subscription: Subscription, origin: Origin, *, at: datetime) -> Consent:
-    """What the reader agrees to on the page that a confirmation opens."""
-    said = gettext("%(newsletter)s will come to %(address)s.") % {
+    sentence = gettext("%(newsletter)s will come to %(address)s.") % {
         "newsletter": subscription.subscribable,
         "address": subscription.destination.label,
     }
     button = gettext("Confirm")
-    shown = Origin(origin.how, origin.ip, origin.words or f"{said} {button}")
+    shown = Origin(origin.how, origin.ip, origin.words or f"{sentence} {button}")
     return consent(subscription, Consent.Act.CONFIRMED, shown, at=at)
 
 
 def record_consents(rows: Iterable[Consent]) -> None:
-    """Saves them, many in one statement; within the caller's transaction if there is one."""
     Consent.objects.bulk_create(rows, batch_size=CONSENTS_AT_ONCE)

@@ -1,4 +1,4 @@
-"""How many subscribers newsletters have: counted for the page that asks, or kept where they are very many."""
+"""Numbers of subscribers, counted on demand or kept for very large newsletters."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,15 +14,13 @@ from common.ports.figures import LARGE, kept_figures
 from subscriptions.models import Subscribable, Subscription
 from subscriptions.subscribers.leave import reasons_for_leaving
 
-# The figures of a day, each with the moment by which a subscription counts for it.
 MOMENTS: Mapping[str, str] = {"new": "added_at", "confirmed": "confirmed_at", "left": "left_at"}
 
 
 def growth(*, subscribable: Subscribable | None, since: date, zone: tzinfo) -> dict[str, dict[date, int]]:
-    """For each of `MOMENTS`, how many on each day since, of one newsletter or of all. Three queries.
+    """Return daily counts of `MOMENTS`. Three queries.
 
-    People whom a list brought as unsubscribed did not leave here: they never confirmed here, or the list says
-    no later day for their leaving than for that.
+    Imported unsubscribed people do not count as leaving, unless they left after confirming.
     """
     rows = Subscription.objects.all() if subscribable is None else subscribable.subscriptions.all()
     were_here = rows.filter(confirmed_at__lt=F("left_at"))
@@ -33,12 +31,11 @@ def growth(*, subscribable: Subscribable | None, since: date, zone: tzinfo) -> d
 
 
 def per_day(rows: "QuerySet[Any]", field: str, *, since: date, zone: tzinfo) -> dict[date, int]:
-    """How many rows have their moment on each day of the zone."""
     begin = datetime(since.year, since.month, since.day, tzinfo=zone)
     within = rows.filter(**{f"{field}__gte": begin}).order_by()
     if connections[rows.db].vendor == "sqlite":
-        # SQLite knows no zones, and Django's function for them is one of Python's, called for every row. So
-        # rows are counted by "2026-03-02 12:3": ten minutes, which lie in one day of every zone.
+        # SQLite has no zones, and Django's Python function would run for every row. Ten minutes ("2026-03-02
+        # 12:3") are within one day in all zones.
         piece = Substr(F(field), 1, len("2026-03-02 12:3"), output_field=CharField())
         days: Counter[date] = Counter()
         for text, count in within.annotate(piece=piece).values_list("piece").annotate(n=Count("pk")):
@@ -54,7 +51,7 @@ MOST_LANGUAGES = 100
 
 @dataclass(frozen=True, slots=True)
 class ReaderCounts:
-    """`confirmed` without those that a switch has ended, `reachable` without disabled addresses, too."""
+    """`confirmed` excludes ended ones; `reachable` also excludes disabled addresses."""
 
     confirmed: int = 0
     reachable: int = 0
@@ -63,22 +60,22 @@ class ReaderCounts:
 
 
 def reader_counts(newsletter: Subscribable) -> ReaderCounts:
-    """All that a newsletter's page tells of them."""
     kept = kept_figures(KIND, [newsletter.pk]).get(newsletter.pk)
     return ReaderCounts(**kept) if kept else _count(newsletter)
 
 
 def confirmed_counts(newsletters: Iterable[int]) -> dict[int, int]:
-    """How many each of them has; two questions, however many newsletters."""
+    """Takes two queries."""
     keys = list(newsletters)
-    found = {key: int(kept["confirmed"]) for key, kept in kept_figures(KIND, keys).items()}
-    rows = Subscription.objects.confirmed().filter(subscribable__in=[key for key in keys if key not in found])
+    counts = {key: int(kept["confirmed"]) for key, kept in kept_figures(KIND, keys).items()}
+    rows = Subscription.objects.confirmed().filter(
+        subscribable__in=[key for key in keys if key not in counts]
+    )
     counted = rows.order_by().values_list("subscribable").annotate(n=Count("*"))
-    return dict.fromkeys(keys, 0) | dict(counted) | found
+    return dict.fromkeys(keys, 0) | dict(counted) | counts
 
 
 def reachable_count(newsletter: Subscribable) -> int:
-    """Who would get an issue of its posts if it were published now."""
     kept = kept_figures(KIND, [newsletter.pk]).get(newsletter.pk)
     if kept:
         return int(kept["reachable"])
@@ -86,25 +83,22 @@ def reachable_count(newsletter: Subscribable) -> int:
 
 
 def large_newsletters() -> list[Subscribable]:
-    """Those with so many subscriptions that no page should count them."""
     rows = Subscription.objects.order_by().values("subscribable").annotate(n=Count("*")).filter(n__gt=LARGE)
     return list(Subscribable.objects.filter(pk__in=rows.values_list("subscribable")))
 
 
 def count_readers() -> dict[int, dict[str, object]]:
-    """Of large newsletters, for whoever keeps figures."""
     return {newsletter.pk: asdict(_count(newsletter)) for newsletter in large_newsletters()}
 
 
 def subscriber_languages() -> list[str]:
-    """Those that subscribers have. Every row is read for them, unless they are kept."""
+    """Reads every row unless the languages are kept."""
     kept = kept_figures(LANGUAGES, [EVERYBODY]).get(EVERYBODY)
     rows = Subscription.objects.order_by().values_list("language", flat=True).distinct()
     return list(kept) if kept else sorted(rows[:MOST_LANGUAGES])
 
 
 def count_languages() -> dict[int, list[str]]:
-    """Of very many subscribers, for whoever keeps figures."""
     rows = Subscription.objects.order_by().values_list("language", flat=True)
     return {EVERYBODY: sorted(rows.distinct()[:MOST_LANGUAGES])} if rows[: LARGE + 1].count() > LARGE else {}
 

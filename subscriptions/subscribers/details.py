@@ -1,6 +1,6 @@
-"""What a subscriber may change about their own subscription: name, language, and a pause.
+"""Subscribers' changes: name, language, tags, pauses.
 
-What comes during a pause is not sent, and not sent later either.
+Issues during a pause are never sent.
 """
 
 from collections.abc import Iterable
@@ -27,10 +27,9 @@ def save_details(
     language: str | None = None,
     tags: Iterable[str] | None = None,
 ) -> None:
-    """Set name and language, also for the newsletter that it is being switched to, and the reader's tags.
+    """Set name, language and tags, also for a pending switch's newsletter. None: unchanged.
 
-    None leaves each as it is; the language "" is the newsletter's. It is one event, whatever changes.
-    Raises BadTag.
+    Language "" is the newsletter's. Emits one event. Raises BadTag.
     """
     changes: dict[str, Any] = {}
     if name is not None:
@@ -46,22 +45,21 @@ def save_details(
 
 @transaction.atomic
 def revoke_links(*, subscription: Subscription) -> None:
-    """The links in all letters sent so far stop working, one-click included; new letters carry new ones."""
+    """Invalidate the links in all letters so far, including one-click ones."""
     keys = {subscription.pk} | predecessors(subscription)
-    for one in Subscription.objects.filter(pk__in=keys).order_by("pk"):
-        one.token = random_token()
-        one.save(update_fields=["token"])
+    for row in Subscription.objects.filter(pk__in=keys).order_by("pk"):
+        row.token = random_token()
+        row.save(update_fields=["token"])
     subscription.refresh_from_db(fields=["token"])
 
 
 def pause(*, subscription: Subscription, until: date, now: datetime) -> None:
-    """Until that day begins on the newsletter's clock. Raises BadDate for one past or too far off."""
+    """Pause until a day starts in the newsletter's zone. Raises BadDate."""
     end = pause_end(until, now=now, zone=subscription.subscribable.zone)
     _set_pause(subscription, end)
 
 
 def resume(*, subscription: Subscription) -> None:
-    """The next letter comes again."""
     _set_pause(subscription, None)
 
 
@@ -76,7 +74,7 @@ def _set_pause(subscription: Subscription, until: datetime | None) -> None:
 
 
 def _change(subscription: Subscription, **changes: Any) -> list[int]:
-    """Change all rows of its lineage. Returns the keys of those that were different."""
+    """Return keys of changed rows in its lineage."""
     rows = Subscription.objects.filter(pk__in=lineage_of(subscription))
     different = list(rows.exclude(**changes).order_by("pk").values_list("pk", flat=True)) if changes else []
     rows.filter(pk__in=different).update(**changes)

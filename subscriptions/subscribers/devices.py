@@ -1,7 +1,7 @@
-"""Readers' devices: told of a newsletter's issues by a push service, at the wish of whoever holds the device.
+"""Web push notifications on readers' devices.
 
-A browser has one subscription at its push service for the whole site, so one Destination may have several
-newsletters. What proves that somebody is at the device is what only its browser knows: endpoint and secret.
+A browser has one push subscription per site, so one Destination may have several newsletters. Endpoint and
+secret, known only to the browser, authenticate it.
 """
 
 import hmac
@@ -22,28 +22,25 @@ from subscriptions.subscribers.leave import is_received, leave
 from subscriptions.subscribers.sign_up import SignUpClosed, is_open, mark_confirmed
 
 WEBPUSH = "webpush"
-# Nearly everybody's devices are at one of three push services: no limit is for one of these.
+# No "domain": three push services serve nearly all devices.
 COUNTED = ("ip", "address", "newsletter")
 CONFIRMED = Subscription.Status.CONFIRMED
 
 
 def takes_devices(newsletter: Subscribable) -> bool:
-    """Whether its page offers notifications now."""
     return newsletter.offers_devices and is_open(newsletter)
 
 
 def count_devices(newsletter: Subscribable) -> int:
-    """How many are told of its issues now."""
     return Subscription.objects.reachable().filter(subscribable=newsletter, destination__kind=WEBPUSH).count()
 
 
 def tell_device(
     *, newsletter: Subscribable, data: Mapping[str, str], origin: Origin, now: datetime, language: str = ""
 ) -> Subscription:
-    """Tells the device of the newsletter's issues from now on. A second time changes nothing.
+    """Subscribe a device, confirmed as its browser has asked. Idempotent.
 
-    It is confirmed at once: the browser asked its reader before it gave us an endpoint. `data` are the
-    channel's destination fields. Raises InvalidDestination, SignUpClosed and OverLimit.
+    `data`: the channel's destination fields. Raises InvalidDestination, SignUpClosed and OverLimit.
     """
     if not takes_devices(newsletter):
         raise SignUpClosed(gettext("This newsletter offers no notifications at the moment."))
@@ -52,49 +49,47 @@ def tell_device(
         core=parsed.core, ip=origin.ip, subscribables=[newsletter], now=now, scopes=COUNTED
     )
     with transaction.atomic():
-        told, is_new = _told(newsletter, _destination(parsed, now), origin=origin, now=now, language=language)
+        subscription, is_new = _told(
+            newsletter, _destination(parsed, now), origin=origin, now=now, language=language
+        )
         if is_new:
             rate_limits.count_request(drawn)
-    return told
+    return subscription
 
 
 @transaction.atomic
 def stop_telling(*, newsletter: Subscribable, data: Mapping[str, str], now: datetime) -> None:
-    """Tells the device no more of this newsletter; a second time changes nothing. Raises
-    InvalidDestination."""
-    for told in _received(_known(data), newsletter):
-        leave(subscription=told, now=now, by_reader=True)
+    """Unsubscribe a device. Idempotent. Raises InvalidDestination."""
+    for subscription in _received(_known(data), newsletter):
+        leave(subscription=subscription, now=now, by_reader=True)
 
 
 def is_told(*, newsletter: Subscribable, data: Mapping[str, str]) -> bool:
-    """Whether the device is told of its issues. Raises InvalidDestination."""
-    found = _known(data)
-    return found is not None and found.disabled_at is None and bool(_received(found, newsletter))
+    """Raises InvalidDestination."""
+    device = _known(data)
+    return device is not None and device.disabled_at is None and bool(_received(device, newsletter))
 
 
 def is_gone(data: Mapping[str, str]) -> bool:
-    """Whether its push service told us that it has given the device up. Raises InvalidDestination."""
-    found = _known(data)
-    return found is not None and found.disabled_at is not None
+    """Return whether the push service dropped the device. Raises InvalidDestination."""
+    device = _known(data)
+    return device is not None and device.disabled_at is not None
 
 
 @transaction.atomic
 def renew_device(*, old: Mapping[str, str], data: Mapping[str, str], now: datetime) -> bool:
-    """A browser has another endpoint from now on: what came to the old one comes to the new one.
-
-    False when the old one is not known here. Raises InvalidDestination.
-    """
+    """Replace an endpoint. False if the old one is unknown. Raises InvalidDestination."""
     parsed = channels.get(WEBPUSH).parse_destination(data)
     known = _known(old)
     if known is None:
         return False
     there = Destination.objects.filter(kind=WEBPUSH, core=parsed.core).exclude(pk=known.pk)
     if there.exists():
-        # The page was faster, and signed the new one up.
+        # The page has already subscribed the new endpoint.
         device = _destination(parsed, now)
-        for told in known.subscriptions.filter(status=CONFIRMED).select_related("subscribable"):
-            _told(told.subscribable, device, origin=Origin(), now=now, language=told.language)
-            leave(subscription=told, now=now)
+        for subscription in known.subscriptions.filter(status=CONFIRMED).select_related("subscribable"):
+            _told(subscription.subscribable, device, origin=Origin(), now=now, language=subscription.language)
+            leave(subscription=subscription, now=now)
         return True
     known.core = parsed.core
     _save_news(known, parsed)
@@ -104,7 +99,6 @@ def renew_device(*, old: Mapping[str, str], data: Mapping[str, str], now: dateti
 def _told(
     newsletter: Subscribable, destination: Destination, *, origin: Origin, now: datetime, language: str
 ) -> tuple[Subscription, bool]:
-    """Its subscription, and whether it was none before."""
     rows = Subscription.objects.select_for_update(no_key=True)
     row, _ = rows.get_or_create(
         subscribable=newsletter, destination=destination, defaults={"added_at": now, "language": language}
@@ -119,7 +113,7 @@ def _told(
 
 
 def _destination(parsed: ParsedDestination, now: datetime) -> Destination:
-    """The device's, with what its browser says of it now. Raises InvalidDestination."""
+    """Raises InvalidDestination."""
     if Suppression.objects.filter(kind=WEBPUSH, core=parsed.core).exists():
         raise InvalidDestination(gettext("This device is not told of anything here any more."))
     row, _ = Destination.objects.get_or_create(kind=WEBPUSH, core=parsed.core, defaults={"added_at": now})
@@ -128,21 +122,20 @@ def _destination(parsed: ParsedDestination, now: datetime) -> Destination:
 
 
 def _save_news(row: Destination, parsed: ParsedDestination) -> None:
-    """What a browser says now of its device goes before what was known, also that nothing goes there."""
     row.label, row.disabled_at, row.disabled_reason = parsed.label, None, ""
     row.secrets = parsed.secrets
     row.save()
 
 
 def _known(data: Mapping[str, str]) -> Destination | None:
-    """The device of these fields, if they are its own. Raises InvalidDestination."""
+    """Return the device if the secret matches. Raises InvalidDestination."""
     parsed = channels.get(WEBPUSH).parse_destination(data)
     row = Destination.objects.filter(kind=WEBPUSH, core=parsed.core).first()
     if row is None:
         return None
     try:
         kept = opened(row.secrets)
-    except ValueError:  # SECRET_KEY has changed: its reader may sign it up anew
+    except ValueError:  # SECRET_KEY has changed
         return None
     is_its_own = hmac.compare_digest(kept.get("auth", ""), parsed.secrets["auth"])
     return row if is_its_own else None

@@ -1,5 +1,3 @@
-"""Forgets sign-ups that nobody confirmed, and counts that count no more."""
-
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime, timedelta
 
@@ -10,20 +8,20 @@ from django.db.models import Exists, OuterRef, Q
 from subscriptions.models import AddressChange, Consent, Destination, SignUpCode, Subscription, Tally
 from subscriptions.rules.limits import LONGEST_PERIOD
 
-# Whoever comes back from a holiday finds an old mail, whose link still says where to get a fresh one.
+# After a holiday, an old link still leads to a fresh one.
 KEPT_AFTER_EXPIRY = timedelta(days=7)
 EXPIRED_AT_ONCE = 500
 CODES_FOR = timedelta(hours=1)
-# Counts may be asked for with a clock that is a little behind.
+# For clocks that are a little behind.
 TALLIES_FOR = LONGEST_PERIOD * 2
-# Added by later apps: of the keys of these destinations, each returns those that its app still needs.
+# Hooks of later apps, which return the destination keys still needed.
 kept_by: list[Callable[[Sequence[int]], set[int]]] = []
 
 
 def expire_sign_ups(*, now: datetime) -> int:
-    """Deletes what was never confirmed, with the addresses that nothing else refers to. Returns how many.
+    """Delete unconfirmed sign-ups and their unreferenced addresses. Return their number.
 
-    Whoever had left before is as before the sign-up. What an admin's list brought was never asked, and stays.
+    People who left before are unsubscribed again. Imported rows stay, as nobody was asked.
     """
     SignUpCode.objects.filter(expires_at__lt=now - CODES_FOR).delete()
     before = now - timedelta(hours=settings.CONFIRM_HOURS) - KEPT_AFTER_EXPIRY
@@ -49,8 +47,7 @@ def expire_sign_ups(*, now: datetime) -> int:
 
 
 def drop_unused(addresses: Collection[int]) -> None:
-    """Deletes those of the addresses (their keys) that nothing refers to, in the caller's transaction."""
-    # A disabled address stays: it is the memory that nothing arrives there.
+    # A disabled address records that mail does not arrive.
     unused = Destination.objects.filter(pk__in=addresses, subscriptions=None, disabled_at=None)
     waiting = AddressChange.objects.filter(Q(old=OuterRef("pk")) | Q(new=OuterRef("pk")))
     candidates = list(unused.filter(~Exists(waiting)).values_list("pk", flat=True))
@@ -59,7 +56,6 @@ def drop_unused(addresses: Collection[int]) -> None:
 
 
 def forget_tallies(*, now: datetime) -> int:
-    """Deletes counts that no limit looks at any more. Returns how many."""
     old = Tally.objects.filter(began_at__lt=now - TALLIES_FOR).values_list("pk", flat=True)
     total = 0
     while batch := list(old[: EXPIRED_AT_ONCE * 10]):

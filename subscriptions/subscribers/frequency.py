@@ -1,6 +1,4 @@
-"""How often a reader gets letters: the newsletters over the same feeds at another pace, and the switch
-between two of them, in which no post is lost or repeated.
-"""
+"""Switches between newsletters over the same feeds, without lost or repeated posts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,14 +28,13 @@ from subscriptions.subscribers.sign_up import is_open
 MOST_SIBLINGS = 20
 CONFIRMED, LEFT = Subscription.Status.CONFIRMED, Subscription.Status.UNSUBSCRIBED
 MANAGED = Origin(How.MANAGE)
-# What an event says of how it came to be.
 SWITCHED = {"how": "switched"}
 CARRIED = ("display_name", "language", "confirmed_at", "paused_until")
 
 
 @dataclass(frozen=True, slots=True)
 class FrequencyPlan:
-    """A switch that is made now: its bound, the rarer newsletter, and whether no post comes twice."""
+    """`is_nested`: no post is repeated."""
 
     bound: Bound
     rarer: Subscribable
@@ -46,21 +43,18 @@ class FrequencyPlan:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """How many posts a switch at once would keep from the reader, and how many would come twice."""
-
     skipped: int
     repeated: int
 
 
 def siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscribable]:
-    """The newsletters over the same feeds and channel that readers may see and join, the rarest last."""
+    """Return open siblings, the rarest last."""
     rows = Subscribable.objects.listed().siblings_of(newsletter).filter(sign_up=Subscribable.SignUp.OPEN)
-    found = [one for one in rows.order_by("title", "name")[:MOST_SIBLINGS] if is_open(one)]
-    return sorted(found, key=lambda one: rarity(one.rhythm, now))
+    newsletters = [one for one in rows.order_by("title", "name")[:MOST_SIBLINGS] if is_open(one)]
+    return sorted(newsletters, key=lambda one: rarity(one.rhythm, now))
 
 
 def rarer_siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscribable]:
-    """Those siblings that come less often."""
     mine = newsletter.rhythm
     return [one for one in siblings(newsletter, now=now) if is_rarer(one.rhythm, mine, now)]
 
@@ -81,7 +75,7 @@ def plan_switch(*, old: Subscribable, new: Subscribable, now: datetime) -> Frequ
 
 
 def cost_of_now(*, old: Subscribable, new: Subscribable) -> Cost:
-    """The cost of a switch at once, by what both newsletters are collecting at this moment."""
+    """Estimate it from the open collections of both."""
     olds, news = _held(old), _held(new)
     return Cost(skipped=len(olds - news), repeated=len(news - olds))
 
@@ -92,26 +86,26 @@ def _held(newsletter: Subscribable) -> set[int]:
 
 
 class CannotSwitch(Refused):
-    """It cannot be changed so. The message is a sentence for the reader."""
+    """The message is for the reader."""
 
 
 def switch_ending(subscription: Subscription) -> FrequencyChange | None:
-    """The switch under way by which this one ends."""
+    """Return the pending switch that ends it."""
     return _under_way().filter(old=subscription).first()
 
 
 def switch_beginning(subscription: Subscription) -> FrequencyChange | None:
-    """The switch under way by which this one begins."""
+    """Return the pending switch that begins it."""
     return _under_way().filter(new=subscription, was_there=False).first()
 
 
 def is_over(switch: FrequencyChange, now: datetime) -> bool:
-    """Whether its moment has passed: from then on it cannot be undone."""
+    """Return whether the bound has passed. Then it cannot be undone."""
     return switch.at <= now if switch.at is not None else switch.rarer.counter > (switch.number or 0)
 
 
 def still_to_come(switch: FrequencyChange) -> int:
-    """Every n: how many posts are missing until the switch takes effect."""
+    """Return how many posts an every-n switch still needs."""
     rows = Assignable.objects.filter(subscribable=switch.rarer, within_type_id=numbered(switch.number or 0))
     held = rows.annotate(held=KEPT).values_list("capacity", "held").first()
     return max((held[0] or 1) - held[1], 0) if held else 0
@@ -126,10 +120,9 @@ def switch(
     at_once: bool = False,
     origin: Origin = MANAGED,
 ) -> FrequencyChange:
-    """Has the reader get the other newsletter, from the end of what the rarer one collects now, or at once.
+    """Switch after the rarer newsletter's current collection, or at once.
 
-    The new subscription is confirmed at once. A switch that is still to come makes way for this one. Raises
-    CannotSwitch.
+    The new subscription is confirmed immediately. A pending switch is undone first. Raises CannotSwitch.
     """
     if subscription.is_beside or to not in siblings(subscription.subscribable, now=now):
         raise CannotSwitch(gettext("There is no such newsletter to change to any more."))
@@ -148,11 +141,11 @@ def switch(
         was_there=was_there,
         made_at=now,
     )
-    # The bounds are noted for people to see: what is sent is decided by the switch itself.
+    # Only for display: the switch decides what is sent.
     Subscription.objects.filter(pk=old.pk).update(receives_until=made.at)
     if not was_there:
         Subscription.objects.filter(pk=new.pk).update(receives_from=made.at)
-    # The proof of what the reader agreed to before is the new one's, too.
+    # Earlier proof of consent applies to the new one too.
     there = set(new.consents.values_list("act", "at"))
     proofs = [
         Consent(subscription=new, act=one.act, at=one.at, how=one.how, words=one.words, ip=one.ip)
@@ -167,10 +160,7 @@ def switch(
 
 @transaction.atomic
 def undo_switch(*, subscription: Subscription, now: datetime) -> bool:
-    """The old one goes on as if nothing had been. False without a switch.
-
-    Raises CannotSwitch once it has taken effect.
-    """
+    """Undo a pending switch. False without one. Raises CannotSwitch if it has taken effect."""
     _lock_counting(subscription)
     made = switch_ending(_locked(subscription))
     if made is None:
@@ -181,9 +171,9 @@ def undo_switch(*, subscription: Subscription, now: datetime) -> bool:
 
 @transaction.atomic
 def apply_switches(*, switches: Sequence[FrequencyChange], now: datetime) -> int:
-    """Ends the old subscriptions, but for what is on its way. The new ones get everything. Returns how many.
+    """End the old subscriptions, except for mail in transit. Return how many.
 
-    Where the new one has left meanwhile, the old one stays as it is, and the switch is forgotten.
+    If the new one was left meanwhile, the old one stays and the switch is deleted.
     """
     keys = {key for one in switches for key in (one.old_id, one.new_id)}
     both = Subscription.objects.filter(pk__in=keys).order_by("pk").select_for_update(no_key=True)
@@ -196,7 +186,7 @@ def apply_switches(*, switches: Sequence[FrequencyChange], now: datetime) -> int
     olds.filter(pk__in=ended).update(ended_at=now)
     Subscription.objects.filter(pk__in=[new for _, _, new in done]).update(receives_from=None)
     rows.filter(pk__in=[pk for pk, _, _ in done]).update(settled_at=now)
-    # Where the reader may no longer take the leaving back, both have left for good.
+    # Unless the reader may still undo leaving, both have ended for good.
     vain = rows.exclude(new__status=CONFIRMED).exclude(new__undo_until__gt=now)
     Subscription.objects.filter(switches_away__in=vain).update(receives_until=None)
     vain.delete()
@@ -205,9 +195,9 @@ def apply_switches(*, switches: Sequence[FrequencyChange], now: datetime) -> int
 
 
 def _lock_counting(subscription: Subscription, *others: Subscribable) -> None:
-    """Locks the newsletters of every n, so that their count stands still.
+    """Lock every-n newsletters, so that their count does not change.
 
-    Where the calendar decides, nothing can change before its time.
+    Calendars need no lock: nothing changes before its time.
     """
     earlier = switch_ending(subscription)
     keys = {subscription.subscribable_id, *(one.pk for one in others)} | (
@@ -219,12 +209,12 @@ def _lock_counting(subscription: Subscription, *others: Subscribable) -> None:
 
 def _locked(subscription: Subscription) -> Subscription:
     rows = Subscription.objects.select_related("subscribable", "destination")
-    found = rows.select_for_update(of=("self",), no_key=True).filter(pk=subscription.pk).first()
-    if found is None or found.status != CONFIRMED or found.ended_at is not None:
+    current = rows.select_for_update(of=("self",), no_key=True).filter(pk=subscription.pk).first()
+    if current is None or current.status != CONFIRMED or current.ended_at is not None:
         raise CannotSwitch(gettext("Only a subscription that you receive can be changed."))
-    if switch_beginning(found) is not None:
+    if switch_beginning(current) is not None:
         raise CannotSwitch(gettext("It has only just begun. Please change it once it comes."))
-    return found
+    return current
 
 
 def _undo(made: FrequencyChange, now: datetime) -> None:
@@ -244,7 +234,6 @@ def _undo(made: FrequencyChange, now: datetime) -> None:
 
 
 def _subscription_to(old: Subscription, to: Subscribable, now: datetime) -> tuple[Subscription, bool]:
-    """The other subscription, and whether the reader had it before."""
     facts = {**{name: getattr(old, name) for name in CARRIED}, "status": CONFIRMED}
     rows = Subscription.objects.select_for_update(no_key=True)
     new, is_made = rows.get_or_create(

@@ -1,5 +1,3 @@
-"""Leaving a newsletter, or all newsletters of an address, and taking that back."""
-
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -19,15 +17,14 @@ CHANGED_BY_LEAVING = ["status", "left_at", "ended_at", "undo_until", "confirm_no
 
 @transaction.atomic
 def leave(*, subscription: Subscription, now: datetime, by_reader: bool = False) -> None:
-    """Ends the subscription, what it is being switched to, and any confirmation link under way.
+    """End the subscription, its pending switch and its confirmation link. Idempotent.
 
-    A second time changes nothing. A reader who leaves may take it back for a day (`undo_leaving`), and has a
-    farewell mailed where the newsletter sends one.
+    A reader may undo it for a day, and gets a farewell mail if the newsletter has one.
     """
     leaving = _locked(lineage_of(subscription), ~_LEFT)
     active = [one for one in leaving if one.status == CONFIRMED and one.ended_at is None]
     for one in leaving:
-        # What a switch has ended stays ended by that.
+        # An end by a switch keeps its time.
         one.status, one.left_at, one.ended_at = LEFT, one.ended_at or now, None
         one.undo_until = now + UNDO_FOR if by_reader and one in active else None
         one.confirm_nonce, one.asked_name = "", ""
@@ -35,7 +32,7 @@ def leave(*, subscription: Subscription, now: datetime, by_reader: bool = False)
     if leaving:
         keys = [one.pk for one in leaving]
         Notice.objects.filter(subscription__in=keys).delete()
-        # Whoever was switching to a newsletter that they had before, and leave now, stays with the old one.
+        # They had the new newsletter before, and keep the old one.
         vain = FrequencyChange.objects.filter(new__in=keys, was_there=True, settled_at=None)
         Subscription.objects.filter(switches_away__in=vain).update(receives_until=None)
         vain.delete()
@@ -46,19 +43,18 @@ def leave(*, subscription: Subscription, now: datetime, by_reader: bool = False)
 
 
 def say_why(*, subscription: Subscription, why: str) -> None:
-    """Keeps why its reader left: one of the reasons there are, of who has left. Anything else is not kept."""
+    """Ignores other reasons, and people who did not leave."""
     if why in Subscription.LeftWhy.values:
         Subscription.objects.filter(_LEFT, pk=subscription.pk).update(left_why=why)
 
 
 def may_say_why(subscription: Subscription, now: datetime) -> bool:
-    """Whether its reader is asked: for a day, and once."""
+    """Return whether to ask for a reason: for a day, and once."""
     left_at = subscription.left_at
     return bool(left_at and now - left_at < UNDO_FOR and not subscription.left_why)
 
 
 def reasons_for_leaving(subscribable: Subscribable) -> dict[str, int]:
-    """How many gave which reason, of those who left and stayed away; the most frequent first."""
     rows = subscribable.subscriptions.filter(_LEFT).exclude(left_why="").order_by()
     counts = rows.values_list("left_why").annotate(n=Count("pk"))
     return {str(why): int(n) for why, n in sorted(counts, key=lambda row: -row[1])}
@@ -66,7 +62,7 @@ def reasons_for_leaving(subscribable: Subscribable) -> dict[str, int]:
 
 @transaction.atomic
 def undo_leaving(*, subscription: Subscription, now: datetime) -> bool:
-    """Takes it back, exactly, for a day after the reader left. False when there is nothing to take back."""
+    """Works within a day after the reader left."""
     back = [one for one in _locked(lineage_of(subscription), _LEFT) if may_undo(one, now)]
     for one in back:
         one.status, one.left_at, one.undo_until, one.left_why = CONFIRMED, None, None, ""
@@ -80,13 +76,12 @@ def undo_leaving(*, subscription: Subscription, now: datetime) -> bool:
 
 
 def can_undo(*, subscription: Subscription, now: datetime) -> bool:
-    """Whether `undo_leaving` would bring anything back."""
     rows = Subscription.objects.filter(_LEFT, pk__in=lineage_of(subscription)).select_related("destination")
     return any(may_undo(one, now) for one in rows)
 
 
 def may_undo(subscription: Subscription, now: datetime) -> bool:
-    """Not once nothing may be sent there any more: a complaint may have come after the leaving."""
+    """Check the address too, as a complaint may have arrived since."""
     if subscription.undo_until is None or subscription.undo_until <= now:
         return False
     to = subscription.destination
@@ -100,11 +95,11 @@ def _locked(keys: set[int], which: Q) -> list[Subscription]:
 
 
 def _say_farewell(gone: list[Subscription], now: datetime) -> None:
-    """One mail at most. Where a switch joins two subscriptions, it is of the older one."""
-    said = [one for one in gone if one.subscribable.farewell_mail and not one.is_beside]
-    if not said:
+    """One mail at most, of the older subscription in a switch."""
+    due = [one for one in gone if one.subscribable.farewell_mail and not one.is_beside]
+    if not due:
         return
-    one = said[0]
+    one = due[0]
     newsletter = one.subscribable
     Notice.objects.create(
         kind=Notice.Kind.FAREWELL,
@@ -122,18 +117,18 @@ def _say_farewell(gone: list[Subscription], now: datetime) -> None:
 
 
 def not_left(destination: Destination) -> "QuerySet[Subscription]":
-    """The subscriptions that an address receives or has yet to confirm, and any that a switch just ended."""
+    """Return all that are received, unconfirmed, or just ended by a switch."""
     return destination.subscriptions.exclude(status=Subscription.Status.UNSUBSCRIBED).order_by("pk")
 
 
 def is_received(subscription: Subscription) -> bool:
-    """Whether it is received, or has yet to be confirmed."""
+    """Includes unconfirmed ones."""
     return subscription.status != Subscription.Status.UNSUBSCRIBED and subscription.ended_at is None
 
 
 @transaction.atomic
 def leave_all(*, destination: Destination, now: datetime) -> int:
-    """Ends all of them, as if the reader had left each. Returns how many; a second time, none."""
+    """Return the number of subscriptions."""
     rows = list(not_left(destination))
     for subscription in rows:
         leave(subscription=subscription, now=now, by_reader=True)

@@ -1,18 +1,18 @@
-"""A reader's lineage: a subscription, and those it was changed to. Leaving or pausing means all of them."""
+"""Lineage of a subscription: it and those it was switched to. Leaving and pausing affect all."""
 
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from subscriptions.models import FrequencyChange, Subscription
 
-# Somebody may change to and fro for years.
+# A reader may switch to and fro for years.
 MOST_SWITCHES = 20
 
 
 def lineage_of(subscription: Subscription) -> set[int]:
-    """The keys of it and of all that came of it by switching. While a switch is under way, both sides count.
+    """Return keys of it and its successors, and of both sides of a pending switch.
 
-    What the reader had besides, before a switch, is no part of it.
+    Subscriptions that existed before a switch are excluded.
     """
     keys = {subscription.pk}
     switches = FrequencyChange.objects.filter(was_there=False).order_by()
@@ -27,14 +27,14 @@ def lineage_of(subscription: Subscription) -> set[int]:
 
 
 def switches_that_ended(keys: set[int]) -> "QuerySet[FrequencyChange]":
-    """The switches that ended these subscriptions, if they have not come back since."""
+    """Return switches that ended these, unless they were restored."""
     ended = Coalesce("old__ended_at", "old__left_at")
     gone = FrequencyChange.objects.annotate(ended=ended).filter(old__in=keys, settled_at=F("ended"))
     return gone.filter(Q(old__status="unsubscribed") | Q(old__ended_at__isnull=False)).order_by()
 
 
 def successor(subscription: Subscription) -> Subscription | None:
-    """What the reader gets in its place, if a switch ended it and nothing has brought it back."""
+    """Return the subscription that replaced it by a switch."""
     if subscription.status == "confirmed" and subscription.ended_at is None:
         return None
     rows = (
@@ -44,7 +44,7 @@ def successor(subscription: Subscription) -> Subscription | None:
 
 
 def predecessors(subscription: Subscription) -> set[int]:
-    """The keys of the subscriptions that came before it. Its reader's older letters are of those."""
+    """Return keys of earlier subscriptions, to which links in older letters belong."""
     keys = {subscription.pk}
     for _ in range(MOST_SWITCHES):
         olds = set(

@@ -1,4 +1,4 @@
-"""The wish for a mail, written down for delivery: a confirmation, “already subscribed”, a welcome."""
+"""Requests for mails."""
 
 import secrets
 from collections.abc import Iterable, Sequence
@@ -17,21 +17,20 @@ from subscriptions.rules.sign_up import SignUpReply
 
 
 def tell_changed(rows: SubscriptionQuerySet) -> None:
-    """Tell of subscriptions whose details or tags changed, in the caller's transaction."""
+    """Runs in the caller's transaction."""
     current = rows.exclude(status=Subscription.Status.UNSUBSCRIBED).filter(ended_at=None).order_by("pk")
     emit(Event(EventKind.UPDATED, tuple(current.values_list("pk", flat=True)), utcnow()))
 
 
-# Of several newsletters at once.
 CONFIRM_SEVERAL = "confirm_several"
 ALREADY_SEVERAL = "already_several"
-# The template of a notice that wants no words but the latest issue, which the delivery app knows.
+# The delivery app knows this name.
 LATEST = "latest"
 # No context holds text that a stranger chose: the newsletters' titles are the admin's.
 
 
 def renew_nonce(subscription: Subscription) -> None:
-    """Lets a confirmation be used. A nonce that is still waiting is kept: the earlier mail works too."""
+    """A pending nonce is kept, so that the earlier mail works too."""
     subscription.confirm_nonce = subscription.confirm_nonce or secrets.token_urlsafe(16)
 
 
@@ -42,10 +41,9 @@ def ask_to_confirm(
     now: datetime,
     language: str,
 ) -> None:
-    """One mail for all that wait, within the caller's transaction.
+    """Request one mail, in the caller's transaction.
 
-    `waiting` are saved rows of one address, with a nonce. `already` were asked for in the same sign-up, and
-    confirmed before.
+    `waiting`: saved rows of one address with a nonce. `already`: confirmed ones of that sign-up.
     """
     context: dict[str, Any] = {
         "confirm_url": links.confirm_url(*waiting, now=now),
@@ -59,7 +57,7 @@ def ask_to_confirm(
 
 
 def say_already(confirmed: Sequence[Subscription], *, now: datetime, language: str) -> None:
-    """One mail for all of them, with the links to manage each; within the caller's transaction."""
+    """Request one mail, in the caller's transaction."""
     first = confirmed[0]
     if len(confirmed) == 1:
         context = {"manage_url": links.manage_url(first), "unsubscribe_url": links.unsubscribe_url(first)}
@@ -91,10 +89,7 @@ def _write(
 
 
 def welcome(confirmed: Iterable[Subscription], *, now: datetime) -> None:
-    """For readers who confirmed by themselves: a switch or an import mails nothing.
-
-    In the caller's transaction.
-    """
+    """Runs in the caller's transaction."""
     notices = []
     for each in confirmed:
         newsletter = each.subscribable

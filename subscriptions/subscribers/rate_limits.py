@@ -1,7 +1,4 @@
-"""Limits of what sign-ups may cause: counted in rows that all processes share.
-
-In plain SQL, because every sign-up asks both questions.
-"""
+"""Limits of sign-ups, counted in rows. Plain SQL, as every sign-up asks."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -35,22 +32,19 @@ log = logging.getLogger(__name__)
 TABLE = Tally._meta.db_table
 Value = str | int | datetime
 BEGAN_AT = Tally._meta.get_field("began_at")
-# The order of locks: a row that few others want comes first.
+# Order of locks, the least contended first.
 ORDER = ("address", "ip", "domain", "newsletter")
-# The limits that strangers share. A row is locked until its sign-up is on disk. With one row for all, there
-# was one sign-up per write, so each of these counts has 2⁴ rows. That many sign-ups at the same moment may
-# exceed such a limit.
+# Rows are locked until commit. With one row for all readers, there was one sign-up per write. With 2⁴ rows,
+# that many concurrent sign-ups may exceed a limit.
 SHARED = frozenset({"domain", "newsletter"})
 SHARD_BITS = 4
-# The scope of refusals by an address of this machine or network, which most likely is our own proxy's.
+# Refusals of local addresses, probably our own proxy's.
 PROXY = "proxy"
 TURNED_AWAY = "turned away"
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """One thing that is counted, in its slice of time."""
-
     scope: str
     key: str
     began_at: datetime
@@ -58,7 +52,7 @@ class Count:
 
 
 def read_counts(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
-    """What was counted from that moment on, by key: without the row that is counted in now, and with it."""
+    """Return counts by key, without and with the row counted in now."""
     if not wanted:
         return {}
     each = (
@@ -76,9 +70,9 @@ def read_counts(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
 
 
 def add_one(counts: Sequence[Count]) -> dict[str, int]:
-    """Adds one to each, by one statement. Returns the new counts, by key.
+    """Increment each in one statement and return the new counts by key.
 
-    Rows are locked in the order given: whoever adds to several gives them in the same order.
+    Rows are locked in the given order, which must be the same everywhere.
     """
     if not counts:
         return {}
@@ -99,8 +93,6 @@ def _stored(moment: datetime) -> str | datetime:
 
 
 class OverLimit(Exception):
-    """One mail more would be too much. `scope` says by which limit."""
-
     def __init__(self, scope: str) -> None:
         super().__init__(scope)
         self.scope = scope
@@ -108,7 +100,7 @@ class OverLimit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CountedRequest:
-    """One mail that counts towards one limit; `before` is what was counted in its other rows."""
+    """`before`: count of the other rows."""
 
     limit: Limit
     count: Count
@@ -117,7 +109,6 @@ class CountedRequest:
 
 @lru_cache(maxsize=8)
 def limits_of(text: str) -> Mapping[str, Sequence[Limit]]:
-    """The limits of SIGN_UP_LIMITS, by scope."""
     limits = parse_limits(text)
     return {scope: [limit for limit in limits if limit.scope == scope] for scope in ORDER}
 
@@ -130,9 +121,9 @@ def check_limits(
     now: datetime,
     scopes: Collection[str] = ORDER,
 ) -> list[CountedRequest]:
-    """What a mail to that address takes from each limit. Raises OverLimit when one is reached already."""
+    """Raises OverLimit."""
     limits = limits_of(settings.SIGN_UP_LIMITS)
-    # What is counted by which limits, and how many times the limit holds for it.
+    # Scope, counted value, and factor of the limit.
     values = [
         ("address", counted_as(core), 1),
         *(("ip", network, times) for network, times in networks_of(ip).items()),
@@ -151,10 +142,7 @@ def check_limits(
 
 
 def check_values(wanted: Iterable[tuple[Limit, str]], now: datetime) -> list[CountedRequest]:
-    """What one more of each value takes from its limit. Raises OverLimit when one is reached already.
-
-    Locks nothing, so that a flood costs one look.
-    """
+    """Takes no locks, so a flood costs only reads. Raises OverLimit."""
     drawn = []
     for limit, value in wanted:
         key = stamp("tally", f"{limit.scope}/{limit.period}/{value}")
@@ -168,15 +156,15 @@ def check_values(wanted: Iterable[tuple[Limit, str]], now: datetime) -> list[Cou
 
 
 def count_request(drawn: Sequence[CountedRequest]) -> None:
-    """Counts the mail; last in the caller's transaction. Raises OverLimit when another was faster."""
-    counts = add_one([one.count for one in drawn])
-    for one in drawn:
-        if one.before + counts[one.count.key] > one.limit.most:
-            raise OverLimit(one.limit.scope)
+    """Call it last in the transaction. Raises OverLimit."""
+    counts = add_one([request.count for request in drawn])
+    for request in drawn:
+        if request.before + counts[request.count.key] > request.limit.most:
+            raise OverLimit(request.limit.scope)
 
 
 def note_refusal(over: OverLimit, *, subscribables: Iterable[Subscribable], ip: str, now: datetime) -> None:
-    """Counts it for the admin; the first of an hour and newsletter is logged, too."""
+    """Logs the first of an hour and newsletter."""
     scope = PROXY if over.scope == "ip" and is_near(ip) else over.scope
     counts = [_refusals(each, scope, now) for each in sorted(subscribables, key=lambda each: each.pk)]
     if 1 in add_one(counts).values():
@@ -184,7 +172,6 @@ def note_refusal(over: OverLimit, *, subscribables: Iterable[Subscribable], ip: 
 
 
 def count_refusals(subscribable: Subscribable, *, now: datetime) -> dict[str, int]:
-    """How many sign-ups to a newsletter were turned away within a day or so, by the limit's scope."""
     keys = {_refusals(subscribable, scope, now).key: scope for scope in (*ORDER, PROXY)}
     rows = Tally.objects.filter(key__in=keys, began_at__gte=now - LONGEST_PERIOD)
     return {keys[key]: int(total) for key, total in rows.values_list("key").annotate(Sum("count"))}
@@ -196,9 +183,8 @@ def _refusals(subscribable: Subscribable, scope: str, now: datetime) -> Count:
 
 
 HOUR, DAY = PERIODS["hour"], PERIODS["day"]
-# Of a number so many digits are counted together: whoever is paid for messages has rows of numbers.
+# Last digits ignored in “domain”: fraudsters have blocks of numbers.
 ROW_OF_NUMBERS = 4
-# “domain” is the row of numbers.
 PHONE_LIMITS = (
     Limit("address", 2, HOUR),
     Limit("address", 4, DAY),
@@ -210,14 +196,13 @@ PHONE_LIMITS = (
 
 
 def row_of(number: str) -> str:
-    """The row of numbers that a number stands in."""
     return number[:-ROW_OF_NUMBERS]
 
 
 def check_phone_limits(
     *, core: str, ip: str, newsletter: Subscribable, now: datetime
 ) -> list[CountedRequest]:
-    """What a code to that number takes from each limit. Raises OverLimit when one is reached already."""
+    """Raises OverLimit."""
     values = {
         "address": {core: 1},
         "ip": networks_of(ip),
@@ -225,7 +210,6 @@ def check_phone_limits(
         "newsletter": {str(newsletter.pk): 1},
     }
     wanted = [
-        # Counted apart from what SIGN_UP_LIMITS counts.
         (Limit(limit.scope, limit.most * times, limit.period), f"phone/{value}")
         for limit in PHONE_LIMITS
         for value, times in values[limit.scope].items()

@@ -1,4 +1,4 @@
-"""Signing in without an account: a link mailed to the address, good once and for half an hour."""
+"""Sign-in by a mailed link, valid once for half an hour."""
 
 import hashlib
 import secrets
@@ -27,23 +27,21 @@ from subscriptions.subscribers.rate_limits import (
 MINUTES = 30
 GOOD_FOR = timedelta(minutes=MINUTES)
 SIGN_IN_CHANNEL = "email"
-# A wish that no worker has looked at for so long is over.
 WAITS_FOR = timedelta(days=1)
-# How many links one network may cause for an address in a day. Another network, perhaps its reader's own,
-# gets one all the same: no stranger can keep a reader out by asking too often.
+# Links per day requested by one network for an address. Other networks still get one, so a stranger cannot
+# lock the reader out.
 OF_ONE_NETWORK = Limit("address", AT_MOST_A_DAY, A_DAY)
 
 
 class SpentSignInLink(TokenError):
-    """A sign-in link that was used, is too old, or never was one. The message is for the reader."""
+    """Used, expired or invalid link. The message is for the reader."""
 
 
 @transaction.atomic
 def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> None:
-    """Notes the wish, and does the same for every address: the worker finds out whether it is known.
+    """Store a request, the same way for known and unknown addresses.
 
-    Raises InvalidDestination when it is no address at all, and OverLimit when one network asked too often.
-    Each wish counts towards the sign-ups' limit of the `ip`, whether or not a mail comes of it.
+    It counts towards the sign-up limit of `ip`. Raises InvalidDestination and OverLimit.
     """
     core = channels.get(SIGN_IN_CHANNEL).parse_destination({"email": email}).core
     count_request(check_limits(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
@@ -53,13 +51,13 @@ def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> N
 
 
 def mail_links(*, now: datetime) -> int:
-    """Looks at each wish: an address that is known gets a link by mail. Returns how many there were."""
+    """Return the number of requests, including unknown addresses."""
     if not SignInRequest.objects.exists():
         return 0
     total = 0
     while True:
         with transaction.atomic():
-            # One at a time: each locks counts, and two workers take them in any order.
+            # One per transaction: with several, workers might deadlock on the counts.
             wish = SignInRequest.objects.select_for_update(skip_locked=True).order_by("pk").first()
             if wish is None:
                 return total
@@ -76,18 +74,16 @@ def mail_links(*, now: datetime) -> int:
 
 
 def spoken_by(destination: Destination) -> str:
-    """The language of the newest subscription that has one."""
     spoken = destination.subscriptions.exclude(language="").order_by("-added_at", "-pk")
     return spoken.values_list("language", flat=True).first() or ""
 
 
 def _mail_link(destination: Destination, wish: SignInRequest, *, now: datetime) -> None:
-    """Mails a link, unless one went out in the last five minutes. Raises OverLimit after too many in a day.
+    """Mail at most one link in five minutes. Raises OverLimit.
 
-    Only links that are mailed are counted, and apart from sign-ups: nobody can keep others out by asking in
-    their name.
+    Counts only mailed links, separately from sign-ups.
     """
-    # Two at once: the second one sees the first one's link.
+    # A concurrent request waits, then sees this one's link.
     list(Destination.objects.select_for_update(no_key=True).filter(pk=destination.pk).values_list("pk"))
     if destination.sign_ins.filter(asked_at__gt=now - AT_MOST_EVERY).exists():
         return
@@ -98,7 +94,7 @@ def _mail_link(destination: Destination, wish: SignInRequest, *, now: datetime) 
     link = SignIn.objects.create(
         digest=digest_of(token), destination=destination, asked_at=now, expires_at=now + GOOD_FOR
     )
-    # Nothing in it is text that a stranger chose.
+    # No text in it is chosen by a stranger.
     context = {
         "newsletter": site_facts().name,
         "sign_in_url": f"{settings.SITE_URL}/sign-in/{token}/",
@@ -117,15 +113,12 @@ def _mail_link(destination: Destination, wish: SignInRequest, *, now: datetime) 
 
 
 def digest_of(token: str) -> str:
-    """What is kept of a link.
-
-    Looking it up takes no longer for a token that is nearly right: nobody can choose how a digest begins.
-    """
+    """Nobody can choose how a digest begins, so the time of a lookup reveals nothing."""
     return hashlib.sha256(f"feedletter.sign_in.v1:{token}".encode()).hexdigest()
 
 
 def destination_of_link(*, token: str, now: datetime) -> Destination:
-    """Whom the link would let in. Changes nothing. Raises SpentLink."""
+    """Changes nothing. Raises SpentSignInLink."""
     link = SignIn.objects.select_related("destination").filter(digest=digest_of(token)).first()
     if link is None:
         raise SpentSignInLink(gettext("This link is not complete, or is long over."))
@@ -139,7 +132,7 @@ def destination_of_link(*, token: str, now: datetime) -> Destination:
 
 
 def use_link(*, token: str, now: datetime) -> Destination:
-    """Spends the link and says whom it lets in, once: of two at the same moment, one. Raises SpentLink."""
+    """Use the link; concurrently only one succeeds. Raises SpentSignInLink."""
     destination = destination_of_link(token=token, now=now)
     unused = SignIn.objects.filter(digest=digest_of(token), used_at=None, expires_at__gt=now)
     if not unused.update(used_at=now):
@@ -152,5 +145,5 @@ def _used() -> str:
 
 
 def forget_links(*, now: datetime) -> int:
-    """Deletes links that are two days old. Until then their page says what became of them, and they count."""
+    """Until deletion, pages explain links and limits count them."""
     return SignIn.objects.filter(asked_at__lt=now - 2 * A_DAY).delete()[0]

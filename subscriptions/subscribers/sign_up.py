@@ -1,8 +1,3 @@
-"""A reader's own acts: asking for newsletters, and confirming that.
-
-A sign-up writes the address, its subscriptions, the consent, and the wish for one mail.
-"""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -40,13 +35,13 @@ KNOWN = f"""
     FROM (SELECT 1 AS one) always LEFT JOIN {Destination._meta.db_table} ON kind = %s AND core = %s
 """  # noqa: S608
 UNCONFIRMED = Subscription.Status.UNCONFIRMED
-# Another sign-up may make the same row at the same moment. At the next try it is found.
+# A concurrent sign-up may insert the same row; the next try finds it.
 TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class SignUpRequest:
-    """One sign-up: who asks for what, and how. The newsletters stand in the order of their keys."""
+    """`subscribables` are sorted by key."""
 
     subscribables: list[Subscribable]
     parsed: ParsedDestination
@@ -57,9 +52,9 @@ class SignUpRequest:
 
 
 def answer_all(asked: SignUpRequest) -> bool:
-    """Writes the answers, within the caller's transaction. Returns whether there is a mail to send.
+    """Run it in a transaction. Return whether there is a mail.
 
-    Raises IntegrityError when the same address signs up elsewhere at this moment.
+    Raises IntegrityError on a concurrent sign-up of the address.
     """
     kind, parsed = asked.subscribables[0].channel, asked.parsed
     # Plain SQL, because every sign-up asks.
@@ -72,7 +67,7 @@ def answer_all(asked: SignUpRequest) -> bool:
             kind=kind, core=parsed.core, label=parsed.label, config=parsed.config, added_at=asked.now
         )
     else:
-        # A sign-up never changes a Destination that is there: anyone can type any address.
+        # Anyone can type any address, so a sign-up never changes an existing Destination.
         destination = Destination.objects.get(pk=pk)
         known = Subscription.objects.filter(destination=destination, subscribable__in=asked.subscribables)
         locked = known.select_for_update(no_key=True).order_by("pk")
@@ -88,7 +83,7 @@ def answer_all(asked: SignUpRequest) -> bool:
             already.append(row)
     _save(waiting, already, asked)
     if channels.get(kind).is_by_code:
-        # The same code for who has some of them already: it leads to the page where they are managed.
+        # The code leads subscribers to the page for managing subscriptions.
         send_code([*waiting, *already], now=asked.now, language=asked.language)
     elif waiting:
         ask_to_confirm(waiting, already=already, now=asked.now, language=asked.language)
@@ -99,7 +94,6 @@ def answer_all(asked: SignUpRequest) -> bool:
 
 
 def _save(waiting: Sequence[Subscription], already: Sequence[Subscription], asked: SignUpRequest) -> None:
-    """Writes the address and the rows where they are new, and the proof of what was asked for."""
     begun = [row for row in waiting if not row.pk or row.status != UNCONFIRMED]
     for row in waiting:
         row.status, row.asked_name = UNCONFIRMED, asked.name
@@ -122,11 +116,11 @@ def _save(waiting: Sequence[Subscription], already: Sequence[Subscription], aske
 
 
 class SignUpClosed(Refused):
-    """The newsletters take no sign-ups. The message is a sentence for the reader."""
+    """The message is for the reader."""
 
 
 class SpentConfirmLink(signing.TokenError):
-    """A confirmation link whose time is over; `page_url` is where to ask for a fresh one, if there is one."""
+    """Expired link. `page_url`: where to request a new one, if anywhere."""
 
     def __init__(self, message: str, subscription: Subscription) -> None:
         super().__init__(message)
@@ -134,26 +128,25 @@ class SpentConfirmLink(signing.TokenError):
 
 
 def is_open(subscribable: Subscribable) -> bool:
-    """Whether readers may sign up: bridges and stopped newsletters never take anyone."""
+    """Never for bridges."""
     open_ = subscribable.sign_up == Subscribable.SignUp.OPEN and not subscribable.stopped
     return open_ and channels.get(subscribable.channel).public_sign_up
 
 
 def is_by_code(subscribable: Subscribable) -> bool:
-    """Whether readers sign up with a number, on its own page, and not with an address."""
     return channels.get(subscribable.channel).is_by_code
 
 
 def refuse_closed(subscribables: Sequence[Subscribable]) -> None:
-    """Raises SignUpClosed unless all of them take sign-ups, of one channel."""
+    """Raise SignUpClosed unless all are open and of one channel."""
     if not subscribables:
         raise SignUpClosed(gettext("Choose a newsletter."))
     if len(subscribables) > MOST_AT_ONCE:
         raise SignUpClosed(gettext("Choose at most %(most)s newsletters at a time.") % {"most": MOST_AT_ONCE})
     for each in subscribables:
         if not is_open(each) or each.channel != subscribables[0].channel:
-            said = gettext("%(newsletter)s takes no new subscribers at the moment.")
-            raise SignUpClosed(said % {"newsletter": each})
+            message = gettext("%(newsletter)s takes no new subscribers at the moment.")
+            raise SignUpClosed(message % {"newsletter": each})
 
 
 def sign_up(
@@ -165,9 +158,9 @@ def sign_up(
     now: datetime,
     language: str = "",
 ) -> None:
-    """Whoever asks learns nothing about the address: what there is to say goes there in one mail.
+    """Sign up an address. Only a mail reveals whether it is known.
 
-    Raises InvalidDestination when it is no address at all, and SignUpClosed.
+    Raises InvalidDestination and SignUpClosed.
     """
     refuse_closed(subscribables)
     sign_up_parsed(
@@ -189,7 +182,7 @@ def sign_up_parsed(
     now: datetime,
     language: str = "",
 ) -> None:
-    """As `sign_up`, with a destination of any channel. Raises SignUpClosed."""
+    """Raises SignUpClosed."""
     refuse_closed(subscribables)
     asked = SignUpRequest(
         subscribables=sorted(subscribables, key=lambda each: each.pk),
@@ -222,39 +215,36 @@ def _answer_within_limits(asked: SignUpRequest) -> None:
 
 
 def subscriptions_of_link(*, token: str, now: datetime, lock: bool = False) -> list[Subscription]:
-    """The subscriptions that a confirmation link is for, waiting or confirmed already. Raises TokenError."""
+    """Return unconfirmed and confirmed ones. Raises TokenError."""
     try:
         nonces, expired = signing.read(links.CONFIRM, token, now=now), False
     except signing.TokenExpired as error:
         nonces, expired = dict(error.payload), True
     keys = [key for key in nonces if key.isdecimal()]
     rows = Subscription.objects.select_related("subscribable", "destination").filter(pk__in=keys)
-    found = list((rows.select_for_update(of=("self",), no_key=True) if lock else rows).order_by("pk"))
-    if not found:
+    subscriptions = list((rows.select_for_update(of=("self",), no_key=True) if lock else rows).order_by("pk"))
+    if not subscriptions:
         raise signing.TokenError(gettext(links.GONE))
     if expired:
-        said = gettext("This link has expired: it was good for %(hours)s hours.")
+        sentence = gettext("This link has expired: it was good for %(hours)s hours.")
         again = gettext("Subscribe again to get a fresh one.")
-        raise SpentConfirmLink(f"{said % {'hours': settings.CONFIRM_HOURS}} {again}", found[0])
+        raise SpentConfirmLink(f"{sentence % {'hours': settings.CONFIRM_HOURS}} {again}", subscriptions[0])
     good = []
-    for each in found:
+    for each in subscriptions:
         nonce = nonces[str(each.pk)]
         is_asked = each.status == UNCONFIRMED and bool(nonce) and links.short_nonce(each) == nonce
         if is_asked or each.status == Subscription.Status.CONFIRMED:
             good.append(each)
     if not good:
-        said = gettext("This link no longer works, because you left after it was sent.")
+        sentence = gettext("This link no longer works, because you left after it was sent.")
         again = gettext("Subscribe again to get a fresh one.")
-        raise SpentConfirmLink(f"{said} {again}", found[0])
+        raise SpentConfirmLink(f"{sentence} {again}", subscriptions[0])
     return good
 
 
 @transaction.atomic
 def confirm_subscriptions(*, token: str, now: datetime, origin: Origin | None = None) -> list[Subscription]:
-    """Confirms all subscriptions that a link is for; a second time changes nothing.
-
-    Raises TokenError for a link that no longer stands.
-    """
+    """Idempotent. Raises TokenError."""
     subscriptions = subscriptions_of_link(token=token, now=now, lock=True)
     confirm_waiting(subscriptions, now=now, origin=origin or Origin())
     return subscriptions
@@ -262,14 +252,13 @@ def confirm_subscriptions(*, token: str, now: datetime, origin: Origin | None = 
 
 @transaction.atomic
 def confirm_by_code(*, kind: str, core: str, typed: str, now: datetime, origin: Origin) -> list[Subscription]:
-    """Confirms all subscriptions that a code is for. Returns them; none if it is not the code."""
+    """Return none for a wrong code."""
     subscriptions = subscriptions_of_code(kind=kind, core=core, typed=typed, now=now)
     confirm_waiting(subscriptions, now=now, origin=origin)
     return subscriptions
 
 
 def confirm_waiting(subscriptions: Sequence[Subscription], *, now: datetime, origin: Origin) -> None:
-    """Confirms those that wait for it; in the caller's transaction, on locked rows."""
     waiting = [each for each in subscriptions if each.status == UNCONFIRMED]
     for each in waiting:
         each.display_name = each.asked_name or each.display_name
@@ -282,16 +271,13 @@ def confirm_waiting(subscriptions: Sequence[Subscription], *, now: datetime, ori
 def take_newsletter(
     *, reader: Destination, subscribable: Subscribable, origin: Origin, now: datetime
 ) -> bool:
-    """For a reader who is signed in by a link mailed to the address: no further mail is needed.
-
-    False when it comes already. Raises SignUpClosed.
-    """
+    """Subscribe a signed-in reader without another mail. Raises SignUpClosed."""
     suppressed = Suppression.objects.filter(kind=reader.kind, core=reader.core).exists()
     if suppressed or reader.disabled_at is not None:
         raise SignUpClosed(gettext("Nothing may be sent to your address now."))
     if not is_open(subscribable) or subscribable.channel != reader.kind:
-        said = gettext("%(newsletter)s takes no new subscribers at the moment.")
-        raise SignUpClosed(said % {"newsletter": subscribable})
+        message = gettext("%(newsletter)s takes no new subscribers at the moment.")
+        raise SignUpClosed(message % {"newsletter": subscribable})
     rows = Subscription.objects.select_for_update(no_key=True)
     row, _ = rows.get_or_create(subscribable=subscribable, destination=reader, defaults={"added_at": now})
     if row.status == Subscription.Status.CONFIRMED and row.ended_at is None:
@@ -305,7 +291,7 @@ def take_newsletter(
 
 
 def mark_confirmed(subscription: Subscription, *, now: datetime) -> None:
-    """Within the caller's transaction, on a locked row that is not confirmed yet."""
+    """Run it in a transaction, on a locked, unconfirmed row."""
     subscription.status = Subscription.Status.CONFIRMED
     subscription.confirmed_at = now
     subscription.left_at = subscription.paused_until = subscription.undo_until = None

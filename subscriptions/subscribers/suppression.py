@@ -1,4 +1,4 @@
-"""Addresses that nothing may be sent to: suppressed until somebody lifts it, or disabled for a while."""
+"""Addresses that get no mail: suppressed until lifted, or disabled temporarily."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,7 +13,7 @@ DISABLED_BY_HAND = "Disabled by hand."
 
 
 def suppress(*, kind: str, core: str, reason: str, now: datetime) -> bool:
-    """Nothing is sent there any more. False when it was so already: the first reason stays."""
+    """Return False if suppressed before, keeping the first reason."""
     shown = shortened(one_line(reason), MAX_REASON)
     _, created = Suppression.objects.get_or_create(
         kind=kind, core=core, defaults={"reason": shown, "created_at": now}
@@ -23,7 +23,7 @@ def suppress(*, kind: str, core: str, reason: str, now: datetime) -> bool:
 
 @transaction.atomic
 def lift(*, suppressions: Iterable[Suppression]) -> int:
-    """These may be written to again, also where an address was switched off by itself. Returns how many."""
+    """Also enables the addresses. Return the number."""
     rows = list(suppressions)
     for row in rows:
         known = Destination.objects.filter(kind=row.kind, core=row.core, disabled_at__isnull=False)
@@ -33,12 +33,11 @@ def lift(*, suppressions: Iterable[Suppression]) -> int:
 
 
 def disable(*, destination: Destination, now: datetime, reason: str = DISABLED_BY_HAND) -> bool:
-    """Nothing is sent there until it is enabled. False when it was so already: the first reason stays."""
+    """Return False if disabled before, keeping the first reason."""
     enabled = Destination.objects.filter(pk=destination.pk, disabled_at=None)
     return bool(enabled.update(disabled_at=now, disabled_reason=one_line(reason)))
 
 
 def enable(*, destination: Destination) -> bool:
-    """It may be written to again. False when it was so already, and for one that was erased."""
     disabled = Destination.objects.filter(pk=destination.pk, disabled_at__isnull=False, erased_at=None)
     return bool(disabled.update(disabled_at=None, disabled_reason=""))

@@ -1,5 +1,3 @@
-"""Tags of people: given, taken, renamed and deleted by admins."""
-
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -14,11 +12,7 @@ from subscriptions.subscribers.notices import tell_changed
 
 
 def subscribers_in(segment: Segment, *, newsletters: Collection[int]) -> SubscriptionQuerySet:
-    """The confirmed subscriptions of these newsletters (their keys) whose people have the segment's tags.
-
-    Disabled addresses are among them: whoever sends asks for `.reachable()` besides, as for every issue.
-    Of one newsletter each person is there once.
-    """
+    """Includes disabled addresses: to send, add `.reachable()`."""
     rows = Subscription.objects.confirmed().filter(subscribable__in=newsletters)
     if segment.any_of:
         rows = rows.filter(_have(segment.any_of))
@@ -30,18 +24,18 @@ def subscribers_in(segment: Segment, *, newsletters: Collection[int]) -> Subscri
 
 
 def _have(keys: Collection[str]) -> Exists:
-    # A join would name somebody once for every tag, and NOT IN reads all taggings for each row. By the tags'
-    # own keys, of which the database knows how many people have each.
+    # A join would repeat people, and NOT IN reads all taggings for each row. For literal tag keys the planner
+    # has statistics.
     tags = list(SubscriberTag.objects.filter(key__in=keys).order_by("pk").values_list("pk", flat=True))
     return Exists(Tagging.objects.filter(destination=OuterRef("destination"), tag__in=tags))
 
 
-# How many people one statement tags.
+# People per statement.
 PEOPLE_AT_ONCE = 5000
 
 
 def tags_named(names: Iterable[str]) -> list[SubscriberTag]:
-    """The tags of these names, made where there are none; “News” finds “news”. Raises BadTag."""
+    """Get or create tags, ignoring case. Raises BadTag."""
     wanted = {tag_key(name): name for name in reversed([*map(tidy_tag, names)])}
     there = {tag.key: tag for tag in SubscriberTag.objects.filter(key__in=wanted)}
     missing = [key for key in wanted if key not in there]
@@ -55,25 +49,25 @@ def tags_named(names: Iterable[str]) -> list[SubscriberTag]:
 
 
 def fetch_tags(path: str) -> "Prefetch[Any]":
-    """Fetches the tags of all rows at once; `path` is where the rows have their address."""
+    """`path`: from the rows to their address."""
     return Prefetch(f"{path}__taggings".removeprefix("__"), Tagging.objects.select_related("tag"))
 
 
 def tags_of(destinations: Iterable[int]) -> dict[int, list[str]]:
-    """The names of the tags that people have, in their order; without people who have none."""
-    found: dict[int, list[str]] = {}
+    """Return sorted tag names by destination, without people who have none."""
+    names: dict[int, list[str]] = {}
     rows = Tagging.objects.filter(destination__pk__any_of=frozenset(destinations))
     for pk, name in rows.order_by("tag__key").values_list("destination_id", "tag__name"):
-        found.setdefault(pk, []).append(name)
-    return found
+        names.setdefault(pk, []).append(name)
+    return names
 
 
 @transaction.atomic
 def tag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
-    """Gives people (the keys of their addresses) these tags besides their own. Returns how many got one."""
+    """Return how many people got a new tag."""
     tags, total = tags_named(names), 0
     for part in batched(sorted(set(destinations)), PEOPLE_AT_ONCE):
-        # In the order of their keys, and no longer there if erased meanwhile.
+        # People may have been erased meanwhile.
         rows = Destination.objects.select_for_update(no_key=True).filter(pk__any_of=frozenset(part))
         known = list(rows.filter(erased_at=None).order_by("pk").values_list("pk", flat=True))
         had: dict[int, set[int]] = {}
@@ -89,7 +83,7 @@ def tag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
 
 
 def give(pairs: Sequence[tuple[int, int]]) -> None:
-    """Tags people, by pairs of an address and a tag. Whoever has it already keeps it."""
+    """Existing pairs are ignored."""
     if pairs:
         destinations, tags = zip(*pairs, strict=True)
         insert_rows(Tagging, {"destination": destinations, "tag": tags})
@@ -97,7 +91,6 @@ def give(pairs: Sequence[tuple[int, int]]) -> None:
 
 @transaction.atomic
 def untag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
-    """Takes tags from people. Returns how many had one of them."""
     keys = [tag_key(name) for name in tidy_tags(names)]
     total = 0
     for part in batched(sorted(set(destinations)), PEOPLE_AT_ONCE):
@@ -110,9 +103,9 @@ def untag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
 
 
 def replace_tags(*, destination: Destination, names: Iterable[str]) -> bool:
-    """Give a subscriber these tags and no others, in the caller's transaction, which tells of it.
+    """Return whether any changed. Raises BadTag.
 
-    Returns whether that changed any. Raises BadTag.
+    The caller emits the event, in its transaction.
     """
     tags = tags_named(tidy_tags(names))
     gone, _ = destination.taggings.exclude(tag__in=tags).delete()
@@ -123,7 +116,7 @@ def replace_tags(*, destination: Destination, names: Iterable[str]) -> bool:
 
 
 def rename_tag(*, tag: SubscriberTag, name: str) -> SubscriberTag:
-    """Gives a tag another name. Raises BadTag when there is a tag of that name."""
+    """Raises BadTag if the name is in use."""
     tidy = tidy_tag(name)
     if SubscriberTag.objects.filter(key=tag_key(tidy)).exclude(pk=tag.pk).exists():
         raise BadTag(f"There is a tag “{tidy}” already. Give its people that one instead.", "name")
@@ -134,7 +127,6 @@ def rename_tag(*, tag: SubscriberTag, name: str) -> SubscriberTag:
 
 @transaction.atomic
 def delete_tags(*, tags: Iterable[int]) -> int:
-    """Deletes tags (their keys); their people stay. Returns how many."""
     pks = list(tags)
     Tagging.objects.filter(tag__in=pks).delete()
     return SubscriberTag.objects.filter(pk__in=pks).delete()[1].get("subscriptions.SubscriberTag", 0)

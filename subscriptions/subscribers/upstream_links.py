@@ -1,4 +1,4 @@
-"""The subscription that a link in one of upstream's letters is for. Nothing is told without its proof."""
+"""Subscriptions of upstream's links. Nothing is shown without their proof."""
 
 import re
 from datetime import datetime, timedelta
@@ -13,23 +13,22 @@ from subscriptions.rules.invitations import LARGEST_ID, Suffix, is_invited
 from subscriptions.subscribers.notices import renew_nonce
 
 _ID = re.compile(r"[0-9]{1,19}", re.ASCII)
-# What upstream's invitations look like.
 _OLD = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
 
 
 class Uncheckable(signing.TokenError):
-    """Perhaps a good link, but the salt that would prove it is not here."""
+    """Possibly valid link, which cannot be checked without the salt."""
 
 
 class Gone(signing.TokenError):
-    """A good link to a subscription that is no longer kept."""
+    """Valid link to a deleted subscription."""
 
 
 def subscription_of(*, subscription_id: str, invitation: str, suffix: Suffix) -> Subscription | None:
-    """The subscription that upstream knew by that number, if the salt proves the link.
+    """Return the subscription with that upstream number if the salt proves the link.
 
-    None where only a proof of our own can help. Upstream's proof is worth nothing for our keys: it gave the
-    same numbers to other people. Raises TokenError.
+    Returns None if only our own proof can help. Upstream gave our keys to other people, so its proof is
+    invalid for them. Raises TokenError.
     """
     if not _ID.fullmatch(subscription_id) or int(subscription_id) > LARGEST_ID:
         raise signing.TokenError(gettext(signing.BROKEN))
@@ -49,14 +48,13 @@ def subscription_of(*, subscription_id: str, invitation: str, suffix: Suffix) ->
 
 
 def is_waiting(subscription: Subscription, *, now: datetime) -> bool:
-    """Whether its confirmation is still awaited, and its link not too old."""
     ends = subscription.added_at + timedelta(hours=settings.CONFIRM_HOURS)
     return subscription.status == Subscription.Status.UNCONFIRMED and now < ends
 
 
 @transaction.atomic
 def let_confirm(*, subscription: Subscription) -> None:
-    """Gives a sign-up that upstream took a nonce, so that it can be confirmed as any other."""
+    """Allow the confirmation of upstream's sign-up."""
     locked = Subscription.objects.select_for_update(no_key=True).get(pk=subscription.pk)
     if locked.status == Subscription.Status.UNCONFIRMED and not locked.confirm_nonce:
         renew_nonce(locked)

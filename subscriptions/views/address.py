@@ -1,5 +1,3 @@
-"""Changing one's address: the form for who is signed in, and the pages of the two mailed links."""
-
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.utils.translation import gettext
@@ -19,7 +17,7 @@ from subscriptions.views.reader_session import signed_in
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def change_address(request: HttpRequest, reader: Destination) -> HttpResponse:
-    """GET asks for the new address; POST mails it a link, and says the same whatever is known of it."""
+    """The response is the same whatever is known of the new address."""
     if request.method != "POST":
         sent = read_told(request)
         if sent is not None:
@@ -56,7 +54,7 @@ def _form(request: HttpRequest, reader: Destination, form: SignInForm, *, status
 
 @by_token
 def confirm_address(request: HttpRequest, token: str) -> HttpResponse:
-    """GET only shows a button, because programs open the links of mails, too. POST makes the change."""
+    """GET shows a button, because programs open mailed links. POST makes the change."""
     now = utcnow()
     change = changing.change_of_link(token=token, now=now)
     speak(change.language)
@@ -81,7 +79,6 @@ def confirm_address(request: HttpRequest, token: str) -> HttpResponse:
 
 @by_token
 def undo_address(request: HttpRequest, token: str) -> HttpResponse:
-    """GET shows a button, POST takes the change back."""
     now = utcnow()
     change = changing.change_to_undo(token=token, now=now)
     speak(change.language)
@@ -92,6 +89,6 @@ def undo_address(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def masked(address: str) -> str:
-    """Enough of an address for whose it is: the other one's reader may have mistyped this one."""
+    """Shorten an address, as its owner may have mistyped the other one."""
     name, _, domain = address.rpartition("@")
     return f"{name[:1]}…@{domain}"

@@ -1,5 +1,3 @@
-"""Confirming a sign-up."""
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -29,13 +27,12 @@ LONGEST = 4000
 
 
 def told_url(path: str, values: Mapping[str, str]) -> str:
-    """The address that says these values; the path may have parameters of its own."""
-    said = urlencode({PARAMETER: encrypt({**values, "": PURPOSE})})
-    return f"{path}{'&' if '?' in path else '?'}{said}"
+    query = urlencode({PARAMETER: encrypt({**values, "": PURPOSE})})
+    return f"{path}{'&' if '?' in path else '?'}{query}"
 
 
 def read_told(request: HttpRequest) -> dict[str, str] | None:
-    """The values. None where the address says none, or what we never said."""
+    """Return None without values of ours."""
     token = request.GET.get(PARAMETER, "")
     if not token or len(token) > LONGEST:
         return None
@@ -46,15 +43,14 @@ def read_told(request: HttpRequest) -> dict[str, str] | None:
     return None
 
 
-# What may be done instead of leaving, also afterwards.
 INSTEAD = frozenset({"switch", "pause"})
 
 
 @by_token
 def leave_newsletter(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks, POST leaves. A mail client's one-click POST (RFC 8058 §3.2) has no cookie and no referrer.
+    """GET asks, POST unsubscribes. One-click POSTs (RFC 8058 §3.2) have no cookie or referrer.
 
-    A POST may also take the leaving back, and do something else instead.
+    A POST may also undo it, and choose an alternative.
     """
     subscription, now = links.find(token, links.UNSUBSCRIBE), utcnow()
     speak(subscription.language)
@@ -66,7 +62,7 @@ def leave_newsletter(request: HttpRequest, token: str) -> HttpResponse:
         return HttpResponseRedirect(f"{request.path}?thanks", status=303)
     if name != "undo" and name not in INSTEAD:
         leave(subscription=subscription, now=now, by_reader=True)
-        # A mail client's button gets its answer at once (RFC 8058 §3.1); a browser sends the form only once.
+        # One-click gets no redirect (RFC 8058 §3.1). For browsers it prevents reposting.
         return HttpResponseRedirect(request.path, status=303) if name else _page(request, subscription, now)
     undone = undo_leaving(subscription=subscription, now=now)
     if subscription.status == Subscription.Status.UNSUBSCRIBED and not undone:
@@ -99,25 +95,22 @@ def _page(
 
 @by_token
 def confirm_sign_up(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks, POST confirms. Whoever is confirmed already is told so."""
     subscriptions = sign_up.subscriptions_of_link(token=token, now=utcnow())
-    # Before anything is confirmed: the proof of consent quotes the page in this language.
+    # First, because the proof of consent quotes the page in this language.
     speak(subscriptions[0].language)
     if request.method == "POST":
         origin = Origin(How.PAGE, ip=request.META.get("REMOTE_ADDR", ""))
         sign_up.confirm_subscriptions(token=token, now=utcnow(), origin=origin)
-        # A reload, or Back, sends no form again.
+        # So that a reload posts nothing.
         return HttpResponseRedirect(request.path, status=303)
     if all(each.status == Subscription.Status.CONFIRMED for each in subscriptions):
         newsletter = subscriptions[0].subscribable
-        # Something to read at once. Of several newsletters it would be too much.
         latest = latest_of(newsletter) if len(subscriptions) == 1 else None
         return render(request, "pages/confirmed.html", {**_context(subscriptions), "latest": latest})
     return render_confirm_page(request, subscriptions)
 
 
 def render_confirm_page(request: HttpRequest, subscriptions: Sequence[Subscription]) -> HttpResponse:
-    """The page with the one button."""
     speak(subscriptions[0].language)
     return render(request, "pages/confirm.html", _context(subscriptions))
 
@@ -126,7 +119,6 @@ def _context(subscriptions: Sequence[Subscription]) -> dict[str, Any]:
     first = subscriptions[0]
     return {
         "subscription": first,
-        # The page of one newsletter has its branding.
         "newsletter": first.subscribable if len(subscriptions) == 1 else None,
         "entries": [
             {

@@ -1,4 +1,4 @@
-"""Forms on other sites: the page that they frame, and the address that their own forms post to."""
+"""Forms on other sites: the framed page, and the target of their own forms."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -22,14 +22,14 @@ NewsletterView = Callable[[HttpRequest, Subscribable], HttpResponse]
 
 
 def of_newsletter(view: NewsletterView) -> Callable[..., HttpResponse]:
-    """The view gets the newsletter; private ones have no forms. No cookie is read, and none is set."""
+    """Pass the newsletter unless it is private. Uses no cookies."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, name: str) -> HttpResponse:
-        found = Subscribable.objects.with_pages().named(name).first()
-        if found is None:
+        newsletter = Subscribable.objects.with_pages().named(name).first()
+        if newsletter is None:
             raise Http404
-        return view(request, found)
+        return view(request, newsletter)
 
     return csrf_exempt(require_http_methods(["GET", "HEAD", "POST"])(wrapped))
 
@@ -37,9 +37,8 @@ def of_newsletter(view: NewsletterView) -> Callable[..., HttpResponse]:
 @xframe_options_exempt
 @of_newsletter
 def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
-    """The form alone, in a frame on one of the newsletter's sites; POST takes a sign-up and says so there."""
     if is_by_code(newsletter):
-        # A frame has no room for the second page, so the newsletter's own is opened.
+        # A frame has no room for the second page.
         response = render(request, "pages/embed/elsewhere.html", {"newsletter": newsletter})
         return _framed(response, newsletter)
     form = SignUpForm(
@@ -49,7 +48,7 @@ def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
     )
     if request.method == "POST" and is_open(newsletter) and form.is_valid():
         how = How.WIDGET if request.GET.get("by") == "widget" else How.EMBED
-        # The same address, which tells what was done: `by` goes along.
+        # The same URL shows the result, so `by` is kept.
         response = take_sign_up(
             request, form, how, f"{request.path}{'?by=widget' if how == How.WIDGET else ''}"
         )
@@ -64,7 +63,7 @@ def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
 
 
 def _framed(response: HttpResponse, newsletter: Subscribable) -> HttpResponse:
-    # Only our own scripts and styles; only the newsletter's sites and our admin may frame it.
+    # Only our scripts and styles. Only the newsletter's sites and our admin may frame it.
     ancestors = " ".join(["'self'", *sources(sites(newsletter.embed_hosts))])
     response["Content-Security-Policy"] = (
         "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; worker-src 'self';"
@@ -76,7 +75,7 @@ def _framed(response: HttpResponse, newsletter: Subscribable) -> HttpResponse:
 @of_newsletter
 @page
 def subscribe_from_site(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
-    """Takes what a plain form on another site posts, and sends the reader back there if that is allowed."""
+    """Handle another site's own form, and redirect back if allowed."""
     if request.method != "POST" or is_by_code(newsletter):
         return HttpResponseRedirect(links.page_url(newsletter), status=303)
     back = allowed(newsletter.embed_hosts, request.POST.get("return_to", ""))
@@ -92,12 +91,11 @@ def subscribe_from_site(request: HttpRequest, newsletter: Subscribable) -> HttpR
 def _again(
     request: HttpRequest, newsletter: Subscribable, form: SignUpForm, back: Address | None, *, status: int
 ) -> HttpResponse:
-    """The form on a page of ours, with its errors."""
     focus_on_error(form)
     context = {"newsletter": newsletter, "form": form, "is_open": is_open(newsletter), "back": back or ""}
     response = render(request, "pages/embed/again.html", context, status=status)
     if back is not None:
-        # Browsers apply form-action to the redirect after a form, too.
+        # Browsers apply form-action to redirects after a form too.
         response["Content-Security-Policy"] = POLICY.replace(
             "form-action 'self'", f"form-action 'self' {back.origin}"
         )

@@ -1,4 +1,4 @@
-"""The page of one subscription. A letter's link opens no other: letters get forwarded."""
+"""Page of one subscription. A link shows no others, as letters get forwarded."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -23,8 +23,6 @@ from subscriptions.views.subscription_page import subscription_context
 
 
 class ManageRefused(Refused):
-    """What the reader asked for cannot be done; the page says why. `forms` are those with errors, by name."""
-
     def __init__(self, words: str = "", **forms: Any) -> None:
         super().__init__(words)
         self.forms = forms
@@ -32,7 +30,6 @@ class ManageRefused(Refused):
 
 @by_token
 def manage(request: HttpRequest, token: str) -> HttpResponse:
-    """Shows the subscription; POST changes what `act` says, and comes back."""
     subscription, now = links.find(token, links.MANAGE), utcnow()
     speak(subscription.language)
     if request.method != "POST":
@@ -44,7 +41,7 @@ def manage(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def act(request: HttpRequest, subscription: Subscription, name: str, now: datetime) -> HttpResponse:
-    """Does what `name` says, and redirects to the page that says so. Raises ManageRefused."""
+    """Raises ManageRefused."""
     if subscription.status == Subscription.Status.UNSUBSCRIBED:
         raise ManageRefused(gettext("You have left: there is nothing to change any more."))
     done = ACTS.get(name, details)(request, subscription, now)
@@ -52,8 +49,6 @@ def act(request: HttpRequest, subscription: Subscription, name: str, now: dateti
 
 
 class DoneAct:
-    """What was done (`words` is the page's name for it), and to which subscription."""
-
     def __init__(self, words: str, subscription: Subscription) -> None:
         self.words, self.subscription = words, subscription
 
@@ -96,7 +91,7 @@ def switch_it(request: HttpRequest, subscription: Subscription, now: datetime) -
         made = switch(subscription=subscription, to=to, now=now, at_once=at_once, origin=origin)
     except CannotSwitch as error:
         raise ManageRefused(str(error)) from error
-    # Whoever has only this link must not see a subscription that the reader had besides.
+    # This link must not reveal another subscription that the reader had before.
     is_new_shown = at_once and not made.was_there
     return DoneAct("changed" if at_once else "changing", made.new if is_new_shown else subscription)
 

@@ -1,5 +1,3 @@
-"""Everything of one address, for a reader who signed in by a mailed link."""
-
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
@@ -31,7 +29,7 @@ from subscriptions.views import reader_session
 from subscriptions.views.reader_session import signed_in
 from subscriptions.views.rhythm import rhythm, zone_in_words
 
-# Rows of each sort on the page; the JSON document has all.
+# Per kind of data. The JSON document has all.
 ROWS_SHOWN = 50
 MOST_NEWSLETTERS = 500
 OTHERS_SHOWN = 30
@@ -40,13 +38,12 @@ OTHERS_SHOWN = 30
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def mine(request: HttpRequest, reader: Destination) -> HttpResponse:
-    """Every newsletter of the address; each leads to its own page. POST adds one."""
     now = utcnow()
     if request.method == "POST":
         return _add(request, reader, now)
     rows = reader.subscriptions.select_related("subscribable").order_by("subscribable__title", "pk")
     shown = list(rows[:MOST_NEWSLETTERS])
-    # A newsletter that the reader changed to another one is not among those they left.
+    # Newsletters that were switched away are not listed as left.
     changed = set(switches_that_ended({row.pk for row in shown}).values_list("old", flat=True))
     context = {
         "reader": reader,
@@ -76,7 +73,6 @@ def _add(request: HttpRequest, reader: Destination, now: datetime) -> HttpRespon
 
 
 def _others(shown: list[Subscription]) -> list[dict[str, Any]]:
-    """Public newsletters that never came to the address."""
     have = {row.subscribable_id for row in shown}
     rows = Subscribable.objects.listed().exclude(pk__in=have).order_by("title", "name")[:OTHERS_SHOWN]
     return [{"newsletter": each, "rhythm": rhythm(each)} for each in rows if is_open(each)]
@@ -98,7 +94,6 @@ def _entry(subscription: Subscription, now: datetime) -> dict[str, Any]:
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def leave_everything(request: HttpRequest, reader: Destination) -> HttpResponse:
-    """GET asks, POST leaves all of them."""
     if request.method == "POST":
         leave_all(destination=reader, now=utcnow())
         return HttpResponseRedirect(reverse("subscriptions:mine") + "?left")
@@ -110,7 +105,6 @@ def leave_everything(request: HttpRequest, reader: Destination) -> HttpResponse:
 @require_safe
 @signed_in
 def data(request: HttpRequest, reader: Destination) -> HttpResponse:
-    """All that is held about the address, in words."""
     parts = []
     for source in personal_data():
         if rows := list(islice(source.rows(reader), ROWS_SHOWN + 1)):
@@ -125,7 +119,6 @@ def data(request: HttpRequest, reader: Destination) -> HttpResponse:
 
 
 def _cells(source: PersonalDataSource, row: Any) -> Iterator[tuple[Any, str]]:
-    """Title and value of every column that is not empty."""
     for name, title in source.columns.items():
         if (value := row.get(name)) not in (None, ""):
             value = source.words.get(value, value)
@@ -139,7 +132,6 @@ def _cells(source: PersonalDataSource, row: Any) -> Iterator[tuple[Any, str]]:
 @require_safe
 @signed_in
 def data_file(request: HttpRequest, reader: Destination) -> StreamingHttpResponse:
-    """All that is held about the address, as a JSON document to take along."""
     response = StreamingHttpResponse(held_as_json(reader, now=utcnow()), content_type="application/json")
     response.headers["Content-Disposition"] = 'attachment; filename="my-data.json"'
     return response
@@ -148,7 +140,6 @@ def data_file(request: HttpRequest, reader: Destination) -> StreamingHttpRespons
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
 def erase_me(request: HttpRequest, reader: Destination) -> HttpResponse:
-    """GET says what goes and what stays, POST erases."""
     suppressed = is_suppressed(reader)
     if request.method != "POST":
         context = {"reader": reader, "held": count_held(reader), "suppressed": suppressed}
@@ -162,7 +153,6 @@ def erase_me(request: HttpRequest, reader: Destination) -> HttpResponse:
 @signed_in
 @require_POST
 def sign_out(request: HttpRequest, reader: Destination) -> HttpResponse:
-    """Back to where links are asked for."""
     response = HttpResponseRedirect(reverse("subscriptions:sign_in"))
     reader_session.end_session(request, response)
     return response

@@ -1,5 +1,3 @@
-"""The directory: everything public, and one form for several of them."""
-
 from typing import Any
 
 from django.core.paginator import Paginator
@@ -32,15 +30,14 @@ def form_of(newsletter: Subscribable, data: QueryDict | None = None, *, ip: str 
 
 
 def take_form(request: HttpRequest, form: SignUpForm, how: How) -> HttpResponse:
-    """What a valid one asks for."""
     if isinstance(form, PhoneForm):
         return take_phone_sign_up(request, form, how)
     return take_sign_up(request, form, how)
 
 
-# A name stands for the same octets for ever.
+# Names are hashes of contents.
 FOR_EVER = "public, max-age=31536000, immutable"
-# It runs nothing, should a browser ever take it for a page, and other sites (web mail) may show it.
+# Prevents execution if taken for a page. Webmail may show it.
 HEADERS = {
     "Cache-Control": FOR_EVER,
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -51,15 +48,14 @@ HEADERS = {
 
 @require_safe
 def picture(request: HttpRequest, name: str) -> HttpResponse:
-    """A picture under its hash; 304 for whoever has it."""
     try:
-        found = served_picture(name)
+        served = served_picture(name)
     except LookupError:
         raise Http404 from None
     etag = quote_etag(name.partition(".")[0])
     response = get_conditional_response(request, etag, None)
     if response is None:
-        response = HttpResponse(found.data, content_type=found.media_type)
+        response = HttpResponse(served.data, content_type=served.media_type)
     response.headers["ETag"] = etag
     for header, value in HEADERS.items():
         response.headers[header] = value
@@ -67,18 +63,17 @@ def picture(request: HttpRequest, name: str) -> HttpResponse:
 
 
 ON_A_PAGE = 60
-# So few are read through as fast as they are searched.
+# Fewer need no search.
 FEW = 12
 LONGEST_SEARCH = 100
-# Names that are read from a form: as many as a page offers.
+# As many as a page offers.
 MOST_CHOSEN = ON_A_PAGE
 
 
-@csrf_exempt  # it changes nothing for whoever is signed in here
+@csrf_exempt  # independent of any session
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def newsletter_directory(request: HttpRequest) -> HttpResponse:
-    """GET shows all public newsletters, POST takes a sign-up for those that were chosen."""
     if request.method != "POST":
         return _page(request, SeveralForm(subscribables=()))
     names = request.POST.getlist("newsletter")[:MOST_CHOSEN]
@@ -122,7 +117,7 @@ def _page(request: HttpRequest, form: SeveralForm, status: int = 200) -> HttpRes
 
 
 def _may_choose(newsletter: Subscribable) -> bool:
-    """Whether the form for several takes it: it asks for a mail address."""
+    """The form for several asks for a mail address."""
     return is_open(newsletter) and not is_by_code(newsletter)
 
 

@@ -1,6 +1,4 @@
-"""What readers' pages have in common: their headers, the token in their address, their language, where the
-keyboard stands when a form comes back, and an answer whose time tells nothing.
-"""
+"""Common parts of readers' pages."""
 
 import hashlib
 import time
@@ -24,18 +22,16 @@ from common.signing import TokenError
 from subscriptions.branding.site import site_facts
 from subscriptions.rules.colours import stylesheet
 
-# So long a browser may show the colours of before.
+# Time for which browsers may show old colours.
 LOOK_KEPT_SECONDS = 60
 
 
 @require_safe
 def site_look(request: HttpRequest) -> HttpResponse:
-    """By day and by night; empty where no accent was chosen."""
     return as_stylesheet(request, stylesheet(site_facts().accent))
 
 
 def as_stylesheet(request: HttpRequest, styles: str) -> HttpResponse:
-    """The answer; 304 for whoever has it."""
     etag = quote_etag(hashlib.sha256(styles.encode()).hexdigest()[:32])
     response = get_conditional_response(request, etag, None)
     if response is None:
@@ -47,7 +43,7 @@ def as_stylesheet(request: HttpRequest, styles: str) -> HttpResponse:
 
 PageView = Callable[..., HttpResponse]
 
-# No script at all. Pictures of posts come from wherever the blog keeps them.
+# No scripts. Posts have pictures from anywhere.
 POLICY = "; ".join(
     (
         "default-src 'none'",
@@ -61,17 +57,14 @@ POLICY = "; ".join(
     )
 )
 
-# Where a form holds off robots, a script of ours solves its sum (templates/pages/_form_safety.html); another
-# offers notifications (templates/pages/_device.html).
+# For proof of work (templates/pages/_form_safety.html) and notifications (templates/pages/_device.html).
 SCRIPT = "; script-src 'self'; connect-src 'self'; manifest-src 'self'"
 SCRIPTED = (b' data-challenge="', b' data-device="')
-# Within this time every address is dealt with, however many inserts and lookups it takes.
+# Enough for any address, whatever inserts and lookups it takes.
 SECONDS = 0.02
 
 
 def page(view: PageView) -> PageView:
-    """A page of ours: no script but two of ours where they are needed, no plug-in, no frame around it."""
-
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         response = view(request, *args, **kwargs)
@@ -84,7 +77,7 @@ def page(view: PageView) -> PageView:
 
 
 def token_page(view: PageView) -> PageView:
-    """A page whose address is a key: not cached, not indexed, not sent to the next site as the referrer."""
+    """A page with a secret URL: not cached, not indexed, not sent as referrer."""
 
     @wraps(view)
     @cache_control(no_store=True)
@@ -101,7 +94,7 @@ TokenView = Callable[[HttpRequest, str], HttpResponse]
 
 
 def by_token(view: TokenView) -> Callable[..., HttpResponse]:
-    """GET and HEAD show, POST acts. The token is the authority: no cookie, no CSRF token."""
+    """GET and HEAD show, POST acts. The token authorizes: no cookie, no CSRF token."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, token: str) -> HttpResponse:
@@ -110,7 +103,7 @@ def by_token(view: TokenView) -> Callable[..., HttpResponse]:
         except TokenError as error:
             context: dict[str, Any] = {"reason": str(error), "page_url": getattr(error, "page_url", "")}
             response = render(request, "pages/bad_link.html", context, status=400)
-        # Django logs the path of a 4xx answer, and here that is a key: it may be good for another page.
+        # Django would log the path of a 4xx response, which contains a key.
         response._has_been_logged = True  # type: ignore[attr-defined]
         return response
 
@@ -118,16 +111,12 @@ def by_token(view: TokenView) -> Callable[..., HttpResponse]:
 
 
 def speak(language: str) -> None:
-    """Speaks the language from here to the end of the request, which the LanguageMiddleware marks.
-
-    An empty language, or one that we do not speak, changes nothing.
-    """
+    """Activate a language until LanguageMiddleware resets it. Unsupported ones are ignored."""
     with suppress(LookupError):
         translation.activate(spoken_variety(language))
 
 
 def focus_on_error(form: forms.Form) -> None:
-    """Gives the first field with an error the focus, also where no script runs."""
     wrong = next((name for name in form.fields if name in form.errors), "")
     if wrong:
         form.fields[wrong].widget.attrs["autofocus"] = True
@@ -135,7 +124,7 @@ def focus_on_error(form: forms.Form) -> None:
 
 @contextmanager
 def same_time() -> Iterator[None]:
-    """Takes as long for every address: around a sign-up and the page that answers it."""
+    """Take the same time for all addresses, around a sign-up and its response."""
     begun = time.monotonic()
     try:
         yield

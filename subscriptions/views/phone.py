@@ -1,5 +1,3 @@
-"""Signing up with a phone number: the code, which is typed on a page of its own."""
-
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,7 +24,7 @@ from subscriptions.views.pages import same_time, token_page
 
 @cache_control(no_store=True)
 def take_phone_sign_up(request: HttpRequest, form: PhoneForm, how: How) -> HttpResponse:
-    """Leads to the page of the code, in the same time, whatever the number."""
+    """Redirect to the code's page, in the same time for all numbers."""
     now = utcnow()
     with same_time():
         if not form.is_robot:
@@ -38,23 +36,23 @@ def take_phone_sign_up(request: HttpRequest, form: PhoneForm, how: How) -> HttpR
                 now=now,
                 language=asked_for(request),
             )
-        said = {
+        values = {
             "core": form.parsed.core,
             "label": form.parsed.label,
             "newsletter": form.subscribables[0].name,
             "at": str(now.timestamp()),
             "tries": "0",
         }
-        return HttpResponseRedirect(told_url(reverse("subscriptions:code"), said), status=303)
+        return HttpResponseRedirect(told_url(reverse("subscriptions:code"), values), status=303)
 
 
-@csrf_exempt  # the address of the page is what proves who signed up; it changes nothing for who is signed in
+@csrf_exempt  # the URL authorizes; independent of any session
 @require_http_methods(["GET", "HEAD", "POST"])
 @token_page
 def enter_code(request: HttpRequest) -> HttpResponse:
-    """GET asks for the code, POST confirms with it. A reload, or Back, sends no form again.
+    """GET asks for the code, POST confirms and redirects.
 
-    What it says depends on what was typed here alone, never on what is known of the number.
+    The response depends only on the input, never on what is known of the number.
     """
     told = read_told(request)
     newsletter = Subscribable.objects.with_pages().named((told or {}).get("newsletter", "")).first()
@@ -89,8 +87,8 @@ def enter_code(request: HttpRequest) -> HttpResponse:
             origin=Origin(How.PAGE, ip=request.META.get("REMOTE_ADDR", "")),
         )
     if not confirmed:
-        said = {**told, "tries": str(tries + 1)}
-        return HttpResponseRedirect(told_url(request.path, said), status=303)
-    # Confirmed by now: it shows what comes when, and leads to the page where it is managed.
+        values = {**told, "tries": str(tries + 1)}
+        return HttpResponseRedirect(told_url(request.path, values), status=303)
+    # This page shows what is next.
     place = links.confirm_url(*confirmed, now=now).removeprefix(settings.SITE_URL)
     return HttpResponseRedirect(place, status=303)

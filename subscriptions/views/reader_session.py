@@ -1,6 +1,6 @@
-"""Readers who signed in by a mailed link have a cookie and a session of their own, apart from the admin's.
+"""Sessions of readers signed in by a mailed link, separate from the admin's.
 
-The cookie is sent to /mine/ only, and ends after twelve hours whatever happens.
+The cookie is sent to /mine/ only, and expires after twelve hours.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,6 @@ ReaderView = Callable[..., HttpResponseBase]
 
 
 def begin_session(response: HttpResponse, destination: Destination) -> None:
-    """Signs the browser in, with a fresh key: any key it had before opens nothing."""
     session = _session(None)
     session[READER], session[SINCE] = destination.pk, utcnow().timestamp()
     session.set_expiry(AT_MOST)
@@ -45,7 +44,7 @@ def begin_session(response: HttpResponse, destination: Destination) -> None:
 
 
 def end_session(request: HttpRequest, response: HttpResponse) -> None:
-    """Signs the browser out, and makes its key useless to whoever copied it."""
+    """Sign out and delete the session, in case the key was copied."""
     if key := request.COOKIES.get(COOKIE):
         session = _session(key)
         if READER in session:
@@ -54,16 +53,15 @@ def end_session(request: HttpRequest, response: HttpResponse) -> None:
 
 
 def signed_in(view: ReaderView) -> ReaderView:
-    """The view gets the reader's Destination; anybody else is sent to the page that mails a link.
+    """Pass the reader's Destination, or redirect to sign-in.
 
-    The referrer policy stays same-origin here, as on all pages: without a referrer, CSRF checks fail under
-    https.
+    The referrer policy is same-origin, because CSRF checks under HTTPS need a referrer.
     """
 
     @wraps(view)
     @cache_control(no_store=True)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        # An admin's session does not count: it has another cookie.
+        # Admins' sessions have another cookie.
         key = request.COOKIES.get(COOKIE)
         pk = _session(key).get(READER) if key else None
         reader = Destination.objects.filter(pk=pk, erased_at=None).first() if pk else None
@@ -80,7 +78,7 @@ def signed_in(view: ReaderView) -> ReaderView:
 
 
 def was_signed_out(reader: Destination, key: str) -> bool:
-    """Whether a change of the address was taken back since: it may have been made by a stranger."""
+    """Return whether a change of address, perhaps by a stranger, was undone since."""
     since = datetime.fromtimestamp(_session(key).get(SINCE, 0), UTC)
     return reader.changes_away.filter(undone_at__gte=since).exists()
 

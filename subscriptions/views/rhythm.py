@@ -1,4 +1,4 @@
-"""How often a newsletter comes, in the reader's words. Admins read those of `subscriptions.rules.words`."""
+"""Rhythm of newsletters in the reader's language. Admins: `subscriptions.rules.words`."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -14,7 +14,7 @@ from subscriptions.rules.periods import next_ends
 from subscriptions.rules.schedule import Schedule, explained
 from subscriptions.rules.words import clock_words, offset_words, ordinal, place_of
 
-# Whole sentences: days have a gender in some languages.
+# Whole sentences, as days have a gender in some languages.
 WEEKLY = (
     gettext_noop("Every Monday at %(time)s, %(zone)s"),
     gettext_noop("Every Tuesday at %(time)s, %(zone)s"),
@@ -38,18 +38,17 @@ SEVERAL_DAYS = (
 
 
 def rhythm(newsletter: Subscribable) -> str:
-    """ "Every Monday at 7:00, New York time", to stand by itself."""
+    """Return "Every Monday at 7:00, New York time"."""
     return in_words(newsletter.schedule, newsletter.n, newsletter.zone)
 
 
 def next_letter(newsletter: Subscribable) -> datetime | None:
-    """When the next letter comes, on the newsletter's clock; None where posts decide and no calendar."""
+    """Return None without a calendar."""
     ends = next_ends(newsletter.schedule, newsletter.zone, utcnow(), 1)
     return ends[0].astimezone(newsletter.zone) if ends and not newsletter.stopped else None
 
 
 def in_words(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
-    """The same of a schedule."""
     at = {"time": clock_words(schedule.at), "zone": zone_in_words(zone)}
     match schedule.arrangement:
         case "daily":
@@ -67,7 +66,6 @@ def in_words(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
 
 
 def _plan_words(plan: CronPlan, zone: str) -> str:
-    """A cron line's plan, as a whole sentence."""
     at = {"time": _joined(clock_words(each) for each in plan.times), "zone": zone}
     if plan.weekdays == MONDAY_TO_FRIDAY:
         return gettext("Every day from Monday to Friday at %(time)s, %(zone)s") % at
@@ -75,25 +73,24 @@ def _plan_words(plan: CronPlan, zone: str) -> str:
         return gettext(WEEKLY[plan.weekdays[0]]) % at
     if plan.weekdays:
         # Translators: %(days)s is a list such as "Monday and Thursday".
-        said = gettext("Every %(days)s at %(time)s, %(zone)s")
-        return said % {**at, "days": _joined(str(SEVERAL_DAYS[day]) for day in plan.weekdays)}
+        sentence = gettext("Every %(days)s at %(time)s, %(zone)s")
+        return sentence % {**at, "days": _joined(str(SEVERAL_DAYS[day]) for day in plan.weekdays)}
     if len(plan.days_of_month) == 1:
         return _monthly_words(plan.days_of_month[0], at)
     if plan.days_of_month:
         # Translators: %(days)s is a list of days of the month: "1st, 15th and last day".
-        said = gettext("On the %(days)s of each month at %(time)s, %(zone)s")
-        return said % {**at, "days": _joined(_one_of_days(day) for day in plan.days_of_month)}
+        sentence = gettext("On the %(days)s of each month at %(time)s, %(zone)s")
+        return sentence % {**at, "days": _joined(_one_of_days(day) for day in plan.days_of_month)}
     return gettext("Every day at %(time)s, %(zone)s") % at
 
 
 def _line_words(line: str, zone: str) -> str:
-    """A cron line that has no plan: in English as the cron library says it."""
-    said = explained(line) if _speaks_english() else ""
-    return f"{said}, {zone}" if said else gettext("On its own schedule")
+    """Describe it in English by the cron library."""
+    sentence = explained(line) if _speaks_english() else ""
+    return f"{sentence}, {zone}" if sentence else gettext("On its own schedule")
 
 
 def _monthly_words(day: int, at: dict[str, str]) -> str:
-    """A letter on one day of the month; LAST_DAY is the last, whichever that is."""
     if day == LAST_DAY:
         return gettext("On the last day of each month at %(time)s, %(zone)s") % at
     if day == 1:
@@ -106,14 +103,13 @@ def _monthly_words(day: int, at: dict[str, str]) -> str:
 
 
 def _one_of_days(day: int) -> str:
-    """A day of the month in a list of them."""
     if day == LAST_DAY:
         return pgettext("one of several days", "last day")
     if day == 1:
         return pgettext("one of several days", "1st")
     # Translators: the day is "15th" in English, and the bare number in all other languages.
-    said = pgettext("one of several days", "%(day)s")
-    return said % {"day": ordinal(day) if _speaks_english() else day}
+    name = pgettext("one of several days", "%(day)s")
+    return name % {"day": ordinal(day) if _speaks_english() else day}
 
 
 def _speaks_english() -> bool:
@@ -121,12 +117,11 @@ def _speaks_english() -> bool:
 
 
 def _joined(words: Iterable[str]) -> str:
-    """ "Monday, Tuesday and Friday", in the reader's language."""
     *most, last = words
     return gettext("%(most)s and %(last)s") % {"most": ", ".join(most), "last": last} if most else last
 
 
 def zone_in_words(zone: ZoneInfo) -> str:
-    """ "New York time", "UTC+3"."""
+    """Return "New York time" or "UTC+3"."""
     place = place_of(zone)
     return gettext("%(place)s time") % {"place": place} if place else offset_words(zone)

@@ -1,5 +1,3 @@
-"""Asking for a sign-in link, and using it."""
-
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import reverse
@@ -17,11 +15,11 @@ from subscriptions.views import reader_session
 from subscriptions.views.pages import by_token, page, speak
 
 
-@csrf_exempt  # it changes nothing for whoever is signed in
+@csrf_exempt  # independent of any session
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """GET shows the form; POST notes the wish for a link, and does the same whatever the address."""
+    """The response is the same for all addresses."""
     if request.method != "POST":
         return _form(request, SignInForm(), ended="ended" in request.GET)
     form = SignInForm(request.POST)
@@ -38,7 +36,7 @@ def _ask_for_link(request: HttpRequest, form: SignInForm) -> HttpResponse:
         if not form.is_trap_sprung:
             signing_in.ask_for_link(email=email, ip=ip, now=utcnow(), language=language)
     except OverLimit:
-        # This says so of the connection only: how often an address was asked for is nobody's business.
+        # Only about the connection: it must not reveal requests for an address.
         form.add_error(None, gettext("That was often, from your connection. Please try again in an hour."))
         return _form(request, form, status=429)
     return render(request, "pages/sign_in_sent.html", {"email": email, "minutes": signing_in.MINUTES})
@@ -50,9 +48,9 @@ def _form(request: HttpRequest, form: SignInForm, *, status: int = 200, ended: b
 
 @by_token
 def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
-    """GET only shows a button, because programs open the links of mails, too. POST spends the link."""
+    """GET shows a button, because programs open mailed links. POST uses the link."""
     try:
-        # A POST from another site's page counts as a GET, or it could sign people in to a stranger's address.
+        # A cross-site POST could sign people in to a stranger's address.
         is_from_elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")
         if request.method == "POST" and not is_from_elsewhere:
             signed_in = signing_in.use_link(token=token, now=utcnow())
@@ -62,7 +60,7 @@ def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
         reader = signing_in.destination_of_link(token=token, now=utcnow())
     except signing_in.SpentSignInLink as error:
         response = render(request, "pages/sign_in_spent.html", {"reason": str(error)}, status=400)
-        # Django logs the path of a 4xx answer, and here that was a key.
+        # Django would log the path of a 4xx response, which contains a key.
         response._has_been_logged = True  # type: ignore[attr-defined]
         return response
     speak(signing_in.spoken_by(reader))

@@ -1,4 +1,4 @@
-"""Takes what a valid sign-up form asks for, and gives browsers the sum that they solve before that."""
+"""Handles sign-up forms and proof of work."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,10 +24,9 @@ from subscriptions.views.pages import page, same_time
 
 @cache_control(no_store=True)
 def take_sign_up(request: HttpRequest, form: SignUpForm, how: How, said_at: str = "") -> HttpResponse:
-    """Leads to the same page, in the same time, whatever the address.
+    """Redirect to the same page, in the same time, for all addresses.
 
-    `said_at` is the path of that page, if it is no usual one. Upstream's forms get the page at once:
-    programs post them, too.
+    `said_at`: path of another page. Upstream's forms get no redirect, since programs post them.
     """
     email, name = form.cleaned_data["email"], form.cleaned_data["name"]
     with same_time():
@@ -49,7 +48,6 @@ def take_sign_up(request: HttpRequest, form: SignUpForm, how: How, said_at: str 
 
 
 def asked_context(newsletters: Sequence[Subscribable], email: str, name: str) -> dict[str, Any]:
-    """What the page says about a sign-up. `newsletters` holds at least one."""
     return {
         "newsletter": newsletters[0],
         "newsletters": newsletters,
@@ -61,21 +59,21 @@ def asked_context(newsletters: Sequence[Subscribable], email: str, name: str) ->
 
 
 def told_sign_up(request: HttpRequest) -> dict[str, Any] | None:
-    """The same for the sign-up that the page's address tells of, if it tells of one."""
-    told = read_told(request)
-    if told is None:
+    values = read_told(request)
+    if values is None:
         return None
-    names = told.get("newsletters", "").split()[:MOST_AT_ONCE]
+    names = values.get("newsletters", "").split()[:MOST_AT_ONCE]
     rows = {each.name: each for each in Subscribable.objects.with_pages().named(*names)}
-    found = [rows[name] for name in names if name in rows]
-    return asked_context(found, told.get("email", ""), told.get("name", "")) if found else None
+    newsletters = [rows[name] for name in names if name in rows]
+    return (
+        asked_context(newsletters, values.get("email", ""), values.get("name", "")) if newsletters else None
+    )
 
 
 @require_safe
 @cache_control(no_store=True)
 @page
 def asked(request: HttpRequest) -> HttpResponse:
-    """Says that a mail is on its way. A reload, or Back, asks for nothing again."""
     context = told_sign_up(request)
     if context is None:
         return HttpResponseRedirect(reverse("subscriptions:newsletters"))
@@ -85,7 +83,7 @@ def asked(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def challenge(request: HttpRequest) -> JsonResponse:
-    """A fresh sum for a form, on whichever site it stands. Nothing is stored about it."""
+    """Return a challenge for a form on any site. Nothing is stored."""
     response = JsonResponse({"challenge": new_sum(now=utcnow())})
     response.headers["Access-Control-Allow-Origin"] = "*"
     return response

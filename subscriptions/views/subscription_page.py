@@ -1,5 +1,3 @@
-"""What the pages of one subscription show."""
-
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -28,15 +26,13 @@ from subscriptions.views.rhythm import rhythm, zone_in_words
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Another newsletter of the same posts."""
-
     newsletter: Subscribable
     rhythm: str
 
 
 @dataclass(frozen=True, slots=True)
 class ShownChange:
-    """A switch under way, as its reader sees it. `at` is None where it waits for `posts` more posts."""
+    """Pending switch. `at` is None while it waits for `posts`."""
 
     old: Subscribable
     new: Subscribable

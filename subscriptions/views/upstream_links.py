@@ -1,4 +1,4 @@
-"""/v0/subscription/confirm and /remove: the links in letters that upstream sent, leading to our own pages."""
+"""/v0/subscription/confirm and /remove: links of upstream's letters, which show our pages."""
 
 from collections.abc import Callable
 from copy import copy
@@ -37,19 +37,18 @@ from subscriptions.views.sign_up import take_sign_up
 
 
 class OldForm(SignUpForm):
-    """A form of upstream's time. Nobody knows which words stood on it, so it proves none."""
+    """Upstream's form. Its text is unknown, so it is no proof of consent."""
 
     @property
     def consent(self) -> str:
         return super().consent if self.data.get("shown") else ""
 
 
-@csrf_exempt  # old forms have no token, and it changes nothing for whoever is signed in here
+@csrf_exempt  # old forms have no token; independent of any session
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def create_upstream(request: HttpRequest) -> HttpResponse:
-    """GET shows the form, filled in; POST takes a sign-up, in upstream's words or in ours."""
-    # The fields of the form; those of the address count where the form does not have them.
+    # Fields of the form override the URL's.
     given = dict(request.POST.lists())
     for name, values in request.GET.lists():
         given.setdefault(name, values)
@@ -80,20 +79,20 @@ def _form(
 
 
 def _newsletter(wanted: UpstreamSignUp) -> Subscribable:
-    """The newsletter, unless it is private, or a bridge: only an administrator subscribes to those."""
-    found = Subscribable.objects.with_pages().named(wanted.newsletter).first()
-    if found is None:
+    """Private newsletters and bridges are for administrators only."""
+    newsletter = Subscribable.objects.with_pages().named(wanted.newsletter).first()
+    if newsletter is None:
         raise WrongFields("There is no newsletter of that name (subscribableName).")
-    if not channels.get(found.channel).public_sign_up or wanted.type != found.channel:
+    if not channels.get(newsletter.channel).public_sign_up or wanted.type != newsletter.channel:
         raise WrongFields("Such a subscription must be made by an administrator.")
-    return found
+    return newsletter
 
 
 UpstreamView = Callable[[HttpRequest], HttpResponse]
 
 
 def by_invitation(view: UpstreamView) -> Callable[..., HttpResponse]:
-    """GET and HEAD show, POST acts; no cookie, no CSRF token. A link that proves nothing opens nothing."""
+    """GET and HEAD show, POST acts. The proof authorizes: no cookie, no CSRF token."""
 
     @wraps(view)
     def wrapped(request: HttpRequest) -> HttpResponse:
@@ -111,35 +110,34 @@ def by_invitation(view: UpstreamView) -> Callable[..., HttpResponse]:
 
 @by_invitation
 def confirm_upstream(request: HttpRequest) -> HttpResponse:
-    """Our page to confirm, while the link is good: upstream's links end after CONFIRM_HOURS, as ours do."""
+    """Our confirmation page, until the link expires."""
     invitation = _one(request, "invitation")
-    found = _found(request, invitation, Suffix.CONFIRM)
-    if found is None:
+    subscription = _found(request, invitation, Suffix.CONFIRM)
+    if subscription is None:
         return _ours(confirm_page, "confirm", request, invitation)
-    if is_waiting(found, now=utcnow()):
+    if is_waiting(subscription, now=utcnow()):
         if request.method != "POST":
-            return render_confirm_page(request, [found])
-        let_confirm(subscription=found)
-    # Once it is confirmed, the page says what has become of it, however old the link is.
-    waits = found.status == Subscription.Status.UNCONFIRMED
-    url = links.confirm_url(found, now=found.added_at if waits else utcnow())
+            return render_confirm_page(request, [subscription])
+        let_confirm(subscription=subscription)
+    # After confirmation the page shows the status.
+    waits = subscription.status == Subscription.Status.UNCONFIRMED
+    url = links.confirm_url(subscription, now=subscription.added_at if waits else utcnow())
     return _ours(confirm_page, "confirm", request, _token(url))
 
 
 @by_invitation
 def remove_upstream(request: HttpRequest) -> HttpResponse:
-    """Our page to leave. A second time it says the same."""
     invitation = _one(request, "invitation")
-    found = _found(request, invitation, Suffix.REMOVE)
-    if found is None:
+    subscription = _found(request, invitation, Suffix.REMOVE)
+    if subscription is None:
         token = f"{_one(request, 'subscriptionId')}-{invitation}"
     else:
-        token = _token(links.unsubscribe_url(found))
+        token = _token(links.unsubscribe_url(subscription))
     return _ours(leave_page, "unsubscribe", request, token)
 
 
 def _ours(page: Callable[..., HttpResponse], name: str, request: HttpRequest, token: str) -> HttpResponse:
-    """Our page, as if the reader had come by a link of ours, so that its own links and forms lead on."""
+    """Call our page with the URL of our own link, so that its links and forms work."""
     by_our_link = copy(request)
     try:
         by_our_link.path = reverse(f"subscriptions:{name}", args=[token])
@@ -149,14 +147,12 @@ def _ours(page: Callable[..., HttpResponse], name: str, request: HttpRequest, to
 
 
 def _found(request: HttpRequest, invitation: str, suffix: Suffix) -> Subscription | None:
-    """The subscription that upstream knew by that number. None: it may be a number of ours, which only our
-    tokens prove."""
+    """Return upstream's subscription, or None if only our tokens can prove it."""
     number = _one(request, "subscriptionId")
     return subscription_of(subscription_id=number, invitation=invitation, suffix=suffix)
 
 
 def _one(request: HttpRequest, name: str) -> str:
-    """A field, trimmed as upstream does. The form counts before the address."""
     return without_tail(request.POST.get(name) or request.GET.get(name, ""))
 
 

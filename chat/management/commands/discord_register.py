@@ -1,4 +1,4 @@
-"""`discord_register`: tells Discord of the bot's commands and of our addresses; prints the invitation."""
+"""`discord_register`: register commands and URLs with Discord."""
 
 from dataclasses import asdict
 from typing import Any
@@ -26,9 +26,9 @@ class Command(FeedletterCommand):
             raise CommandError("--guild: give the id of a server, a number of about 18 digits.")
         done = register(guild=guild, now=utcnow())
         changed = f"Changed: {', '.join(done.changed)}." if done.changed else "All of it was so already."
-        said = (
+        message = (
             f"{done.application} is set up: {done.commands} commands, and Discord calls {done.endpoint}."
             f" {changed}\n"
             f"Servers add it by this link:\n{done.invite_link}"
         )
-        return Printed(said, {**asdict(done), "changed": list(done.changed)})
+        return Printed(message, {**asdict(done), "changed": list(done.changed)})

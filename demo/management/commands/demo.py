@@ -1,5 +1,3 @@
-"""`manage.py demo`: a sample blog becomes newsletters, five weeks in half a minute; then it goes on live."""
-
 import secrets
 import time
 from collections.abc import Iterable
@@ -83,7 +81,7 @@ class Command(FeedletterCommand):
         return feed
 
     def replay(self, moments: Iterable[datetime], clock: VirtualClock, end: datetime, feed: Feed) -> Tally:
-        """All of it, with a line a week. Bridges are connected for the last days."""
+        """Bridges are connected for the last days only."""
         tally = Tally()
         for number, week in enumerate(weeks(moments, end), 1):
             with self.progress(f"Week {number} of 5", len(week)) as progress:
@@ -137,13 +135,11 @@ class Command(FeedletterCommand):
         return Printed("\n".join(lines), facts)
 
     def say(self, line: str) -> None:
-        """A line about a step done."""
         if not self.quiet:
             self.stdout.write(line)
             self.stdout.flush()
 
 
 def make_admin() -> tuple[User, str]:
-    """The demo's superuser, and the password, which is kept nowhere."""
     password = secrets.token_urlsafe(9)
     return User.objects.create_superuser(ADMIN, "admin@example.org", password), password

@@ -1,5 +1,3 @@
-"""`backup FILE`: a copy of the database, while the service runs."""
-
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`manage.py check_health`: whether the work is done, by whichever worker."""
-
 from typing import Any
 
 from django.core.management import CommandError
@@ -23,13 +21,13 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> list[dict[str, Any]]:
         if reason := what_is_missing():
             raise CommandError(reason)
-        found = stage_statuses(utcnow())
-        self.trouble = " ".join(one.trouble for one in found if one.trouble)
-        return [row(one) for one in found]
+        statuses = stage_statuses(utcnow())
+        self.trouble = " ".join(one.trouble for one in statuses if one.trouble)
+        return [row(one) for one in statuses]
 
 
 def row(one: StageStatus) -> dict[str, Any]:
-    """Ages in seconds; None for a run or a tick that never was."""
+    """Return ages in seconds."""
     return {
         "stage": one.stage,
         "every": round(one.interval.total_seconds()),

@@ -1,5 +1,3 @@
-"""`create_api_token NAME --scope S`: makes a key for a program, and prints it once."""
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`list_api_tokens`: which keys programs have, and when they were used last."""
-
 from typing import Any
 
 from common.cli.arguments import add_paging, page

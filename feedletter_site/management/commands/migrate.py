@@ -1,4 +1,4 @@
-"""Django's migrate, which first looks whether this database can be upgraded at all."""
+"""Django's migrate with a check whether the database can be upgraded."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class Command(migrate.Command):
     """Upgrades the database."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
-        # Caught here and not in `handle`, because the checks before it ask the database, too.
+        # Not in `handle`, because checks before it use the database, too.
         try:
             return super().execute(*args, **options)
         except MigrationSchemaMissing as error:

@@ -1,5 +1,3 @@
-"""`migrate_from`: takes over what another program had, without sending anything twice."""
-
 import csv
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -59,7 +57,7 @@ class Command(FeedletterCommand):
         return Printed(_shown(report, source.name), facts)
 
     def _go(self, source: Source, plan: Plan, doing: Doing, report: Report, now: datetime) -> None:
-        """One round through all parts, with a bar. Reading ends after READS_FOR, and says what it left."""
+        """Process all parts with a progress bar; reading stops after READS_FOR."""
         left, parts = TimeBudget(READS_FOR if doing is Doing.READ else None), len(plan.parts)
         with self.progress(BARS[doing], parts) as progress:
             for done, lines in process(source, plan, doing, now=now, told=progress.advance):
@@ -73,8 +71,8 @@ class Command(FeedletterCommand):
 
 
 def _shown(report: Report, name: str) -> str:
-    said = ", ".join(f"{fate}: {count}" for fate, count in report.counts().items())
-    first = f"Of {name}, as it would be ({said}):" if report.is_dry_run else f"Of {name} ({said}):"
+    counts = ", ".join(f"{fate}: {count}" for fate, count in report.counts().items())
+    first = f"Of {name}, as it would be ({counts}):" if report.is_dry_run else f"Of {name} ({counts}):"
     lines = report.by_need()
     rows = table_lines([line.row() for line in lines]) if lines else ["There was nothing to take."]
     last = ["Nothing was changed, and Discord was not asked. Without --dry-run and --read it is done."]
@@ -82,7 +80,6 @@ def _shown(report: Report, name: str) -> str:
 
 
 def _keep(report: Report, file: Path) -> None:
-    """Raises CommandError."""
     try:
         with file.open("w", encoding="utf-8", newline="") as stream:
             csv.writer(stream).writerows(csv_rows(line.row().values() for line in report.lines))

@@ -1,5 +1,3 @@
-"""`restore FILE --yes`: puts a copy back, and holds what may have been sent since."""
-
 import os
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from feedletter_site.services.backups import put_back
 
 class Command(FeedletterCommand):
     help = "Replaces the whole database by a copy, and holds what is unsent. Stop the service first."
-    # They would ask the database, which may be damaged.
+    # They would query a database that may be damaged.
     requires_system_checks = ()
 
     def add_options(self, parser: CommandParser) -> None:

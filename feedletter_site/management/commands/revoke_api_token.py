@@ -1,5 +1,3 @@
-"""`revoke_api_token ID`: that key opens nothing any more."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser

@@ -1,5 +1,3 @@
-"""`rotate_secrets`: encrypts stored secrets with the newest SECRET_KEY."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -7,7 +5,7 @@ from django.core.management.base import CommandParser
 from common.cli.commands import FeedletterCommand, Printed, Result
 from feedletter_site.services.secret_rotation import rotate_secrets
 
-# Rows that are named in the sentence.
+# Rows named in the message.
 NAMED = 5
 
 

@@ -1,5 +1,3 @@
-"""`show_settings`: the value of each setting, and where it came from."""
-
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -8,7 +6,7 @@ from django.conf import settings
 from common.cli.commands import FeedletterCommand, Result
 from feedletter_site import env
 
-# A setting whose name ends so is masked, whatever comes later.
+# Masks later settings, too.
 SECRET_ENDINGS = ("KEY", "KEY_FALLBACKS", "TOKEN", "SECRET", "SALT", "PASSWORD")
 NOT_SECRET = {"DISCORD_PUBLIC_KEY"}
 
@@ -24,7 +22,7 @@ class Command(FeedletterCommand):
 
 
 def shown(name: str, text: str) -> str:
-    """Return the value without its secrets: all of it, or the login and parameters of a URL."""
+    """Mask secrets, and the login and parameters of URLs."""
     if name.endswith(SECRET_ENDINGS) and name not in NOT_SECRET:
         return "(set)" if text else ""
     value = getattr(settings, name, text)

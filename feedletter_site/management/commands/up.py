@@ -1,4 +1,4 @@
-"""`manage.py up`: the whole service on one machine, two processes and their supervisor."""
+"""Supervisor of all processes on one machine."""
 
 import fcntl
 import os
@@ -23,9 +23,9 @@ from feedletter_site.supervisor import ProcessPlan, become
 WEB = ["-k", "common.web_worker.BufferingWorker", "--threads", "8", "--worker-connections", "500"]
 WEB += ["-w", "1", "--graceful-timeout", "20"]
 WEB += ["--no-control-socket", "--log-level", "warning"]
-# TRUSTED_PROXIES (feedletter_site.middleware) decides which proxies count, not gunicorn.
+# TRUSTED_PROXIES decides about proxies, not gunicorn.
 WEB += ["--forwarded-allow-ips", ""]
-# More threads than stages, so that a slow stage stops no other one.
+# More threads than stages, so that a slow stage stops no other.
 WORKER = [
     "-P",
     "threads",
@@ -63,7 +63,6 @@ class Command(FeedletterCommand):
 
 
 def greeting(site: str, setup_path: str | None) -> Printed:
-    """What the operator reads first: where the site is, how to get in, where letters go."""
     setup_url = f"{site}{setup_path}" if setup_path else None
     lines = [f"Feedletter is at {site} (admin: {site}/admin/). Stop it with Ctrl-C."]
     if setup_url:
@@ -79,7 +78,7 @@ def greeting(site: str, setup_path: str | None) -> Printed:
 
 
 def address(bind: str | None) -> tuple[str, int]:
-    """Where to listen, from the option or else BIND. Raises CommandError."""
+    """Raises CommandError."""
     if bind:
         os.environ["BIND"] = bind
     try:
@@ -89,17 +88,14 @@ def address(bind: str | None) -> tuple[str, int]:
 
 
 def refuse_second(folder: Path) -> int:
-    """Locks the folder, and returns the lock's file. Raises CommandError while another `up` uses it.
-
-    The lock ends with this process, however that ends. The program that it becomes (exec) keeps it.
-    """
+    """Return the file of a lock that survives exec. Raises CommandError if another `up` has it."""
     return lock(folder / "up.lock", "DATA_DIR", f"runs with {folder} as its DATA_DIR")
 
 
 def refuse_shared_file(connection: BaseDatabaseWrapper) -> int | None:
-    """Lock the SQLite database, if it is one, against an `up` with another DATA_DIR. Raises CommandError.
+    """Lock an SQLite database against an `up` with another DATA_DIR. Raises CommandError.
 
-    Each would tick, and have another secret key.
+    Both would tick, with different secret keys.
     """
     if connection.vendor != "sqlite":
         return None
@@ -108,7 +104,7 @@ def refuse_shared_file(connection: BaseDatabaseWrapper) -> int | None:
 
 
 def lock(path: Path, setting: str, doing: str) -> int:
-    """Lock that file and return its number. `doing` is what another process does that has the lock."""
+    """Return the locked file. `doing` describes a process that has the lock."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -127,7 +123,7 @@ def lock(path: Path, setting: str, doing: str) -> int:
 
 
 def refuse_taken(host: str, port: int) -> None:
-    """Raises CommandError when we cannot listen there, or a web process would start and die for ever."""
+    """Raise CommandError if the port is taken, because a web process would restart for ever."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -141,17 +137,16 @@ def refuse_taken(host: str, port: int) -> None:
 
 
 def point_links_to(host: str, port: int) -> str:
-    """The site's address: SITE_URL, or else where we listen. The processes to come inherit it."""
+    """Return SITE_URL, by default the bound address, and set it for child processes."""
     if not env.text("SITE_URL"):
         os.environ["SITE_URL"] = f"http://{EVERYWHERE.get(host, host)}:{port}"
     return env.site_url("SITE_URL", "")
 
 
 def plan(bind: str) -> ProcessPlan:
-    """What to run. Called by module, so that it does not depend on PATH."""
-    # Static files come straight from the packages unless they were collected: nothing to warn of.
+    # Uncollected static files are no reason to warn.
     python = [sys.executable, "-W", "ignore:No directory at", "-m"]
-    # `up` has just run the checks. For them a worker would load every page, which takes 20 MB.
+    # `up` has run the checks, which would load every page, 20 MB.
     commands = {
         "web": [*python, "gunicorn", "--bind", bind, *WEB, "feedletter_site.wsgi"],
         "worker": [*python, "celery", "--quiet", "--skip-checks", "-A", "feedletter_site", "worker", *WORKER],

@@ -1,4 +1,4 @@
-"""What CordFeeder's rows mean: servers' feeds by their addresses, and which posts were sent. Pure."""
+"""Interpretation of CordFeeder's rows. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,14 +31,14 @@ WANTED = {
 
 @dataclass(frozen=True, slots=True)
 class OldRow:
-    """A row of `feeds` with its `posted` (guid, time, message), with the values of the database."""
+    """A row of `feeds` and its `posted` (guid, time, message), as stored."""
 
     values: Mapping[str, Any]
     posted: tuple[tuple[Any, Any, Any], ...]
 
 
 def read_rows(place: Path) -> list[OldRow]:
-    """Return all feeds of all servers, in the order of their ids. Raises Refused."""
+    """Raises Refused."""
     tables = _tables(place)
     for name, needed in NEEDED.items():
         columns = tables[name].columns if name in tables else ()
@@ -75,13 +75,13 @@ def _tables(place: Path) -> dict[str, Table]:
 
 
 def _sort_key(value: Any) -> tuple[int, Any]:
-    """Order values as SQLite does: NULL, numbers, texts."""
+    """Order as SQLite: NULL, numbers, texts."""
     if value is None:
         return 0, 0
     return (1, value) if isinstance(value, int | float) else (2, str(value))
 
 
-# CordFeeder forgets what it posted after 90 days.
+# CordFeeder forgets posts after 90 days.
 REMEMBERS = timedelta(days=89)
 LARGEST_ID = 2**63 - 1
 LONGEST_GUID = 100_000
@@ -90,7 +90,7 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class ServerFeed:
-    """A feed of one server. `posts` by their guids; `polled_at` is None if it was never read."""
+    """A feed of one server; `polled_at` is None if it was never read."""
 
     number: int
     url: str
@@ -104,7 +104,7 @@ class ServerFeed:
 
     @property
     def old_key(self) -> str:
-        """CordFeeder has an address in a server once."""
+        """Addresses are unique within a server."""
         return f"{self.guild_id}/{sha256(self.url.encode()).hexdigest()[:32]}"
 
     @property
@@ -113,19 +113,17 @@ class ServerFeed:
 
     @property
     def read_from(self) -> datetime:
-        """From then on we know all that CordFeeder posted there."""
+        """From then on all posts are known."""
         return max(self.created_at, self.polled_at - REMEMBERS) if self.polled_at else self.created_at
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The feeds of all servers at one address."""
-
     feeds: tuple[ServerFeed, ...]
 
     @property
     def url(self) -> str:
-        """The one that was read last."""
+        """Of the feed that was read last."""
         return max(self.feeds, key=lambda one: (one.polled_at or one.created_at, one.number)).url
 
     @property
@@ -146,16 +144,16 @@ class Address:
 
     @property
     def posts(self) -> list[KnownPost]:
-        """Each once; what was sent in one server counts as sent."""
-        found: dict[str, KnownPost] = {}
+        """Unique posts; sent to one server counts as sent."""
+        by_guid: dict[str, KnownPost] = {}
         for post in (post for one in self.feeds for post in one.posts):
-            there = found.get(post.guid)
+            there = by_guid.get(post.guid)
             if there is None or (post.was_sent and not there.was_sent):
-                found[post.guid] = post
-        return list(found.values())
+                by_guid[post.guid] = post
+        return list(by_guid.values())
 
     def differences(self) -> Iterable[tuple[ServerFeed, list[str]]]:
-        """The servers that lack posts which another one got while they had the feed, each with the guids."""
+        """Yield servers with the guids that only other servers got since they had the feed."""
         sent = {post.guid: post.at for one in self.feeds for post in one.posts if post.was_sent}
         for one in self.feeds:
             here = {post.guid for post in one.posts}
@@ -165,18 +163,18 @@ class Address:
 
 
 def understood(rows: Sequence[OldRow], *, now: datetime) -> tuple[list[Address], list[Line]]:
-    """The addresses with their feeds, in the order of the oldest feed; and what cannot be taken, with why."""
+    """Return the addresses by their oldest feed, and what is refused."""
     by_address: dict[str, list[ServerFeed]] = defaultdict(list)
     refused = []
     for row in rows:
-        found = _server_feed(row, now)
-        if isinstance(found, Line):
-            refused.append(found)
+        feed = _server_feed(row, now)
+        if isinstance(feed, Line):
+            refused.append(feed)
             continue
-        by_address[same_address(found.url)].append(found)
+        by_address[same_address(feed.url)].append(feed)
         if nameless := sum(not _guid(guid) for guid, _at, _message in row.posted):
             words = f"Posts without an id that could be kept: {nameless}. Nothing can recognise them."
-            refused.append(Line(ImportResult.REFUSED, "posts", found.name, words))
+            refused.append(Line(ImportResult.REFUSED, "posts", feed.name, words))
     return [Address(tuple(feeds)) for feeds in by_address.values()], refused
 
 
@@ -225,7 +223,6 @@ def _server_feed(row: OldRow, now: datetime) -> ServerFeed | Line:
 
 
 def _id(value: Any) -> int:
-    """A number of Discord's or of CordFeeder's own; 0 for what is none."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
         value = int(value)
     is_number = isinstance(value, int) and not isinstance(value, bool)
@@ -237,7 +234,6 @@ def _line(value: Any) -> str:
 
 
 def _guid(value: Any) -> str:
-    """As feeds are read here: without control characters, and blanks around it."""
     if isinstance(value, int):
         value = str(value)
     text = without_controls(value).strip() if isinstance(value, str) else ""
@@ -245,9 +241,9 @@ def _guid(value: Any) -> str:
 
 
 def _moment(value: Any, now: datetime) -> datetime | None:
-    """ISO 8601, of UTC where it names no zone; no later than now. None for what is no time."""
+    """Parse ISO 8601, by default in UTC, at most now; None if it is invalid."""
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
-        return min(found.replace(tzinfo=found.tzinfo or UTC).astimezone(UTC), now) if found else None
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        return min(moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC), now) if moment else None
     except (ValueError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""CordFeeder, a Discord bot for feeds: its servers go on with ours, without a post twice."""
+"""CordFeeder, a Discord bot for feeds."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,7 +53,7 @@ class CordFeeder:
         return Plan([AddressPart(one, channels) for one in addresses], refused, notes)
 
     def prepare(self, *, now: datetime) -> None:
-        """Raises Refused where there is no bot that Discord lets in."""
+        """Raises Refused unless Discord accepts a bot's token."""
         if not settings.DISCORD_BOT_TOKEN:
             raise Refused(
                 "Set DISCORD_APPLICATION_ID, DISCORD_PUBLIC_KEY and DISCORD_BOT_TOKEN first, to those of"
@@ -67,7 +67,7 @@ class CordFeeder:
 
 @dataclass(slots=True)
 class AddressPart:
-    """A feed, and the servers that have it. `channels` are those that Discord was asked about, for all."""
+    """A feed and its servers. `channels` caches Discord's answers for all parts."""
 
     address: Address
     channels: dict[int, ParsedDestination | str] = field(repr=False)
@@ -85,7 +85,7 @@ class AddressPart:
         return lines
 
     def take(self, origins: Origins, *, now: datetime) -> Sequence[Line]:
-        """Channels first, then the feed, paused; then its servers; then it is read."""
+        """Check the channels, create the feed paused, then its servers, then resume it."""
         lines, free = self._known_and_free(origins)
         ready: list[tuple[ServerFeed, ParsedDestination]] = []
         for one in free:
@@ -126,12 +126,11 @@ class AddressPart:
         _lines, free = self._known_and_free(origins)
         feed, _marked = self._take_feed(origins, now)
         waiting = dict(Item.objects.unassigned().filter(feed=feed, held_at=None).values_list("pk", "title"))
-        # A post that all of its servers had is not left over for any.
+        # Posts that all its servers got are not sent.
         had = [set(waiting_among(feed=feed, posts=one.posts)) for one in free]
         return feed, {pk: title for pk, title in waiting.items() if any(pk not in keys for keys in had)}
 
     def _known_and_free(self, origins: Origins) -> tuple[list[Line], list[ServerFeed]]:
-        """What our own rows say of the servers' feeds, and those of which they say nothing."""
         lines, free = [], []
         there: set[tuple[int, int]] = set()
         for one in self.address.feeds:
@@ -149,35 +148,33 @@ class AddressPart:
         return lines, free
 
     def _channel(self, one: ServerFeed) -> ParsedDestination | str:
-        """The channel as Discord knows it (network), or why nothing can be posted there. Raises Refused
-        where Discord could not be asked."""
-        found = self.channels.get(one.channel_id)
-        if found is None:
+        """Return the channel (network), or why it is unusable. Raises Refused if Discord cannot be asked."""
+        channel = self.channels.get(one.channel_id)
+        if channel is None:
             try:
-                found = checked_channel(Guild(pk=one.guild_id), one.channel_id)
+                channel = checked_channel(Guild(pk=one.guild_id), one.channel_id)
             except InvalidDestination:
-                found = _why_no_channel(one.channel_id)
+                channel = _why_no_channel(one.channel_id)
             except Refused as error:
                 return str(error)
-            self.channels[one.channel_id] = found
-        if not isinstance(found, str) and found.config["guild_id"] != str(one.guild_id):
+            self.channels[one.channel_id] = channel
+        if not isinstance(channel, str) and channel.config["guild_id"] != str(one.guild_id):
             return "That channel is not of this server."
-        return found
+        return channel
 
     @property
     def name(self) -> str:
         return self.address.url
 
     def _taken(self, origin: Origin | None) -> Feed | None:
-        """The row that an earlier run made, if servers use it still."""
         row = BotFeed.objects.filter(feed=origin.row, unused_since=None).first() if origin else None
         return row.feed if row else None
 
     @transaction.atomic
     def _take_feed(self, origins: Origins, now: datetime) -> tuple[Feed, int]:
-        """The row, and how many posts were marked. Raises Refused and ValidationError."""
+        """Raises Refused and ValidationError."""
         address = self.address
-        # Where another run is at it, this one goes on with what that has made.
+        # Serializes runs; the second continues with the rows of the first.
         locked_settings()
         origin = origins.find(FEED, address.old_key)
         feed, marked = take_feed(
@@ -218,13 +215,13 @@ class AddressPart:
         except (InvalidDestination, ValidationError) as error:
             yield Line(ImportResult.REFUSED, "server's feed", one.name, refusal_sentence(error))
         else:
-            said = f"Goes on in channel {one.channel_id}, with the number {made.number}."
-            yield Line(ImportResult.TAKEN, "server's feed", one.name, said)
+            words = f"Goes on in channel {one.channel_id}, with the number {made.number}."
+            yield Line(ImportResult.TAKEN, "server's feed", one.name, words)
             if made.number != one.number:
-                said = (
+                words = (
                     f"Its number was {one.number}, which another feed of the server has: now {made.number}."
                 )
-                yield Line(ImportResult.CHANGED, "server's feed", one.name, said)
+                yield Line(ImportResult.CHANGED, "server's feed", one.name, words)
 
     def _about_feed(self, words: str) -> Line:
         servers = len({one.guild_id for one in self.address.feeds})
@@ -238,7 +235,6 @@ class AddressPart:
 
 
 def _about_last_look(last: datetime, now: datetime) -> str:
-    """What it posted after its last look, by this file, we would post, too."""
     if now - last < RUNS_STILL:
         ago = pluralize((now - last) // timedelta(minutes=1), "minute")
         return f"CordFeeder read a feed {ago} ago. If it runs still, stop it: both would post."
@@ -249,7 +245,7 @@ def _about_last_look(last: datetime, now: datetime) -> str:
 
 
 def _why_no_channel(channel_id: int) -> str:
-    """What Discord says against it (network). Raises Refused where that may pass."""
+    """Ask Discord (network). Raises Refused for temporary errors."""
     try:
         ask_bot("GET", f"/channels/{channel_id}")
     except ApiRefused as error:
@@ -266,7 +262,6 @@ def _why_no_channel(channel_id: int) -> str:
 
 
 def _since_then(one: ServerFeed, origin: Origin) -> str:
-    """What has changed on either side since it was taken."""
     here = GuildFeed.objects.filter(pk=origin.row).first()
     if here is None or here.removed_at is not None:
         return "It was taken before, and removed here since."

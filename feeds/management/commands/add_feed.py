@@ -1,5 +1,3 @@
-"""`add_feed URL`: adds a feed and reads it at once."""
-
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -51,7 +49,7 @@ class Command(FeedletterCommand):
         chosen: dict[str, Any] = {**start(options), **timings(options), **settings(options)}
         if options["title"] is not None:
             chosen["title"] = options["title"]
-        # A user name and a password may stand in the address, too.
+        # The address may contain them.
         access = credentials(options) or split_address(options["url"])[1] or None
         url, access = self.found(options["url"], access)
         if (there := feed_at(url)) is not None:
@@ -70,30 +68,28 @@ class Command(FeedletterCommand):
         return {"id": feed.pk, "url": feed.url, "title": feed.title, "items_excluded": excluded}
 
     def found(self, url: str, access: Access) -> tuple[str, Access]:
-        """The address to watch: the one given, or that of the one feed of its page; and what opens it."""
+        """Return the address to watch, given or found in its page, and its credentials."""
         with self.progress("looking for feeds"):
-            found = discover(url, now=utcnow(), credentials=access)
-        if found.may_be_a_feed or (found.is_feed and is_address(url.strip())):
+            discovery = discover(url, now=utcnow(), credentials=access)
+        if discovery.may_be_a_feed or (discovery.is_feed and is_address(url.strip())):
             return url, access
-        if found.best is None:
-            raise CommandError(found.problem)
-        if found.only is None and not found.is_feed:
-            raise CommandError(several(found))
-        feed = (found.only or found.best).url
-        if not found.is_feed:
+        if discovery.best is None:
+            raise CommandError(discovery.problem)
+        if discovery.only is None and not discovery.is_feed:
+            raise CommandError(several(discovery))
+        feed = (discovery.only or discovery.best).url
+        if not discovery.is_feed:
             self.note(f"{without_secrets(url)} is a page; its feed is {feed}")
-        # What opens the page is not for another host.
-        return feed, access if keeps_secrets(found.asked, feed) else None
+        # Another host must not get them.
+        return feed, access if keeps_secrets(discovery.asked, feed) else None
 
 
 def several(found: Discovery) -> str:
-    """Which feeds there are to choose from."""
     listed = "; ".join(f"{one.title}: {one.url}" for one in found.candidates)
     return f"The page has several feeds. Give the address of one of them: {listed}"
 
 
 def start(options: dict[str, Any]) -> dict[str, Any]:
-    """Which of the posts that are there already are sent."""
     if options["last"] is not None:
         return {"start": Feed.Start.LAST, "start_count": options["last"]}
     return {"start": Feed.Start.ALL if options["all"] else Feed.Start.FROM_NOW}

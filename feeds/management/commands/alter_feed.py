@@ -1,5 +1,3 @@
-"""`alter_feed ID`: changes a feed's address, title, tags, settings or status."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -55,16 +53,17 @@ class Command(FeedletterCommand):
             raise CommandError("There is nothing to change: give at least one option, such as --title.")
         had = bool(feed.credentials)
         feed = alter_feed(feed=feed, **changes)
-        said = [f"{name.replace('_', ' ')} is now {shown(feed, name)}" for name in changes]
+        sentences = [f"{name.replace('_', ' ')} is now {shown(feed, name)}" for name in changes]
         if had and not feed.credentials and "credentials" not in changes:
-            said.append("the credentials of the old address are forgotten, as the new one is at another host")
+            sentences.append(
+                "the credentials of the old address are forgotten, as the new one is at another host"
+            )
         if warning := exposure(feed) if "credentials" in changes else "":
             self.note(warning)
-        return Printed(f"Feed {feed.pk}: {', '.join(said)}.", feed_row(feed))
+        return Printed(f"Feed {feed.pk}: {', '.join(sentences)}.", feed_row(feed))
 
 
 def tags(feed: Feed, options: dict[str, Any]) -> dict[str, list[str]]:
-    """All its tags, with --tag and without --untag."""
     added, removed = options["tag"], {checked_tag(name).casefold() for name in options["untag"]}
     if not added and not removed:
         return {}
@@ -82,7 +81,7 @@ def access(options: dict[str, Any]) -> dict[str, dict[str, str]]:
 
 
 def shown(feed: Feed, name: str) -> str:
-    """A setting as it is now; never a secret."""
+    """Never show a secret."""
     if name == "credentials":
         return kind_of(feed) or "nothing"
     if name == "tags":

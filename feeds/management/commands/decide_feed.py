@@ -1,5 +1,3 @@
-"""`decide_feed ID --send|--exclude`: what a feed holds, after a flood or a restore, goes out or does not."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -27,5 +25,5 @@ class Command(FeedletterCommand):
         feed = find_feed(options["id"])
         decide, words = (release, "let go") if options["send"] else (exclude_held, "excluded")
         count = decide(now=utcnow(), feed_ids=[feed.pk])
-        said = f"{pluralize(count, 'post')} of {feed} {'was' if count == 1 else 'were'} {words}."
-        return Printed(said, {"feed": feed.pk, "posts": count, "sent": bool(options["send"])})
+        sentence = f"{pluralize(count, 'post')} of {feed} {'was' if count == 1 else 'were'} {words}."
+        return Printed(sentence, {"feed": feed.pk, "posts": count, "sent": bool(options["send"])})

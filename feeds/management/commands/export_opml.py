@@ -1,5 +1,3 @@
-"""`export_opml`: the list of feeds for other programs, on stdout or in a file."""
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""`find_feeds URL`: the feeds behind any address, the best first."""
-
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -22,12 +20,12 @@ class Command(FeedletterCommand):
     def run(self, **options: Any) -> Result:
         access = credentials(options)
         with self.progress("looking for feeds"):
-            found = discover(options["url"], now=utcnow(), credentials=access)
-        if not found.candidates:
-            raise CommandError(found.problem)
-        if found.unread:
-            self.note(f"The page names {found.unread} more, which were not looked at.")
-        return [row(one) for one in found.candidates]
+            discovery = discover(options["url"], now=utcnow(), credentials=access)
+        if not discovery.candidates:
+            raise CommandError(discovery.problem)
+        if discovery.unread:
+            self.note(f"The page names {discovery.unread} more, which were not looked at.")
+        return [row(one) for one in discovery.candidates]
 
 
 def row(one: Candidate) -> dict[str, Any]:

@@ -1,5 +1,3 @@
-"""`import_opml FILE`: takes over the feeds of another program."""
-
 import sys
 from pathlib import Path
 from typing import Any
@@ -49,7 +47,7 @@ class Command(FeedletterCommand):
 
 
 def read(name: str) -> bytes:
-    """The file, or a little more than may be read of it. Raises CommandError."""
+    """Read the file up to a byte beyond the limit. Raises CommandError."""
     try:
         if name == "-":
             return sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -60,7 +58,6 @@ def read(name: str) -> bytes:
 
 
 def told(plan: OpmlPlan, report: OpmlReport, *, dry_run: bool) -> str:
-    """The report for people: a sentence, then a line for each outline that was refused."""
     would = "would be " if dry_run else ""
     parts = [
         f"{pluralize(report.added, 'feed')} {would}added",

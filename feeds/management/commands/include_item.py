@@ -1,5 +1,3 @@
-"""`include_item ID …`: posts that were left out are sent after all."""
-
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser

@@ -1,5 +1,3 @@
-"""`list_feeds`: the feeds, and how they do."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser

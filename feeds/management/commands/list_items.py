@@ -1,5 +1,3 @@
-"""`list_items`: posts, and where each is on its way."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser

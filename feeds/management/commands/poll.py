@@ -1,5 +1,3 @@
-"""`poll`: reads the feeds that are due."""
-
 from dataclasses import asdict
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`preview_feed ID`: what the next reading would do to each post, and why. Nothing is stored."""
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`show_feed ID`: a feed, when it is read and why then, and its last readings."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -37,7 +35,6 @@ class Command(FeedletterCommand):
         return Printed(self.page(feed, rows), {**facts(feed), "readings": rows})
 
     def page(self, feed: Feed, rows: list[dict[str, Any]]) -> str:
-        """What people read: the facts, then a table."""
         paint = self.paint()
         known = record({**facts(feed), "next_reading": next_reading(feed, utcnow())}, paint=paint)
         shown = table_lines(map(short, rows), paint=paint) if rows else ["It has not been read so far."]
@@ -45,7 +42,6 @@ class Command(FeedletterCommand):
 
 
 def short(row: dict[str, Any]) -> dict[str, Any]:
-    """A reading without what only programs want."""
     return {name: value for name, value in row.items() if name not in FOR_PROGRAMS}
 
 

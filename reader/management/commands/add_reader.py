@@ -1,5 +1,3 @@
-"""`add_reader NAME`: lets somebody read here, and prints a key for their client once; or invites them."""
-
 from typing import Any
 
 from django.conf import settings

@@ -1,5 +1,3 @@
-"""`alter_channel NAME CHANNEL`: what a reader's channel counts, shows, hides and keeps."""
-
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser

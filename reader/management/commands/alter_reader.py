@@ -1,5 +1,3 @@
-"""`alter_reader NAME --max-feeds N`: how many feeds a reader may follow."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser

@@ -1,5 +1,3 @@
-"""`app_password NAME`: a reader's passwords for apps: a new one, those there are, or the end of one."""
-
 from typing import Any
 
 from django.conf import settings

@@ -1,5 +1,3 @@
-"""`drop_reader NAME --yes`: erases a reader with all that is theirs."""
-
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser

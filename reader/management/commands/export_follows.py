@@ -1,5 +1,3 @@
-"""`export_follows NAME`: what a reader follows as OPML, on stdout or in a file."""
-
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`follow NAME URL`: a reader follows a feed."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser

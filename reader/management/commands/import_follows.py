@@ -1,5 +1,3 @@
-"""`import_follows NAME FILE`: a reader takes over the feeds of another program."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser
@@ -33,21 +31,24 @@ class Command(FeedletterCommand):
             follow_listed(kept, told=progress.advance)
         report = report_of(kept)
         refused = list(kept.lines.filter(outcome=FollowLine.Outcome.REFUSED))
-        said = [
+        lines = [
             f"{pluralize(report.followed, 'feed')} followed, {report.known:,} followed already,"
             f" {report.refused:,} refused."
         ]
         if kept.is_broken:
-            said.append("The file is not well-formed XML: it was read as far as it can be.")
+            lines.append("The file is not well-formed XML: it was read as far as it can be.")
         if report.waiting:
-            said.append(f"{report.waiting:,} are being followed by a worker at the moment.")
-        said += [f"Line {one.line}: {f'{one.name}: ' if one.name else ''}{one.reason}" for one in refused]
+            lines.append(f"{report.waiting:,} are being followed by a worker at the moment.")
+        lines += [
+            f"Line {line.line}: {f'{line.name}: ' if line.name else ''}{line.reason}" for line in refused
+        ]
         facts = {
             "followed": report.followed,
             "known": report.known,
             "refused": [
-                {"line": one.line, "title": one.name, "url": one.url, "reason": one.reason} for one in refused
+                {"line": line.line, "title": line.name, "url": line.url, "reason": line.reason}
+                for line in refused
             ],
             "waiting": report.waiting,
         }
-        return Printed("\n".join(said), facts)
+        return Printed("\n".join(lines), facts)

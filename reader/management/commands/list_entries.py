@@ -1,5 +1,3 @@
-"""`list_entries NAME`: a reader's posts, newest first."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser

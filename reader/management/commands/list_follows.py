@@ -1,5 +1,3 @@
-"""`list_follows NAME`: what a reader follows, and how these feeds do."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser

@@ -1,5 +1,3 @@
-"""`list_invitations`: whom one invited, and what became of it."""
-
 from typing import Any
 
 from common.cli.commands import FeedletterCommand, Result

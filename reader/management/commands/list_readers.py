@@ -1,5 +1,3 @@
-"""`list_readers`: who reads here, and how much. What they read is theirs alone."""
-
 from typing import Any
 
 from django.db.models import Count

@@ -1,5 +1,3 @@
-"""`place`: puts what feeds brought into the channels of those who read here."""
-
 from typing import Any
 
 from common.cli.commands import FeedletterCommand, Printed, Result

@@ -1,5 +1,3 @@
-"""`reader_token NAME`: the keys of a reader's clients: a new one, those there are, or the end of one."""
-
 from typing import Any
 
 from django.core.management.base import CommandParser

@@ -1,5 +1,3 @@
-"""`revoke_invitation ID`: takes an invitation back that nobody used."""
-
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser

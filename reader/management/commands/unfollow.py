@@ -1,5 +1,3 @@
-"""`unfollow NAME FEED`: a reader follows a feed no longer."""
-
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser

@@ -1,4 +1,4 @@
-"""`add_rule NAME`: one more rule for the posts of a newsletter."""
+"""`add_rule NAME`: add a rule for posts."""
 
 from typing import Any
 

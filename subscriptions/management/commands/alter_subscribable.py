@@ -1,4 +1,4 @@
-"""`alter_subscribable NAME`: changes a newsletter. What is being collected keeps its time."""
+"""`alter_subscribable NAME`: change a newsletter, except open collections."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`assign`: puts posts that have settled into the collections they belong to."""
+"""`assign`: put final posts into their collections."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`confirm_subscription NAME`: confirms by hand who has agreed in another way."""
+"""`confirm_subscription NAME`: confirm on an admin's word."""
 
 from typing import Any
 

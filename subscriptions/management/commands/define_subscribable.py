@@ -1,4 +1,4 @@
-"""`define_subscribable NAME`: a new newsletter or bridge."""
+"""`define_subscribable NAME`: create a newsletter or bridge."""
 
 from typing import Any
 
@@ -48,9 +48,9 @@ class Command(FeedletterCommand):
         return counted(made, now=utcnow())
 
     def parsed(self, options: dict[str, Any]) -> channels.ParsedDestination | None:
-        """Where a bridge posts, if that is given, as the service has it: asked before anything is written."""
+        """Return a bridge's destination, checked by the service before any write."""
         known = {kind.key: kind for kind in channels.newsletter_kinds()}
-        # (One that there is not is refused with the other fields.)
+        # An unknown channel is refused later, with the other fields.
         kind = known.get(options["channel"] or "email", known["email"])
         data = bridge_destination(options, kind)
         return kind.check(kind.parse_destination(data)) if data else None

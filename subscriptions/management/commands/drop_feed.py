@@ -1,4 +1,4 @@
-"""`drop_feed ID [--force]`: deletes a feed with its posts."""
+"""`drop_feed ID [--force]`: delete a feed with its posts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`drop_rule ID`: one rule less."""
+"""`drop_rule ID`: delete a rule."""
 
 from typing import Any
 

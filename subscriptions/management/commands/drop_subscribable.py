@@ -1,4 +1,4 @@
-"""`drop_subscribable NAME [--force]`: deletes a newsletter."""
+"""`drop_subscribable NAME [--force]`: delete a newsletter."""
 
 from typing import Any
 

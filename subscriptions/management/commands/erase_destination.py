@@ -1,4 +1,4 @@
-"""`erase_destination ADDRESS`: forgets a person."""
+"""`erase_destination ADDRESS`: erase a person."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`export_subscribers NAME`: the list as CSV, on stdout or in a file."""
+"""`export_subscribers NAME`: write the list as CSV."""
 
 import csv
 from pathlib import Path
@@ -42,7 +42,7 @@ class Command(FeedletterCommand):
 
 
 class Plain:
-    """A command's stdout that adds no line ends of its own: RFC 4180 ends lines with CRLF."""
+    """stdout without added line ends, since RFC 4180 ends lines with CRLF."""
 
     def __init__(self, stdout: Any) -> None:
         self.stdout = stdout

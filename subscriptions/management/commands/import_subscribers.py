@@ -1,4 +1,4 @@
-"""`import_subscribers NAME FILE`: takes over a list from CSV. Mails no one."""
+"""`import_subscribers NAME FILE`: import a CSV list. Mails nobody."""
 
 import csv
 import sys
@@ -28,7 +28,7 @@ from subscriptions.rules.lists.programs import LIST_STATUSES
 from subscriptions.rules.lists.rows import OUTCOMES, summary
 from subscriptions.rules.lists.times import ORDERS
 
-# An import that took so many seconds says how fast it was.
+# Seconds after which the speed is shown.
 LONG = 10.0
 
 
@@ -104,7 +104,7 @@ class Command(FeedletterCommand):
 
 
 def meanings(given: Sequence[str]) -> dict[str, str]:
-    """The meanings by heading. Raises CommandError for one that does not exist."""
+    """Raises CommandError for an unknown meaning."""
     said = {}
     for pair in given:
         name, _, meaning = pair.rpartition("=")
@@ -118,7 +118,7 @@ def meanings(given: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def opened(name: str) -> Iterator[BinaryIO]:
-    """Open the file. Piped input is kept in a temporary one, since a list is read twice."""
+    """Piped input is stored, since a list is read twice."""
     if name == "-":
         piped = getattr(sys.stdin, "buffer", None)
         with TemporaryFile() as kept:
@@ -134,7 +134,7 @@ def opened(name: str) -> Iterator[BinaryIO]:
 
 
 class LinesOf:
-    """Lines of a file, each time anew. Lines in another encoding than UTF-8 are counted."""
+    """Repeatable lines of a file, which counts lines that are not UTF-8."""
 
     def __init__(self, file: BinaryIO, progress: Progress) -> None:
         self._file, self._progress = file, progress
@@ -151,7 +151,6 @@ class LinesOf:
 
     @property
     def note(self) -> str:
-        """Name the encoding where it is not UTF-8."""
         if not self.in_old_encoding:
             return ""
         return f"{pluralize(self.in_old_encoding, 'line')} were not UTF-8, and were read as {OLD_ENCODING}."
@@ -159,7 +158,7 @@ class LinesOf:
 
 @contextmanager
 def refusals(name: str | None) -> Iterator[OnRefused]:
-    """Writes the refused lines into a file of that name, where they can be mended to import it."""
+    """Write refused lines, to be corrected and imported."""
     if not name:
         yield None
         return
@@ -189,7 +188,6 @@ def told(report: ImportReport, *, dry_run: bool = False) -> str:
 
 
 def not_used(report: ImportReport) -> str:
-    """Say which columns are not used, and how many lines these concern."""
     names = [
         f"“{shortened(name, 40)}”" + (f" (concerns {pluralize(rows, 'line')})" if rows else "")
         for name, rows in report.not_used
@@ -198,7 +196,6 @@ def not_used(report: ImportReport) -> str:
 
 
 def refused_lines(report: ImportReport) -> list[str]:
-    """A sentence for each of the first refused lines, and how many more there are."""
     lines = [f"Line {each.line}: {each.reason}" for each in report.refused]
     more = report.refused_count - len(report.refused)
     return [*lines, f"And {more:,} more; --refused FILE writes them all."] if more else lines

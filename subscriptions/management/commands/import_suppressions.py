@@ -1,4 +1,4 @@
-"""`import_suppressions FILE`: addresses that must not be written to, from CSV."""
+"""`import_suppressions FILE`: suppress addresses from CSV."""
 
 from typing import Any
 

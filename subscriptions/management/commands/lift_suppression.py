@@ -1,4 +1,4 @@
-"""`lift_suppression ADDRESS`: an address may be written to again."""
+"""`lift_suppression ADDRESS`: allow mail to an address again."""
 
 from contextlib import suppress
 from typing import Any

@@ -1,4 +1,4 @@
-"""`list_rules NAME`: a newsletter's rules for posts, in their order."""
+"""`list_rules NAME`: a newsletter's rules for posts."""
 
 from typing import Any
 

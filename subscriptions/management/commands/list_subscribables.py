@@ -1,4 +1,4 @@
-"""`list_subscribables`: the newsletters and bridges."""
+"""`list_subscribables`: newsletters and bridges."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`list_subscribers NAME`: who gets a newsletter, who left, who never confirmed."""
+"""`list_subscribers NAME`: subscribers of any status."""
 
 from typing import Any
 

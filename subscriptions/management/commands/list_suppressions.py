@@ -1,4 +1,4 @@
-"""`list_suppressions`: to whom nothing is sent, and why."""
+"""`list_suppressions`: suppressed addresses with reasons."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`set_extra_params NAME key=value…`: extra parameters, each a %Field% in templates."""
+"""`set_extra_params NAME key=value…`: parameters, each a %Field% in templates."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`set_site`: the name, logo, colour and links of the whole site; without options it shows them."""
+"""`set_site`: set or show the appearance of the whole site."""
 
 from argparse import SUPPRESS
 from typing import Any

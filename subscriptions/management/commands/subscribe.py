@@ -1,4 +1,4 @@
-"""`subscribe NAME`: adds a subscriber, by an admin's word."""
+"""`subscribe NAME`: add a subscriber on an admin's word."""
 
 from typing import Any
 

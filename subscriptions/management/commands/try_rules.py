@@ -1,4 +1,4 @@
-"""`try_rules NAME`: what a newsletter's rules would do to the posts of its feeds. Changes nothing."""
+"""`try_rules NAME`: dry run of a newsletter's rules."""
 
 from typing import Any
 

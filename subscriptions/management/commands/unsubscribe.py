@@ -1,4 +1,4 @@
-"""`unsubscribe NAME`: ends a subscription."""
+"""`unsubscribe NAME`: end a subscription."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +33,7 @@ class Command(FeedletterCommand):
 
 
 def find_subscription(subscribable: Subscribable, options: Mapping[str, Any]) -> Subscription:
-    """Named by --id or by its destination. Raises CommandError, InvalidDestination."""
+    """Raises CommandError and InvalidDestination."""
     rows = Subscription.objects.select_related("subscribable", "destination").filter(
         subscribable=subscribable
     )
@@ -41,12 +41,12 @@ def find_subscription(subscribable: Subscribable, options: Mapping[str, Any]) ->
         found, named = rows.filter(pk=options["id"]).first(), f"number {options['id']}"
     else:
         kind = channels.get(subscribable.channel)
-        # Secrets tell nothing about which account it is.
+        # Secrets do not identify an account.
         secrets = {field.name: "none" for field in kind.destination_fields if field.secret}
         given = {name: value for name, value in options.items() if value is not None}
         parsed = kind.parse_destination(destination({**secrets, **given}, kind))
         found, named = rows.filter(destination__core=parsed.core).first(), parsed.label
-        # Some accounts are known by what their service calls them, which nobody types.
+        # Some accounts have only a service's id, which nobody types.
         if found is None and not kind.public_sign_up:
             found = rows.filter(destination__label=named).first()
     if found is None:

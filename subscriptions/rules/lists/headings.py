@@ -1,4 +1,4 @@
-"""The headings of a subscriber list: our own, and those of the programs that people come from."""
+"""Headings of subscriber lists."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ COLUMNS = (
 )
 HEADER = "The first line must name the columns; “email” is needed, “name”, “status” and “added” may follow."
 
-# Other names of headings, in the order of preference, without _, - and accents.
+# By preference, without _, - and accents.
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "email": (
         "email address",
@@ -76,7 +76,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
         "volledige naam",
         "naam",
     ),
-    # A file with only one of these two has whole names in it.
+    # A file with only one of these two has full names in it.
     "first": (
         "first name",
         "firstname",
@@ -135,41 +135,40 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "confirms": (),
 }
 
-# Meanings by which a column blocks people: those with something in it, or those with nothing or a no in it.
+# BLOCKS block people with any value except no, WANTS those with none or no.
 BLOCKS = ("suppressed", "unsubscribed")
 WANTS = ("subscribed", "verified")
 IGNORED = "ignore"
 MEANINGS = (*COLUMNS, "first", "last", *BLOCKS, *WANTS, IGNORED)
-# Columns of which a list may have several.
+# A list may have several of these columns.
 SEVERAL = ("status", *BLOCKS, *WANTS)
-# Columns that are read, and of which a cell may say that somebody left all the same.
+# Columns that may say that somebody left.
 _SEARCHED = ("email", "name", "first", "last", "tags", "consent_how")
-# These columns only add detail to one that is read.
+# Details of columns that are read.
 _TOLD_ELSEWHERE = frozenset(
     f"{what} {tail}"
     for what in ("unsub", "clean", "unsubscribe", "bounce")
     for tail in ("campaign title", "campaign id", "reason", "reason other")
 )
-# The first headings of our reports of refused lines, which are mended and imported.
+# First headings of our reports of refused lines.
 REPORT = ("line", "reason")
 _LONGEST_ANSWER = 7
 _LIMITS = {"confirmed": {"yes": "confirmed", "no": "unconfirmed"}, "left": {"yes": "unsubscribed"}}
-# Meaning of yes and no in columns of known programs.
 _BY_PROGRAM = {"wants": "subscribed", "declines": "unsubscribed", "confirms": "verified"}
 _ANSWERS = {"yes": "yes", "one": "yes", "no": "no", "zero": "no"}
 
 
 class NoList(Refused):
-    """A first line that names no columns of use. The message is a sentence for people."""
+    """The message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The place of each column.
+    """Places of the columns.
 
-    `blocks` are further columns that say a status, by their meanings. `questions` are the names of columns
-    that may name people who must not be mailed: until somebody has said what they mean, nothing is imported.
-    `unread` has the judgements of these, and of such columns that a person chose to ignore, by place.
+    `blocks`: more columns with a status, by meaning. `questions`: names of columns that may mark people who
+    must not be mailed; nothing is imported before an admin gives their meaning. `unread`: judgements of these
+    and of columns that an admin chose to ignore.
     """
 
     places: tuple[tuple[str, int], ...]
@@ -179,37 +178,37 @@ class Heading:
     unread: tuple[tuple[int, Judgement], ...] = ()
 
     def row(self, values: Sequence[str]) -> dict[str, str]:
-        """A line's cells by our names. The status is empty only where nothing in the line tells it."""
+        """Return a line's cells by our names. The status may be empty."""
         count = len(values)
         cells = {name: values[place].strip() if place < count else "" for name, place in self.places}
         if "name" not in cells or not cells["name"]:
             cells["name"] = f"{cells.get('first', '')} {cells.get('last', '')}".strip()
-        said = status_in(cells.get("status", ""), self.program)
+        status = status_in(cells.get("status", ""), self.program)
         limits = [
             limit_of(meaning, values[place] if place < count else "", self.program)
             for meaning, place in self.blocks
         ]
         for name, limit in _LIMITS.items():
-            # Other programs write yes or no where we have a date.
+            # Other programs write yes or no here.
             if 0 < len(cells.get(name, "")) <= _LONGEST_ANSWER and (answer := _answer(cells, name)):
                 limits.append(limit.get(answer, ""))
         if cells.get("left") and not self.program.name:
-            # Of known programs we know that they keep the day when somebody comes back.
+            # Known programs keep the day when somebody comes back.
             limits.append("unsubscribed")
-        if not said:
+        if not status:
             if cells.get("bounced"):
-                said = "suppressed"
+                status = "suppressed"
             elif cells.get("left"):
-                said = "unsubscribed"
+                status = "unsubscribed"
             else:
                 agreed = cells.get("confirmed") or (cells.get("wants") and _answer(cells, "wants") == "yes")
-                said = "confirmed" if agreed else self.program.status
-        cells["status"] = strictest(said, *limits) if limits else said
+                status = "confirmed" if agreed else self.program.status
+        cells["status"] = strictest(status, *limits) if limits else status
         return cells
 
 
 def _answer(cells: dict[str, str], name: str) -> str:
-    """Take a yes or a no out of a cell, and return it."""
+    """Remove and return a yes or no."""
     answer = _ANSWERS.get(sort_of(cells[name]), "")
     if answer:
         cells[name] = ""
@@ -217,7 +216,7 @@ def _answer(cells: dict[str, str], name: str) -> str:
 
 
 def limit_of(meaning: str, text: str, program: Program = NO_PROGRAM) -> str:
-    """Return the status that a cell of a column with such a meaning sets at least, or ""."""
+    """Return the least status that such a cell sets, or ""."""
     if meaning == "status":
         return status_in(text, program)
     sort = sort_of(text)
@@ -230,7 +229,7 @@ def limit_of(meaning: str, text: str, program: Program = NO_PROGRAM) -> str:
 
 
 def status_in(text: str, program: Program) -> str:
-    """Return the status that a program's word means, "" for none, or the word where it is unknown."""
+    """Return the status, "" for none, or an unknown word itself."""
     word = text.strip().lower()
     if not word:
         return ""
@@ -245,32 +244,32 @@ def heading(
     meanings: Mapping[str, str] | None = None,
     survey: Mapping[int, ColumnSurvey] | None = None,
 ) -> Heading:
-    """The heading of a first line. `meanings` is what a person said that columns mean, by the columns' names.
+    """Parse a first line. `meanings`: an admin's choices, by column name.
 
-    `survey` has the counts of the columns of `places_to_survey`; without it only their headings are judged.
-    Raises NoList when the line names no email or names it twice, or has no column that a meaning is given to.
+    `survey`: counts for the columns of `places_to_survey`; without it only headings are judged. Raises NoList
+    without exactly one email, or if `meanings` has an unknown column.
     """
     known = [plain_name(name) for name in names]
     program = next((each for each in PROGRAMS if each.signs.issubset(known)), NO_PROGRAM)
-    told = {plain_name(name): meaning for name, meaning in (meanings or {}).items()}
+    given = {plain_name(name): meaning for name, meaning in (meanings or {}).items()}
     if strange := [name for name in meanings or {} if plain_name(name) not in known]:
         raise NoList(f"The first line names no column “{strange[0][:40]}”.")
-    free = [name if name not in told else "" for name in known]
+    free = [name if name not in given else "" for name in known]
     places: dict[str, int] = {}
     for column in (*COLUMNS, *(name for name in ALIASES if name not in COLUMNS)):
         called = (column.replace("_", " "), *program.aliases.get(column, ()), *ALIASES.get(column, ()))
-        found = next((name for name, meaning in told.items() if meaning == column), None)
-        among = known if found else free
-        found = found or next((name for name in called if name in free), None)
-        if found is None:
+        match = next((name for name, meaning in given.items() if meaning == column), None)
+        among = known if match else free
+        match = match or next((name for name in called if name in free), None)
+        if match is None:
             continue
-        if among.count(found) > 1 and column not in SEVERAL:
-            raise NoList(f"The first line names the column “{found[:40]}” twice.")
-        places[column] = among.index(found)
+        if among.count(match) > 1 and column not in SEVERAL:
+            raise NoList(f"The first line names the column “{match[:40]}” twice.")
+        places[column] = among.index(match)
     if "email" not in places:
         raise NoList(HEADER)
     usual = {name: meaning for meaning in SEVERAL for name in program.aliases.get(meaning, ())}
-    meant = {"status": "status", **usual, **told}
+    meant = {"status": "status", **usual, **given}
     taken = set(places.values())
     blocks = [
         (meant[name], place)
@@ -298,22 +297,20 @@ def heading(
 
 
 def places_to_survey(names: Sequence[str], known: Heading) -> tuple[list[int], list[int]]:
-    """Return the columns whose cells have to be counted, and those in which words are looked for."""
+    """Return columns to count, and columns to search for words."""
     taken = {place for _, place in (*known.places, *known.blocks)}
     called = list(map(plain_name, names))
     harmless = _harmless(called, known.program)
     free = [place for place, name in enumerate(called) if place not in taken and name not in harmless]
-    # Our own lists say the status of each line in its column.
+    # Our own lists have a status in each line.
     searched = () if known.program.name == OURS else _SEARCHED
     return free, [place for name, place in known.places if name in searched]
 
 
 def _harmless(called: Sequence[str], program: Program) -> frozenset[str]:
-    """Return the headings of columns that add nothing to those that are read."""
     refused = frozenset(REPORT) if tuple(called[: len(REPORT)]) == REPORT else frozenset[str]()
     return program.ignored | _TOLD_ELSEWHERE | refused
 
 
 def plain_name(name: str) -> str:
-    """A heading as it is compared."""
     return " ".join(re.split(r"[\s_-]+", without_accents(name).strip().lower())).strip()

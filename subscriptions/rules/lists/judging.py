@@ -1,4 +1,4 @@
-"""Judgement of columns without a meaning: whether lines may be imported without reading them."""
+"""Judges whether columns without a meaning may be ignored in an import."""
 
 import re
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from subscriptions.rules.lists.survey import ColumnSurvey
 
 STATUSES = frozenset(("confirmed", "unconfirmed", "unsubscribed", "suppressed"))
 YES_OR_NO = frozenset(("yes", "no", "one", "zero"))
-# Headings that speak of people who get nothing.
+# People who get nothing.
 _REFUSES = re.compile(
     r"bl(?:a|o)c?k ?list|block(?:ed|list)|unsub|opt(?:ed)? ?out|bounce|delet|suppress|complain|spam|banned"
     r"|undeliver|disabled|removed|cleaned|do not|desabonn|desinscri|abgemeldet|gesperrt|baja"
 )
 _DENIES = re.compile(r"\b(?:no(?!$)|not|never|without|nicht|keine?|sans|sin|sem|nao|senza|geen|niet)\b")
 _STATUS = re.compile(r"\b(?:status|state|statut|estado|stato|situac\w*|zustand|etat|staat)\b")
-# Headings that speak of being subscribed, agreeing, or getting mail.
+# People who subscribed, agreed, or get mail.
 _WANTS = re.compile(
     r"\b(?:subscri|abo\b|abonn|inscri|suscri|iscri|assina|registr|register|angemeld|anmeld|eingetrag"
     r"|consen|conset|einwillig|zustimm|einverst|permis|erlaub|toestemm|akkoord|agree|accord"
@@ -29,7 +29,7 @@ _WANTS = re.compile(
 _AGREES = re.compile(r"\b(?:consen|einwillig|zustimm|permis|toestemm|opt ?in|doi\b|activat|aktivier|verif)")
 _VERIFIES = re.compile(r"\b(?:confirm|conferm|bestat|bestaet|bevest|verif|valid|double|doi\b)")
 _LATELY = re.compile(r"\b(?:last|letzt|dernier|ultim|laatst|recent|number|count|anzahl|nombre|numero|aantal)")
-# A heading of nothing but these words means mail of this kind, and no other, such as text messages.
+# A heading of only these words is about this mail, not, say, text messages.
 _CLEAR = words(
     "is has are gives to the by for of in on e mail mails email emails newsletter newsletters marketing opt"
     " optin opted subscribe subscribed subscribes subscription subscriptions subscriber active activated"
@@ -47,10 +47,7 @@ _CLEAR = words(
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Meaning of a column by itself, or how many lines it concerns when somebody has to be asked.
-
-    `meaning` is one that a person may give (`headings.MEANINGS`). It is only an advice where `must_ask`.
-    """
+    """`meaning` is one of `headings.MEANINGS`; only advice if `must_ask`. `rows`: lines concerned."""
 
     meaning: str
     rows: int = 0
@@ -59,17 +56,13 @@ class Judgement:
 
 
 def refuses(name: str) -> bool:
-    """Return whether a heading speaks of people who get nothing."""
     said = plain(name)
     is_denied = _DENIES.search(said) and (_WANTS.search(said) or _STATUS.search(said))
     return bool(_REFUSES.search(said) or is_denied or leaving_word(name))
 
 
 def judge(name: str, column: ColumnSurvey | None) -> Judgement | None:
-    """Judge a column that has no meaning yet; None where it may be left unread.
-
-    Without a survey only the heading is judged.
-    """
+    """Return None for a column that may be ignored. Without a survey only the heading counts."""
     if column is None:
         return Judgement("suppressed") if refuses(name) else None
     if refuses(name):

@@ -1,5 +1,3 @@
-"""The programs that people come from: how their lists are known, and what they call things."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -8,10 +6,7 @@ LIST_STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """How to know a program's file, what it calls things, and the status of a line that names none.
-
-    `dates` is the order in which it writes day and month: “dmy” or “mdy”. `note` says what its file does not.
-    """
+    """`status` is for lines without one. `dates`: “dmy” or “mdy”. `note`: what the file lacks."""
 
     name: str
     signs: frozenset[str] = frozenset()
@@ -29,7 +24,7 @@ LISTMONK = (
     " status. Import those who left first, as “unsubscribed”."
 )
 
-# A file is of the first program whose signs are all there.
+# The first match counts.
 PROGRAMS = (
     Program(OURS, frozenset(("status", "consent how", "consent words", "tags")), status=""),
     Program(
@@ -45,7 +40,7 @@ PROGRAMS = (
     Program(
         "Substack",
         frozenset(("active subscription", "expiry")),
-        # A paid one.
+        # It means a paid subscription.
         ignored=frozenset(("active subscription",)),
     ),
     Program("Ghost", frozenset(("subscribed to emails", "created at")), {"unsubscribed": ("deleted at",)}),

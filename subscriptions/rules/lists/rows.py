@@ -1,4 +1,4 @@
-"""A line of a subscriber list: what it says, and what it may change."""
+"""Lines of subscriber lists, and their effects."""
 
 import re
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ MOST_LINES_OF_CELL = 6
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}")
 
 
-# Results of lines: the words of a dry run, and those of the import where they differ.
+# Results in a dry run, and in the import if different.
 OUTCOMES: Mapping[str, tuple[str, str]] = {
     "gets": ("will get the newsletter", "get the newsletter"),
     "unconfirmed": ("not confirmed", ""),
@@ -43,10 +43,7 @@ _OF_ONE = {
 
 
 class UnusableLine(Refused):
-    """A line that is not taken. The message says why, for the person whose list it is.
-
-    `kind` is one of OUTCOMES.
-    """
+    """The message is for the list's owner; `kind` is one of OUTCOMES."""
 
     def __init__(self, message: str, kind: str = UNREADABLE) -> None:
         super().__init__(message)
@@ -55,8 +52,6 @@ class UnusableLine(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How somebody agreed, as far as the line tells."""
-
     at: datetime | None = None
     how: str = ""
     words: str = ""
@@ -71,7 +66,7 @@ NO_PROOF = Proof()
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    """One line. Times are aware, None when the line does not say."""
+    """Times are aware."""
 
     email: str
     name: str = ""
@@ -87,10 +82,10 @@ class ListRow:
 
 @dataclass(frozen=True, slots=True)
 class KnownSubscriber:
-    """What is known of an address already; `status` is empty for one that never subscribed here.
+    """Present state of an address. `status` is empty if it never subscribed here.
 
-    `tags` are keys (`tag_key`). They belong to the address, so that one without a subscription may have some.
-    `is_erased`: the person's data was erased here, and they have not come back.
+    `tags` (`tag_key`s) belong to the address, even without a subscription. `is_erased`: the data was erased,
+    and the person has not come back.
     """
 
     status: str = ""
@@ -118,17 +113,14 @@ class RowChange(Enum):
 def read_row(
     values: Mapping[str, str], *, now: datetime, status: str = "unconfirmed", dates: str = ""
 ) -> ListRow:
-    """The row of a line's columns; `status` is for a line that says none. Raises RefusedLine.
-
-    `dates` says how times such as 3/4/2026 are meant: “dmy”, “mdy”, or "" where nobody said.
-    """
+    """Raises UnusableLine. `dates`: order of 3/4/2026, “dmy”, “mdy” or ""."""
     texts = {column: from_text(text.strip()) for column, text in values.items() if text}
     _refuse_unreadable(texts)
     if not texts.get("email"):
         raise UnusableLine("it has no email.")
-    said = texts.get("status", "").lower() or status
-    if said not in LIST_STATUSES:
-        raise UnusableLine(f"“{said[:40]}” is not a status; use {', '.join(LIST_STATUSES)} or nothing.")
+    row_status = texts.get("status", "").lower() or status
+    if row_status not in LIST_STATUSES:
+        raise UnusableLine(f"“{row_status[:40]}” is not a status; use {', '.join(LIST_STATUSES)} or nothing.")
     tag = texts.get("language", "")
     language = tag.lower().replace("_", "-")
     if language and not _LANGUAGE.fullmatch(language):
@@ -145,7 +137,7 @@ def read_row(
             proof = Proof(agreed_at, how, words, str(ip_address(ip)) if ip else None)
         except ValueError:
             raise UnusableLine(f"“{ip[:40]}” is not an IP address.") from None
-    # Several numbers of one subscription stand beside each other, with a space between.
+    # One subscription may have several numbers.
     numbers = texts.get("upstream_id", "").split()
     for number in numbers:
         if not (
@@ -158,15 +150,17 @@ def read_row(
         tags = tags_of_cell(texts["tags"]) if texts.get("tags") else ()
     except BadTag as error:
         raise UnusableLine(str(error)) from None
-    return ListRow(texts["email"], name, said, language, added, confirmed, left, proof, upstream_ids, tags)
+    return ListRow(
+        texts["email"], name, row_status, language, added, confirmed, left, proof, upstream_ids, tags
+    )
 
 
 def _refuse_unreadable(texts: Mapping[str, str]) -> None:
     everything = "".join(texts.values())
-    # U+FFFD stands where the file's octets were no UTF-8.
+    # U+FFFD replaced octets that are not UTF-8.
     if "\ufffd" in everything:
         raise UnusableLine("it is not UTF-8 text; save the file as UTF-8.")
-    # The words that somebody agreed to may have several lines.
+    # Consent texts may have several lines.
     if ("\n" in everything or "\r" in everything) and any(
         _has_swallowed(text) for name, text in texts.items() if name != "consent_words"
     ):
@@ -178,7 +172,6 @@ def _refuse_unreadable(texts: Mapping[str, str]) -> None:
 
 
 def _has_swallowed(text: str) -> bool:
-    """Return whether a cell of several lines has swallowed other lines of the list."""
     lines = text.splitlines()
     return len(lines) > MOST_LINES_OF_CELL or any("@" in line for line in lines[1:])
 
@@ -196,9 +189,9 @@ def _moment(text: str, now: datetime, dates: str) -> datetime | None:
 
 
 def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
-    """What is known once the line is taken. Raises RefusedLine where a person's own word stands against it.
+    """Return the state after the line. Raises UnusableLine.
 
-    A list never takes back a confirmation, never brings back whoever left, and never lifts a suppression.
+    A list never revokes a confirmation, resubscribes anybody who left, or lifts a suppression.
     """
     wants_mail = row.status in ("confirmed", "unconfirmed")
     if known.suppressed and wants_mail:
@@ -224,24 +217,22 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
         )
     status = row.status
     if suppresses:
-        # The status that counts once the suppression is lifted: nobody subscribes who never confirmed.
+        # The status once the suppression is lifted: nobody is subscribed without a confirmation.
         status = "unsubscribed" if row.left else "confirmed" if row.confirmed else "unconfirmed"
     suppressed = known.suppressed or suppresses
     return KnownSubscriber(status, row.name, row.language, suppressed, row.upstream_ids, tags)
 
 
 def summary(counts: Mapping[str, int], *, is_done: bool = False) -> str:
-    """Describe what becomes of the lines, without kinds of which there are none."""
-    said = []
+    parts = []
     for kind, (will, has) in OUTCOMES.items():
         if (count := counts.get(kind, 0)) or kind == "gets":
             words = (has if is_done and has else will) if count != 1 else _OF_ONE.get((kind, is_done), will)
-            said.append(f"{count:,} {words}")
-    return " · ".join(said)
+            parts.append(f"{count:,} {words}")
+    return " · ".join(parts)
 
 
 def change(before: KnownSubscriber, then: KnownSubscriber) -> RowChange:
-    """What taking a line did."""
     if not before.status:
         return RowChange.ADD
     return RowChange.NOTHING if before == then else RowChange.UPDATE

@@ -1,6 +1,6 @@
-"""Words for what became of a subscriber, as programs and people write them in several languages.
+"""Words for a subscriber's status, in several languages.
 
-`status_of_words` reads a cell of which a status is expected, `leaving_word` looks for one in any cell.
+`status_of_words` reads a status cell; `leaving_word` searches any cell.
 """
 
 import re
@@ -12,7 +12,7 @@ from common.text import words
 from subscriptions.rules.lists.programs import LIST_STATUSES
 
 GETS_NOTHING = ("unconfirmed", "unsubscribed", "suppressed")
-# From the most lenient to the strictest. A line with several statuses has the strictest one.
+# The strictest of a line's statuses counts.
 _RANKS = {"": 0, "confirmed": 1, "unconfirmed": 3, "unsubscribed": 4, "suppressed": 5}
 _RANK_OF_OTHERS = 2
 
@@ -24,12 +24,10 @@ NO = words(
     "no n false f off unchecked none never nein falsch aus keine keiner non faux aucun aucune "
     "falso ninguno ninguna nao nenhum nenhuma nee niet onwaar geen nej nie нет ✗ ✘ ☐ ❌"
 )
-# Sorts of cells with nothing in them, or a no.
 EMPTY = ("nothing", "no", "zero")
 _DIGITS = {"0": "zero", "1": "one"}
 _NOTHING = frozenset(("", "null", "nil", "n a", "na", "nan", "undefined", "empty", "leer", "vide"))
 
-# Exact words. Others are looked for with the patterns below.
 STATUS_WORDS: Mapping[str, str] = {
     **{status: status for status in LIST_STATUSES},
     **dict.fromkeys(("subscribed", "active", "enabled", "regular", "premium", "free"), "confirmed"),
@@ -44,7 +42,7 @@ STATUS_WORDS: Mapping[str, str] = {
     **dict.fromkeys(("confirmado", "confirmada", "assinante", "subscrito", "subscrita"), "confirmed"),
     **dict.fromkeys(("ativo", "ativa", "iscritto", "iscritta", "confermato", "attivo"), "confirmed"),
     **dict.fromkeys(("geabonneerd", "ingeschreven", "bevestigd", "actief"), "confirmed"),
-    # Somebody may have agreed, or not: what the admin says of such lines counts.
+    # Consent is uncertain, so the admin's default applies.
     "implied": "",
     **dict.fromkeys(("validating", "inactive", "invited", "not set"), "unconfirmed"),
     **dict.fromkeys(("left", "cancelled", "disabled", "removed", "archived", "deleted"), "unsubscribed"),
@@ -52,7 +50,7 @@ STATUS_WORDS: Mapping[str, str] = {
     **dict.fromkeys(("cleaned", "blocklisted", "spammy", "undeliverable", "invalid"), "suppressed"),
 }
 
-# Patterns match plain text: small letters without accents, one space between words.
+# Patterns for `plain` text.
 _SUPPRESSED = (
     r"bounc(?:e|es|ed|ing)|(?:hard|soft)bounc\w*|complain\w*|spam\w*|abus(?:e|ive)|block(?:ed|ing)"
     r"|block ?list\w*"
@@ -90,7 +88,7 @@ _UNCONFIRMED = (
     r"|en attente|a confirmer|pendient\w*|pendent\w*|(?:sin|por|a|sem) confirmar|en espera|aguard\w*"
     r"|in attesa|da confermare|onbevestig\w*|in afwachting|niepotwierdz\w*|oczekuj\w*|неподтвер\w*"
 )
-# Ordinary words, which say it only in a cell of a few words.
+# Common words count only in short cells.
 _WEAK_SUPPRESSED = (
     r"invalid\w*|ungu?e?ltig\w*|reject\w*|rejet\w*|rejeit\w*|rechaz\w*|abgewiesen|limpiad\w*"
     r"|(?:does not|non|not) ?exist\w*"
@@ -132,7 +130,7 @@ _DAY = re.compile(r"(?:\w{3,10} )?\d{1,4} (?:\w{1,10} )?\d{1,4}\b.*|\d{10}(?:\d{
 
 
 def rank(status: str) -> int:
-    """Return how strict a status is. A word that is none confirms nobody: its line is refused."""
+    """An unknown word ranks above confirmed: its line is refused."""
     return _RANKS.get(status, _RANK_OF_OTHERS)
 
 
@@ -141,50 +139,47 @@ def strictest(*statuses: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return small letters without accents and signs, with one space between words."""
+    """Return lower case without accents and signs, with single spaces."""
     if not text.isascii():
         text = without_accents(text)
     return _NO_WORD.sub(" ", text.casefold()).strip()
 
 
 def without_accents(text: str) -> str:
-    """Return the compatibility form without accents and without characters that have no width."""
+    """Return NFKD without accents and zero-width characters."""
     parts = unicodedata.normalize("NFKD", text)
     return "".join(each for each in parts if unicodedata.category(each) not in ("Mn", "Cf"))
 
 
 @lru_cache(maxsize=4096)
 def leaving_word(text: str) -> str:
-    """Return the status of a cell, of any column, that says that somebody gets no mail; else ""."""
-    said = plain(text)
-    if not said:
+    """Return the status of a cell, of any column, that means no mail, or ""."""
+    words = plain(text)
+    if not words:
         return ""
     for status, pattern in _STRONG:
-        if pattern.search(said):
+        if pattern.search(words):
             return status
-    if said.count(" ") < _MOST_WORDS_OF_WEAK:
+    if words.count(" ") < _MOST_WORDS_OF_WEAK:
         for status, pattern in _WEAK:
-            if pattern.search(said):
+            if pattern.search(words):
                 return status
     return ""
 
 
 @lru_cache(maxsize=4096)
 def status_of_words(text: str) -> str | None:
-    """Return the status that a cell means: "" where it is not said, None for words that are none."""
-    said = plain(text)
-    known = STATUS_WORDS.get(said)
+    """Return "" for an empty cell, or None for unknown words."""
+    words = plain(text)
+    known = STATUS_WORDS.get(words)
     if known is not None:
         return known
-    return leaving_word(text) or (None if said else "")
+    return leaving_word(text) or (None if words else "")
 
 
 @lru_cache(maxsize=4096)
 def sort_of(text: str) -> str:
-    """Return the sort of a cell: a status, or one of “nothing yes no one zero day code other”.
-
-    A “code” is one sign, such as a digit.
-    """
+    """Return a status, or one of “nothing yes no one zero day code other”. A “code” is one character."""
     bare = text.strip().casefold()
     if bare in _DIGITS:
         return _DIGITS[bare]
@@ -192,17 +187,17 @@ def sort_of(text: str) -> str:
         return "yes"
     if bare in NO:
         return "no"
-    said = plain(text)
-    if said in _NOTHING or _ZEROS.fullmatch(said):
+    words = plain(text)
+    if words in _NOTHING or _ZEROS.fullmatch(words):
         return "nothing"
-    if said in YES:
+    if words in YES:
         return "yes"
-    if said in NO:
+    if words in NO:
         return "no"
     if status := status_of_words(text):
         return status
-    if said in STATUS_WORDS:
+    if words in STATUS_WORDS:
         return "confirmed"
-    if _DAY.fullmatch(said):
+    if _DAY.fullmatch(words):
         return "day"
-    return "code" if len(said) == 1 else "other"
+    return "code" if len(words) == 1 else "other"

@@ -1,4 +1,4 @@
-"""Counts of what the columns of a list hold, made before anybody is imported."""
+"""Statistics of a list's columns."""
 
 import re
 import unicodedata
@@ -10,14 +10,14 @@ from typing import Any
 from common.text import words
 from subscriptions.rules.lists.statuses import EMPTY, GETS_NOTHING, leaving_word, rank, sort_of
 
-# A column of more different cells than that holds texts, which are only searched for words.
+# Columns with more different cells are texts.
 MOST_SORTS = 500
 LONGEST_SHOWN = 40
 _ADDRESS = re.compile(r"\S+@\S+")
 _OTHER_SCRIPTS = ("жало", "забл", "непо", "отпи")
 _SIGNS = {place: " " for place in range(128) if not chr(place).isalnum()} | {10: "\n"}
-# The beginnings of the words that `leaving_word` looks for, and of those that it looks for after a negation.
-# To look for these in many cells at once takes a twentieth of the time. A test holds that none is missing.
+# Beginnings of `leaving_word`'s words, and of those after a negation. This prefilter takes a twentieth of the
+# time. A test checks that it is complete.
 _BEGINNINGS = words(
     "abbe abge abme abus afge afme afwa agua annu arch atte ausg auss aust avme avpr avre awai baja "
     "bane bani bann bere besc blac bloc blok bloq boun canc clea comp conf cons deac deak decl dele "
@@ -42,11 +42,10 @@ _NEGATED = words(
 
 @dataclass(slots=True)
 class ColumnSurvey:
-    """Counts of the cells of a column.
+    """Counts of a column's cells.
 
-    `sorts` counts them as `statuses.sort_of` does, unless it is a column of texts. `filled` counts those with
-    something in them that does not mean no, `leaving` the lines of which the column says that somebody gets
-    no mail, and whose own status is less strict.
+    `sorts`: counts by `statuses.sort_of`, unless `is_text`. `filled`: cells that are neither empty nor no.
+    `leaving`: lines for which the column means no mail and the line's status is less strict.
     """
 
     sorts: Counter[str] = field(default_factory=Counter)
@@ -57,7 +56,6 @@ class ColumnSurvey:
 
     @property
     def kinds(self) -> set[str]:
-        """Return the sorts of cells that there are, without empty ones."""
         return {sort for sort, count in self.sorts.items() if count and sort != "nothing"}
 
     def as_json(self) -> dict[str, Any]:
@@ -69,10 +67,9 @@ class ColumnSurvey:
 
 
 class Survey:
-    """Counter of what columns hold, many lines at a time, in bounded memory.
+    """Counter of columns' contents, in bounded memory.
 
-    `places` are the columns to be counted, `texts` those in which only words are looked for. `status_of` says
-    the status of a line by what is known of its columns so far.
+    `places`: columns to count; `texts`: columns to search only. `status_of`: a line's status as known so far.
     """
 
     def __init__(
@@ -98,7 +95,7 @@ class Survey:
                 self._count_leaving(column, rows, cells, leaving)
 
     def _sorted(self, place: int, cells: Sequence[str]) -> dict[str, str]:
-        """Count the cells by sort. Return the statuses of those that say that somebody gets no mail."""
+        """Return the statuses of cells that mean no mail."""
         column, known, leaving = self.columns[place], self._known[place], {}
         for cell, count in Counter(cells).items():
             sort = known.get(cell)
@@ -129,12 +126,12 @@ class Survey:
 
 
 def leaving_among(cells: Sequence[str]) -> dict[str, str]:
-    """Return the statuses of texts that say that somebody gets no mail. Addresses in them say nothing."""
+    """Return the statuses of texts that mean no mail, ignoring addresses."""
     texts = [cell for cell in cells if " " in cell or "@" not in cell]
     whole = "\n".join(texts)
     is_ascii = whole.isascii()
     if not is_ascii:
-        # Words of other scripts begin with these.
+        # Beginnings in other scripts.
         others = [each for each in _OTHER_SCRIPTS if each in whole.casefold()]
         whole = unicodedata.normalize("NFKD", whole).encode("ascii", "ignore").decode()
     tokens = set(whole.lower().translate(_SIGNS).split())

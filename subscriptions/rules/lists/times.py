@@ -1,5 +1,3 @@
-"""The times in subscriber lists, as programs write them."""
-
 import re
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -7,7 +5,7 @@ from common.refused import Refused
 
 ORDERS = ("dmy", "mdy")
 
-# Go's time.String(), which listmonk writes: 2026-03-02 12:00:00.1 +0200 CEST
+# Go's time.String(), from listmonk: 2026-03-02 12:00:00.1 +0200 CEST
 _GO = re.compile(
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?:\.\d{1,9})? ([+-])(\d\d)(\d\d)(?: [A-Z+-]\S{0,9})?", re.ASCII
 )
@@ -16,14 +14,13 @@ _DAY = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[ T,]+(\d\d:\d\d(?::\d\
 
 
 class NoTime(Refused):
-    """A text that is no time, or may be two. The message is a sentence for people."""
+    """Invalid or ambiguous time. The message is a sentence."""
 
 
 def read_moment(text: str, dates: str = "") -> datetime:
-    """The time in UTC that a cell means; one without a zone is UTC. Raises NoTime.
+    """Return the time in UTC, the default zone. Raises NoTime.
 
-    `dates` says what 3/4/2026 is: “dmy”, “mdy”, or "" where nobody said: then only what cannot be mistaken,
-    such as 31/12/2026, is read.
+    `dates`: order of 3/4/2026, “dmy” or “mdy”. Without it, only unambiguous days are valid.
     """
     try:
         if match := _GO.fullmatch(text):
@@ -34,7 +31,7 @@ def read_moment(text: str, dates: str = "") -> datetime:
             read = datetime.fromtimestamp(int(text[:10]), UTC)
         elif match := _DAY.fullmatch(text):
             first, second, order = int(match[1]), int(match[3]), dates
-            # A dot stands between day and month only where the day comes first.
+            # Dots are used only with the day first.
             if match[2] == "." or first == second or first > 12:
                 order = "dmy"
             elif second > 12:
@@ -44,7 +41,7 @@ def read_moment(text: str, dates: str = "") -> datetime:
             day, month = (first, second) if order == "dmy" else (second, first)
             read = datetime.fromisoformat(f"{match[4]}-{month:02}-{day:02}T{match[5] or '00:00'}")
         else:
-            # beehiiv and others write “2026-03-02 12:00:00 UTC”.
+            # As beehiiv writes: “2026-03-02 12:00:00 UTC”.
             read = datetime.fromisoformat(text.removesuffix(" UTC"))
         return (read if read.tzinfo else read.replace(tzinfo=UTC)).astimezone(UTC)
     except NoTime:
