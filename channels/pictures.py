@@ -9,7 +9,7 @@ from channels.announcement import PostImage
 from common.net.client import client
 from common.net.errors import FetchError, host_of
 from common.pictures.child import resized
-from common.pictures.codec import BadPicture, CleanPicture
+from common.pictures.picture import BadPicture, CleanPicture
 from common.ttl_cache import TtlCache
 
 MOST_FETCHED = 10_000_000

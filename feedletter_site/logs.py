@@ -9,7 +9,6 @@ from typing import Any
 from django.conf import settings
 from django.db.utils import InterfaceError, OperationalError
 from django.utils.log import configure_logging
-from gunicorn.glogging import Logger
 
 STANDARD = set(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -109,12 +108,3 @@ class JsonFormatter(logging.Formatter):
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return without_keys(json.dumps(entry, default=str, ensure_ascii=False))
-
-
-class Log(Logger):  # type: ignore[misc]
-    def setup(self, cfg: Any) -> None:
-        super().setup(cfg)
-        logging.captureWarnings(True)
-        if settings.LOG_FORMAT == "json":
-            for handler in self.error_log.handlers:
-                handler.setFormatter(JsonFormatter())

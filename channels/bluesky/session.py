@@ -43,7 +43,7 @@ from channels.http.transport import TIMEOUT_SECONDS, Transport
 from channels.letter import Recipient
 from channels.pictures import PictureBounds, fetched_picture
 from common.clock import utcnow
-from common.pictures.codec import CleanPicture
+from common.pictures.picture import CleanPicture
 from common.ports.channels import InvalidDestination, ParsedDestination
 
 # https://atproto.com/specs/tid

@@ -9,7 +9,7 @@ from channels.announcement import PostImage
 from channels.base import Temporary
 from channels.http.client import Failed
 from channels.pictures import PictureBounds, fetched_picture
-from common.pictures.codec import CleanPicture
+from common.pictures.picture import CleanPicture
 from common.truncation import cut_to
 
 # Some two minutes in all, each pause longer by this: 5 s, 10 s, 15 s ...; a lane may make them longer.

@@ -24,7 +24,7 @@ from channels.http.outcomes import ApiService, Verdict
 from channels.http.transport import ApiResponse
 from channels.mastodon.message import Instance, Message, instance_of
 from channels.mastodon.spec import SCOPES
-from common.pictures.codec import CleanPicture
+from common.pictures.picture import CleanPicture
 
 T = TypeVar("T")
 STATUSES_LOOKED_AT = 40

@@ -7,7 +7,8 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.core.management.base import CommandError, CommandParser
 from django.db import models
 
-from common.pictures.codec import BadPicture, CleanPicture, clean_picture
+from common.pictures.codec import clean_picture
+from common.pictures.picture import BadPicture, CleanPicture
 
 Model = TypeVar("Model", bound=models.Model)
 

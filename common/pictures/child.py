@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from common.child_limits import set_limits
-from common.pictures.codec import BadPicture, CleanPicture
+from common.pictures.picture import BadPicture, CleanPicture
 
 MOST_FETCHED_PIXELS = 40_000_000
 # 40 million pixels of 4 bytes, rotated, and once more without a palette.

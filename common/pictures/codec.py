@@ -3,30 +3,11 @@
 import hashlib
 import io
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from PIL import Image, ImageCms, ImageOps
 
-from common.refused import Refused
-
-MOST_BYTES = 8 * 1024 * 1024
-
-
-class BadPicture(Refused):
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class CleanPicture:
-    """PNG or JPEG, which every mail program shows. `name` contains the hash of `data`."""
-
-    name: str
-    media_type: str
-    width: int
-    height: int
-    data: bytes
-
+from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
 
 # 4 bytes each while decoding.
 MOST_PIXELS = 16_000_000

@@ -24,7 +24,7 @@ from unfold.widgets import (
 from common.admin.colour_input import ColourInput
 from common.admin.refusals import add_refusal
 from common.clock import utcnow
-from common.pictures.codec import CleanPicture
+from common.pictures.picture import CleanPicture
 from common.ports.panels import Action, TabForm
 from delivery.customisation import (
     PICTURES,
@@ -42,7 +42,7 @@ from delivery.rendering.facts import LETTER_WIDTH, ThemeFacts
 from delivery.views.preview import as_json, frames
 from subscriptions.branding.brands import picture_url
 from subscriptions.forms.admin import SubscribableForm
-from subscriptions.forms.reader import PictureField
+from subscriptions.forms.pictures import PictureField
 from subscriptions.models import Subscribable
 from subscriptions.rules.colours import PAPER
 

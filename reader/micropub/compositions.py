@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from common.db.leases import RELEASED
 from common.pictures.child import resized
-from common.pictures.codec import MOST_BYTES, BadPicture, CleanPicture
+from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
 from common.refused import Refused
 from common.text import one_line, shortened
 from reader.models import Composition, Entry, Photo, Reader

@@ -20,7 +20,7 @@ from common.admin.model_admin import ServiceAdmin, count_of
 from common.admin.page_words import EmptyList
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
-from common.pictures.codec import MOST_BYTES
+from common.pictures.picture import MOST_BYTES
 from common.ports import channels
 from common.ports.panels import Action, Panel, Tab
 from feeds.models import Feed

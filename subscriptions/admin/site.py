@@ -15,10 +15,10 @@ from common.admin.colour_input import ColourInput
 from common.admin.html import facts, web_link
 from common.admin.model_admin import ServiceAdmin
 from common.body_limits import MAX_FORM_BYTES, takes_body
-from common.pictures.codec import MOST_BYTES
+from common.pictures.picture import MOST_BYTES
 from common.ports import channels
 from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
-from subscriptions.forms.reader import PictureField
+from subscriptions.forms.pictures import PictureField
 from subscriptions.forms.sign_up import SignUpForm
 from subscriptions.links import page_url
 from subscriptions.models import SiteSettings, Subscribable

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.conf import settings
 
-from common.pictures.codec import CleanPicture
+from common.pictures.picture import CleanPicture
 from common.ttl_cache import TtlCache
 from subscriptions.models import Picture, Subscribable
 

@@ -14,7 +14,7 @@ from channels.announcement import PostImage
 from channels.pictures import PictureBounds, fetched_picture, forget_pictures
 from common.pictures import child
 from common.pictures.child import resized
-from common.pictures.codec import BadPicture, CleanPicture
+from common.pictures.picture import BadPicture, CleanPicture
 from common.transactions import NetworkInTransaction
 from tests.channels.mastodon.letters import closed_port
 from tests.pictures import drawn, octets_of

@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from common.pictures.codec import CleanPicture, clean_picture
+from common.pictures.codec import clean_picture
+from common.pictures.picture import CleanPicture
 from delivery.customisation import set_theme, theme_facts, theme_of
 from delivery.letters.mails import newsletter_mail
 from delivery.models import Theme

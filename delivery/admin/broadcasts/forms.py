@@ -24,7 +24,7 @@ from delivery.issues.broadcasts import MOST_MARKDOWN
 from delivery.models import Broadcast
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from subscriptions.branding.brands import kept_picture
-from subscriptions.forms.reader import PictureField
+from subscriptions.forms.pictures import PictureField
 from subscriptions.models import Subscribable, SubscriberTag
 from subscriptions.rules.schedule import first_instant, wall
 from subscriptions.rules.words import clock_words, zone_words

@@ -20,7 +20,7 @@ from common.admin.page_words import EmptyList
 from common.admin.refusals import NO_ADDRESS, not_done
 from common.body_limits import MAX_FORM_BYTES, takes_body
 from common.clock import utcnow
-from common.pictures.codec import MOST_BYTES
+from common.pictures.picture import MOST_BYTES
 from common.ports.panels import Action
 from common.refused import Refused
 from delivery.admin.broadcasts import panels
@@ -43,7 +43,7 @@ from delivery.models.issue import LETTER_STATES
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from delivery.rules.audience import is_for_some
 from delivery.views.preview import as_json, frames
-from subscriptions.forms.reader import ACCEPTED
+from subscriptions.forms.pictures import ACCEPTED
 from subscriptions.models import Subscribable
 from subscriptions.rules.words import clock_words
 

@@ -9,7 +9,7 @@ from channels.bluesky.message import Message
 from channels.bluesky.session import BlueskyChannel, BlueskySession
 from channels.letter import Recipient
 from common.net.client import SafeClient
-from common.pictures.codec import CleanPicture
+from common.pictures.picture import CleanPicture
 from tests.contracts.bridge import PATIENT, letter
 from tests.contracts.channel import NOW
 from tests.servers.services.bluesky import DID, HANDLE, PASSWORD

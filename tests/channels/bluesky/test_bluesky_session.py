@@ -8,7 +8,7 @@ import pytest
 
 from channels.base import Ambiguous, Permanent, Sent, StatefulSession, Temporary
 from channels.bluesky.message import Message
-from common.pictures.codec import CleanPicture
+from common.pictures.picture import CleanPicture
 from feeds.parsing.entry import Media
 from tests.channels.bluesky.bluesky_letters import message, send, session
 from tests.contracts.bridge import IMPATIENT, closed_port, entry

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from PIL import Image, PngImagePlugin
 
-from common.pictures.codec import MOST_BYTES, BadPicture, CleanPicture, clean_picture
+from common.pictures.codec import clean_picture
+from common.pictures.picture import MOST_BYTES, BadPicture, CleanPicture
 from tests.pictures import drawn, octets_of
 
 

@@ -7,7 +7,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from common.pictures.codec import CleanPicture, clean_picture
+from common.pictures.codec import clean_picture
+from common.pictures.picture import CleanPicture
 from subscriptions.branding.brands import forget_pictures, kept_picture
 from subscriptions.models import Picture
 from tests.pictures import drawn, octets_of
