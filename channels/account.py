@@ -52,7 +52,7 @@ class Account(models.Model):
     objects = AccountQuerySet.as_manager()
 
     class Meta:
-        # Its table and its admin are those of delivery, which loads it.
+        # The table and the admin belong to delivery, which loads this module.
         app_label = "delivery"
         ordering = ("name",)
         verbose_name = "mail account"

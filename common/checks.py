@@ -1,3 +1,3 @@
-"""Tag of our own system checks. Django's load every module; only `check` and `up` run them."""
+"""Tag of Feedletter's system checks. Django's load every module; only `check` and `up` run them."""
 
 OWN_CHECKS = "feedletter"

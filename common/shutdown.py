@@ -7,7 +7,7 @@ from typing import Any
 
 stopping = threading.Event()
 
-# Python's defaults. Celery installs others and has a signal of its own.
+# Python's defaults. Celery installs others, and has a separate signal.
 _UNHANDLED: dict[int, Any] = {
     int(signal.SIGINT): signal.default_int_handler,
     int(signal.SIGTERM): signal.SIG_DFL,

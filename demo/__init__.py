@@ -1,4 +1,4 @@
-"""A sample blog, and services of its own for its bridges: what `manage.py demo` shows."""
+"""The demo of `manage.py demo`: a sample blog, and services for its bridges to post to."""
 
 # Set in the environment of each process of a demo.
 MARK = "FEEDLETTER_DEMO"

@@ -1,4 +1,4 @@
-"""Pages that answer forms in the admin, kept under a URL of their own for Back and reload.
+"""Pages that answer forms in the admin, kept under a separate URL for Back and reload.
 
 Otherwise browsers ask whether to send the form again.
 """

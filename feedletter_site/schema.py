@@ -1,6 +1,6 @@
 """Check that tables have everything that the applied migrations create.
 
-Before the first release migrations were rewritten in place, so older databases lack columns.
+Until the first release migrations are rewritten in place, so older databases lack tables and columns.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from django.core.management import CommandError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.loader import MigrationLoader
 
-OURS = ("feeds", "subscriptions", "delivery", "feedletter_site")
+OURS = ("feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site")
 WAY_OUT = (
     "It cannot be upgraded. With the program that made it, export the feeds (export_opml) and the "
     "subscribers (export_subscribers), then begin with an empty database: docs/operating.md#upgrade."
@@ -42,8 +42,8 @@ def too_old(connection: BaseDatabaseWrapper) -> str:
     lacking = missing(connection)
     if not lacking:
         return ""
-    more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-    return f"This database was made before the first release: {lacking[0]}{more} is missing. {WAY_OUT}"
+    what = f"{lacking[0]} and {len(lacking) - 1} more are" if len(lacking) > 1 else f"{lacking[0]} is"
+    return f"This database was made before the first release: {what} missing. {WAY_OUT}"
 
 
 def refuse_too_old(connection: BaseDatabaseWrapper) -> None:

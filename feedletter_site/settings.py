@@ -100,7 +100,7 @@ HOOK_MODULES = env.listing("HOOK_MODULES")
 
 # A proxy or a compatible server may replace these.
 DISCORD_API_URL = env.service_url("DISCORD_API_URL", "https://discord.com/api/v10")
-# For links; the demo has a Discord of its own.
+# For links; the demo serves a Discord itself.
 DISCORD_URL = env.service_url("DISCORD_URL", "https://discord.com")
 # Bot (docs/discord-bot.md), off unless all three are set.
 DISCORD_APPLICATION_ID = env.checked(

@@ -33,7 +33,7 @@ from tests.servers.dns_server import DnsServer
 # pages, commands and mail servers lead to is asked of PostgreSQL by test_admin_pages, test_large_tables, the
 # APIs' tests and those of all rooms beneath.
 ONE_DATABASE_SERVES = re.compile(
-    r"tests/(\w+/(admin|commands|views)|feeds/(corpus|parsing)|(reader|subscriptions)/rules|delivery/(dkim|rendering|rules)"
+    r"tests/(\w+/(admin|commands|views)|feeds/(corpus|parsing)|(reader|subscriptions)/rules|channels/(dkim|rules)|delivery/(rendering|rules)"
     r"|common/html|contracts|upgrade|e2e/browser|feeds/histories/test_(ages|answers|identity|moves|strangers)\.py"
     r"|delivery/servers/test_server_(answers|breaks|login|table)\.py|delivery/doctor/test_check\.py"
     r"|delivery/bounces/test_(holdups|record)\.py|delivery/test_template_admin\.py"
@@ -53,7 +53,7 @@ POSTGRESQL_LATER = re.compile(
 # With LONG=1: the outsides of rooms that are asked, and what takes longest.
 POSTGRESQL_LAST = re.compile(
     r"tests/(reader/(greader|indieauth|mentions|micropub|microsub)/(?!\w*(race|together))|common/(api|cli)/"
-    r"|load/test_simulated_time\.py|feeds/polling/test_namesakes\.py)"
+    r"|load/test_simulated_time\.py|feeds/polling/test_duplicate_guids\.py)"
 )
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 

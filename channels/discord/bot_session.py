@@ -148,32 +148,42 @@ class BotSession(DiscordSession):
         return self._webhooks[channel]
 
     def _found_webhook(self, client: ApiClient, channel: str, message: Message) -> str:
-        if _own_thread(message):
-            # Threads have the webhooks of their channel.
-            place = f"{self._base}/channels/{channel}"
-            channel = self._ask(client, place, lambda answer: snowflake(answer.at("parent_id")))
-        me = self._me(client)
-
-        def own(answer: ApiResponse) -> str:
-            rows = answer.json if isinstance(answer.json, list) else []
-            urls = (self._url_of(row) for row in rows if isinstance(row, Mapping) and _creator(row) == me)
-            return next(filter(None, urls), "")
-
-        url = f"{self._base}/channels/{channel}/webhooks"
-        return self._ask(client, url, own) or client.call(
+        me, place = self._me(client), self._place_of_webhooks(client, channel, message)
+        for webhook in self._ask(client, place, _objects):
+            if _creator(webhook) == me and (url := self._url_of(webhook)):
+                return url
+        return client.call(
             "POST",
-            url,
+            place,
             json={"name": WEBHOOK_NAME},
             headers=self.headers(),
             read=lambda answer: self._url_of(answer.json) or _unreadable("no webhook"),
         )
+
+    def _place_of_webhooks(self, client: ApiClient, channel: str, message: Message) -> str:
+        if _own_thread(message):
+            # Threads have the webhooks of their channel.
+            place = f"{self._base}/channels/{channel}"
+            channel = self._ask(client, place, lambda answer: snowflake(answer.at("parent_id")))
+        return f"{self._base}/channels/{channel}/webhooks"
+
+    def _creators(self, client: ApiClient, message: Message) -> dict[str, str]:
+        """Return who made each webhook of the channel; {} if the bot may not ask. Raises Failed."""
+        try:
+            place = self._place_of_webhooks(client, message.config.get("channel_id", ""), message)
+            return {str(row.get("id")): _creator(row) for row in self._ask(client, place, _objects)}
+        except Failed:
+            if last_code(client) not in NO_WEBHOOKS:
+                raise
+            return {}
 
     def _url_of(self, webhook: Any) -> str:
         """Return the address of a webhook with a token; its token is covered in all texts from now on."""
         token = webhook.get("token") if isinstance(webhook, Mapping) else None
         if not isinstance(token, str) or not token:
             return ""
-        self._secrets.append(token)
+        if token not in self._secrets:
+            self._secrets.append(token)
         return f"{self._base}/webhooks/{snowflake(webhook.get('id'))}/{token}"
 
     def _posted_by_bot(
@@ -207,12 +217,13 @@ class BotSession(DiscordSession):
         try:
             me = self._me(client)
             newest = self._ask(
-                client, f"{self._channel(message)}/messages?limit={MESSAGES_LOOKED_AT}", _messages
+                client, f"{self._channel(message)}/messages?limit={MESSAGES_LOOKED_AT}", _objects
             )
             # Who may not read a channel's history is told that there is none.
             is_told_all = bool(newest) or not self._ask(
                 client, self._channel(message), lambda answer: answer.at("last_message_id")
             )
+            creators = self._creators(client, message) if any(map(_webhook_of, newest)) else {}
         except Failed as failed:
             why = failed.outcome
             # Nobody can ask now, which is not the message's fault: what is unknown stays unknown, and the
@@ -225,9 +236,10 @@ class BotSession(DiscordSession):
         since = begun_at - CLOCKS_DIFFER
         for found in newest:
             author, is_recent = found.get("author"), _posted_at(found["id"]) >= since
-            # The webhook may be another by now, so any that posted the same is ours.
-            by_webhook = bool(message.look and found.get("webhook_id"))
-            is_own = by_webhook or (isinstance(author, Mapping) and author.get("id") == me)
+            is_own = isinstance(author, Mapping) and author.get("id") == me
+            if webhook := _webhook_of(found):
+                # One that is gone by now, or that the bot may not see, was the bot's if it uses one.
+                is_own = creators.get(webhook, me if message.look else "") == me
             if is_own and is_recent and any(_is_alike(found, body) for body in (message.full, message.plain)):
                 if not message.link:
                     return Ambiguous(SAME_WORDS, holds=True)
@@ -320,16 +332,20 @@ def _creator(webhook: Mapping[str, Any]) -> str:
     return str(user.get("id")) if isinstance(user, Mapping) else ""
 
 
+def _webhook_of(message: Mapping[str, Any]) -> str:
+    return str(message.get("webhook_id") or "")
+
+
 def _unreadable(words: str) -> str:
     raise UnreadableAnswer(words)
 
 
-def _messages(answer: ApiResponse) -> list[Mapping[str, Any]]:
-    """The newest first. Raises UnreadableAnswer."""
-    found = answer.json
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
-        raise UnreadableAnswer("no list of messages")
-    return [one for one in found if isinstance(one.get("id"), str) and one["id"].isdecimal()]
+def _objects(answer: ApiResponse) -> list[Mapping[str, Any]]:
+    """Return the objects of a list that have an id. Raises UnreadableAnswer."""
+    rows = answer.json
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
+        raise UnreadableAnswer("no list of objects")
+    return [row for row in rows if isinstance(row.get("id"), str) and row["id"].isdecimal()]
 
 
 def _posted_at(number: str) -> datetime:

@@ -80,7 +80,7 @@ class DayValue:
 def day_plot(
     values: Sequence[DayValue], *, name: str, title: str, said: str, word: str, is_line: bool = False
 ) -> SafeString:
-    """Draw bars, or a line on a scale of its own; "" without values.
+    """Draw bars, or a line on a separate scale; "" without values.
 
     `name` is unique on the page, `said` describes the plot, `word` is the unit, such as “letter”.
     """

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 class Origin(models.Model):
     """`source` and `kind` are words of feedletter_site.migrate_from; `row` is the key of ours, which may be
-    gone by now: what people removed here does not come again."""
+    gone by now, so that something that people removed here is not imported again."""
 
     source = models.CharField(max_length=20)
     kind = models.CharField(max_length=20)

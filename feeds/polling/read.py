@@ -115,7 +115,7 @@ class Reading:
 
     `headers` are those that the next reading needs: the content type and the validators. A `partial`
     document was pushed by a hub and may hold only what is new. `holders` and `before` are set once its posts
-    are told apart (see `feeds.polling.duplicate_guids`). `holders` says which post has each of the feed's
+    are distinguished (see `feeds.polling.duplicate_guids`). `holders` says which post has each of the feed's
     shared guids. `before` are the guids and entries, by their ids, that did not count in the last document.
     `kept_holders` are the holders that were remembered, where they are known without asking the database.
     """

@@ -1,4 +1,4 @@
-"""Forms on other sites: the framed page, and the target of their own forms."""
+"""Forms on other sites: the framed page, and the target of forms that they build."""
 
 from collections.abc import Callable
 from functools import wraps

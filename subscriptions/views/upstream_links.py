@@ -137,7 +137,7 @@ def remove_upstream(request: HttpRequest) -> HttpResponse:
 
 
 def _ours(page: Callable[..., HttpResponse], name: str, request: HttpRequest, token: str) -> HttpResponse:
-    """Call our page with the URL of our own link, so that its links and forms work."""
+    """Call our page with the URL of our link, so that its links and forms work."""
     by_our_link = copy(request)
     try:
         by_our_link.path = reverse(f"subscriptions:{name}", args=[token])

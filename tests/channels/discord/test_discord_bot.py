@@ -22,7 +22,17 @@ from tests.channels.discord.letters import PLACES, api_at, bot_session, bots_mes
 from tests.contracts.bridge import IMPATIENT, LOOPBACK, PATIENT, entry, letter
 from tests.contracts.channel import NOW
 from tests.servers.api_server import Reply
-from tests.servers.services.discord import BOT, BOT_TOKEN, CHANNEL, FORUM, FORUM_THREAD, GUILD, NEWS, Discord
+from tests.servers.services.discord import (
+    BOT,
+    BOT_TOKEN,
+    CHANNEL,
+    FORUM,
+    FORUM_THREAD,
+    GUILD,
+    NEWS,
+    WEBHOOK_ID,
+    Discord,
+)
 
 KIND = DiscordBotSpec()
 SECRETS: Any = {"token": BOT_TOKEN}
@@ -198,6 +208,26 @@ class TestUnderAnotherName:
         outcome = sent_by(bot_session(discord.url), bots_message(**self.NAMED), begun_at=NOW, now=later)
         assert isinstance(outcome, Sent)
         assert outcome.remote_id == f"{CHANNEL}/{discord.messages[0]['id']}"
+        assert len(discord.messages) == 1
+
+    def test_what_arrived_is_found_whatever_was_chosen_since(self, discord: Discord) -> None:
+        lose(discord, Reply(takes=True, hangs_up=True), options=self.NAMED)
+        outcome = sent_by(bot_session(discord.url), bots_message(), begun_at=NOW)
+        assert isinstance(outcome, Sent)
+        assert len(discord.messages) == 1
+
+    def test_the_same_post_of_another_webhook_is_not_taken_for_its_own(self, discord: Discord) -> None:
+        post(discord, options=self.NAMED)
+        discord.messages[0]["webhook_id"] = WEBHOOK_ID
+        outcome = post(discord, options=self.NAMED, begun_at=NOW, now=NOW + timedelta(minutes=5))
+        assert isinstance(outcome, Sent)
+        assert len(discord.messages) == 2
+
+    def test_a_webhook_that_is_gone_is_known_by_what_it_posted(self, discord: Discord) -> None:
+        post(discord, options=self.NAMED)
+        discord.made.clear()
+        outcome = post(discord, options=self.NAMED, begun_at=NOW, now=NOW + timedelta(minutes=5))
+        assert isinstance(outcome, Sent)
         assert len(discord.messages) == 1
 
     def test_what_is_not_there_is_posted_once_no_earlier_try_can_arrive(self, discord: Discord) -> None:
