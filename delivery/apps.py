@@ -11,6 +11,7 @@ class DeliveryConfig(AppConfig):
 
         from channels import register_all
         from common.checks import OWN_CHECKS
+        from common.cli.registry import add_commands
         from common.db import lookups
         from common.ports.events import happened
         from common.ports.figures import add_figures
@@ -43,3 +44,23 @@ class DeliveryConfig(AppConfig):
         checks_of_later_apps.extend((refuse_wrong_template, refuse_wrong_sender, refuse_changed_digests))
         kept_by.append(needed)
         install_site_mail(SiteMailByLane())
+
+        add_commands(
+            "delivery.management",
+            issues=(
+                "list_issues show_issue approve_issue discard_issue pause_issue resume_issue "
+                "cancel_issue retry_failed send_late"
+            ),
+            deliveries="list_deliveries show_delivery retry_delivery show_item",
+            bounces="list_bounces handle_bounce read_bounces",
+            letters=(
+                "list_letters show_letter write_letter alter_letter drop_letter preview_letter send_letter"
+            ),
+            letter_templates="list_templates show_template set_template reset_template set_theme",
+            accounts="list_accounts add_account drop_account list_lanes alter_lane",
+            newsletters=(
+                "list_channels check_destination post_test send_test_email pause_newsletter resume_newsletter"
+            ),
+            webhooks="list_webhooks add_webhook drop_webhook",
+            stages="complete send run_once prune after_restore",
+        )

@@ -9,6 +9,7 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         from common import counters, passes
+        from common.cli.registry import add_commands
         from common.ports.figures import keep_by
         from feedletter_site import checks, hook_checks
         from feedletter_site.logs import mask_keys
@@ -29,3 +30,8 @@ class SiteConfig(AppConfig):
         worker_shutdown.connect(vitals.end_worker)
         # It needs the tables of django_celery_beat, which may be created before ours.
         post_migrate.connect(after_migrate, sender=apps.get_app_config("django_celery_beat"))
+
+        add_commands(
+            "feedletter_site.management",
+            api_tokens="list_api_tokens create_api_token revoke_api_token",
+        )

@@ -6,6 +6,7 @@ class SubscriptionsConfig(AppConfig):
     verbose_name = "Newsletters"
 
     def ready(self) -> None:
+        from common.cli.registry import add_commands
         from common.ports.figures import add_figures
         from common.ports.panels import install_later
         from feeds.credentials import shown_by
@@ -20,3 +21,17 @@ class SubscriptionsConfig(AppConfig):
         install_held_data()
         # Commands warn as well, and load no admin pages.
         shown_by.append(open_newsletters)
+
+        add_commands(
+            "subscriptions.management",
+            newsletters=(
+                "list_subscribables define_subscribable alter_subscribable set_extra_params "
+                "drop_subscribable drop_feed assign set_site"
+            ),
+            post_rules="list_rules add_rule drop_rule try_rules",
+            subscribers=(
+                "list_subscribers subscribe confirm_subscription unsubscribe "
+                "export_subscribers erase_destination"
+            ),
+            lists="import_subscribers list_suppressions lift_suppression import_suppressions",
+        )

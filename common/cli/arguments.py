@@ -1,5 +1,5 @@
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +11,12 @@ from common.pictures.codec import clean_picture
 from common.pictures.picture import BadPicture, CleanPicture
 
 Model = TypeVar("Model", bound=models.Model)
+AddArguments = Callable[[CommandParser], object]
+
+
+def argument(*names: str, **kwargs: Any) -> AddArguments:
+    """Return a function that adds this argument to a parser. Arguments as of `add_argument`."""
+    return lambda parser: parser.add_argument(*names, **kwargs)
 
 
 def add_paging(parser: CommandParser, *, key: str = "ID", kind: Any = None) -> None:

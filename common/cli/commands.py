@@ -3,7 +3,7 @@ import logging
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, OperationalError, ProgrammingError, connections
 
 from common.checks import OWN_CHECKS
+from common.cli.arguments import AddArguments
 from common.cli.progress import Progress
 from common.cli.tables import TableRow, record, table_lines
 from common.refused import Refused
@@ -32,23 +33,23 @@ Result = Printed | TableRow | Iterable[TableRow] | None
 
 
 class FeedletterCommand(BaseCommand):
-    """Base class: subclasses add options and return from `run` a row, rows or a sentence."""
+    """Base class: subclasses have `arguments` and return from `run` a row, rows or a sentence."""
 
+    arguments: tuple[AddArguments, ...] = ()
     # Options for fields of a ValidationError, if not --field-name.
     option_names: Mapping[str, str] = {}
-    shared_options: tuple[Callable[[CommandParser], None], ...] = ()
     empty = "There is nothing to show."
     requires_system_checks: tuple[str, ...] | Literal["__all__"] = (OWN_CHECKS,)
     suppressed_base_arguments = {"--skip-checks"}  # noqa: RUF012 - Django's name and type
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="Print one JSON document, for programs.")
-        for add in self.shared_options:
+        for add in self.arguments:
             add(parser)
         self.add_options(parser)
 
     def add_options(self, parser: CommandParser) -> None:
-        pass
+        """Add what `arguments` cannot, such as groups."""
 
     def run(self, **options: Any) -> Result:
         """Raises CommandError, ValidationError or Refused."""

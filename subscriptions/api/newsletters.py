@@ -19,12 +19,12 @@ from feeds.api.views import FeedViewSet, ItemViewSet
 from feeds.models import Feed, Item
 from subscriptions.api import bodies
 from subscriptions.api.bodies import ChangeSite
-from subscriptions.api.serializers import DestinationSerializer, SubscribableSerializer, core_of, with_figures
+from subscriptions.api.serializers import DestinationSerializer, SubscribableSerializer, core_of
 from subscriptions.branding.brands import picture_url
 from subscriptions.branding.site import alter_site, site_settings
 from subscriptions.collections.drop import EXCLUDED_BY_HAND, drop_feed, drop_subscribable, exclude
 from subscriptions.models import Destination, SiteSettings, Subscribable
-from subscriptions.newsletters.define import alter_subscribable, define_subscribable
+from subscriptions.newsletters.define import alter_subscribable, define_subscribable, with_figures
 from subscriptions.privacy.erase import erase
 from subscriptions.subscribers.suppression import DISABLED_BY_HAND, disable, enable
 

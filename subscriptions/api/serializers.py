@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.db.models import Count, IntegerField, Min, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -11,25 +9,9 @@ from common.clock import utcnow
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from subscriptions.admin_words import rhythm_for_admins
-from subscriptions.management.rows import next_end
-from subscriptions.models import Assignable, Destination, Subscribable, Subscription
+from subscriptions.models import Destination, Subscribable, Subscription
+from subscriptions.newsletters.define import next_close
 from subscriptions.rules.cron_plan import week_plan
-
-
-def with_figures(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":
-    """Annotate confirmed subscribers, open collections and their next close."""
-    confirmed = Subscription.objects.confirmed()
-    closes = Assignable.objects.filter(subscribable=OuterRef("pk")).order_by().values("subscribable")
-    return rows.annotate(
-        subscribers=_count(confirmed),
-        open=_count(Assignable.objects.all()),
-        closes=Subquery(closes.annotate(first=Min("period_end")).values("first")),
-    ).prefetch_related("feeds")
-
-
-def _count(related: "QuerySet[Subscription] | QuerySet[Assignable]") -> Coalesce:
-    own = related.filter(subscribable=OuterRef("pk")).order_by().values("subscribable")
-    return Coalesce(Subquery(own.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
 
 
 def core_of(address: str) -> str:
@@ -47,7 +29,7 @@ SHOWN_STATUSES = (*Subscription.Status.values, "suppressed")
 
 
 class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
-    """Needs what `rows.with_figures` annotates."""
+    """Needs what `with_figures` annotates."""
 
     feeds = serializers.PrimaryKeyRelatedField[Any](many=True, read_only=True)
     subscribers = serializers.IntegerField(read_only=True, help_text="Confirmed subscribers.")
@@ -113,7 +95,7 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
 
     @extend_schema_field(serializers.DateTimeField(allow_null=True))
     def get_next_close(self, subscribable: Any) -> Any:
-        closes = subscribable.closes or next_end(subscribable, now=utcnow())
+        closes = next_close(subscribable, now=utcnow())
         return serializers.DateTimeField().to_representation(closes) if closes else None
 
     def get_at(self, subscribable: Subscribable) -> str:
@@ -133,7 +115,7 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
 
 
 class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):
-    """Needs what `management.rows.with_suppressed` annotates."""
+    """Needs what `SubscriptionQuerySet.with_suppressed` annotates."""
 
     subscribable = serializers.CharField(source="subscribable.name", read_only=True)
     address = serializers.CharField(source="destination.label", read_only=True)

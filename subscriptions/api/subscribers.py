@@ -18,7 +18,6 @@ from common.ports.channels import InvalidDestination
 from common.refused import Refused
 from subscriptions.api import bodies
 from subscriptions.api.serializers import SubscriptionSerializer, core_of
-from subscriptions.management.rows import with_suppressed
 from subscriptions.models import Subscribable, Subscription, Tagging
 from subscriptions.rules.pauses import BadDate
 from subscriptions.rules.tags import tag_key, tidy_tags
@@ -38,8 +37,10 @@ class AddedSerializer(serializers.Serializer[Any]):
 
 class SubscriptionViewSet(ResourceViewSet):
     area = "subscribers"
-    queryset = with_suppressed(Subscription.objects.select_related("subscribable")).prefetch_related(
-        fetch_tags("destination")
+    queryset = (
+        Subscription.objects.with_suppressed()
+        .select_related("subscribable")
+        .prefetch_related(fetch_tags("destination"))
     )
     serializer_class = SubscriptionSerializer
     made_at = "added_at"

@@ -2,11 +2,11 @@ import secrets
 from typing import Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from subscriptions.models.destination import Destination
+from subscriptions.models.destination import Destination, Suppression
 from subscriptions.models.subscribable import Subscribable
 
 
@@ -21,6 +21,13 @@ class SubscriptionQuerySet(models.QuerySet["Subscription"]):
 
     def reachable(self) -> Self:
         return self.confirmed().filter(destination__disabled_at=None)
+
+    def with_suppressed(self) -> Self:
+        """Select destinations and annotate whether they are suppressed."""
+        same = {"kind": OuterRef("destination__kind"), "core": OuterRef("destination__core")}
+        return self.select_related("destination").annotate(
+            suppressed=Exists(Suppression.objects.filter(**same))
+        )
 
 
 class Subscription(models.Model):

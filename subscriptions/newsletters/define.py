@@ -4,12 +4,13 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import Min, Q
+from django.db.models import Count, IntegerField, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from common.ports import channels
 from common.text import one_line
 from feeds.models import Feed
-from subscriptions.models import Assignable, Subscribable
+from subscriptions.models import Assignable, Subscribable, Subscription
 from subscriptions.newsletters.own_code import check_hooks
 from subscriptions.rules import embed_hosts
 from subscriptions.rules.cron_plan import on_weekdays, week_plan
@@ -30,6 +31,29 @@ def next_moments(newsletters: Sequence[Subscribable], *, now: datetime) -> dict[
         ends = [] if each.stopped else next_ends(each.schedule, each.zone, now, 1)
         moments[each.pk] = open_ends.get(each.pk) or next(iter(ends), None)
     return moments
+
+
+def with_figures(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":
+    """Annotate confirmed subscribers, open collections and their next close."""
+    closes = Assignable.objects.filter(subscribable=OuterRef("pk")).order_by().values("subscribable")
+    return rows.annotate(
+        subscribers=_count(Subscription.objects.confirmed()),
+        open=_count(Assignable.objects.all()),
+        closes=Subquery(closes.annotate(first=Min("period_end")).values("first")),
+    ).prefetch_related("feeds")
+
+
+def _count(related: "QuerySet[Subscription] | QuerySet[Assignable]") -> Coalesce:
+    own = related.filter(subscribable=OuterRef("pk")).order_by().values("subscribable")
+    return Coalesce(Subquery(own.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)
+
+
+def next_close(newsletter: Any, *, now: datetime) -> datetime | None:
+    """Return the end of an open collection or the current period, or None without a calendar.
+
+    Needs what `with_figures` annotates.
+    """
+    return newsletter.closes or next(iter(next_ends(newsletter.schedule, newsletter.zone, now, 1)), None)
 
 
 USES: Mapping[str, frozenset[str]] = {

@@ -9,7 +9,7 @@ import pytest
 
 from delivery.bounces.collect import collect_bounces, take_mail
 from delivery.engine.send_pass import send_due
-from delivery.management.commands import handle_bounce
+from delivery.management import bounces as bounce_commands
 from delivery.models import Bounce
 from subscriptions.links import manage_url, unsubscribe_url
 from subscriptions.models import Subscription
@@ -107,7 +107,7 @@ def test_apple_mails_way_to_leave_ends_the_subscription(
 
 def piped(monkeypatch: pytest.MonkeyPatch, raw: bytes, recipient: str) -> dict[str, Any]:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
-    monkeypatch.setattr(handle_bounce, "utcnow", lambda: NOW)
+    monkeypatch.setattr(bounce_commands, "utcnow", lambda: NOW)
     answer: dict[str, Any] = json_of("handle_bounce", "--recipient", recipient)
     return answer
 

@@ -12,8 +12,8 @@ from channels.email.headers import return_path
 from channels.email.letter_form import message_mark
 from delivery.bounces.record import KEEP, KEEP_UNPROVEN, prune_bounces, release_bounces, take_report
 from delivery.engine.send_pass import send_due
-from delivery.management.commands import handle_bounce
-from delivery.management.commands.handle_bounce import TRY_AGAIN
+from delivery.management import bounces as bounce_commands
+from delivery.management.bounces import TRY_AGAIN
 from delivery.models import Bounce, Delivery, LaneDomain
 from delivery.rules.bounce_policy import BounceKind
 from subscriptions.models import Subscription, Suppression
@@ -90,9 +90,9 @@ def test_whatever_goes_wrong_the_mail_server_keeps_the_mail_and_tries_again(
     def failing(**facts: Any) -> None:
         raise error
 
-    monkeypatch.setattr(handle_bounce, "take_mail", failing)
+    monkeypatch.setattr(bounce_commands, "take_mail", failing)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(QMAIL)))
-    command = handle_bounce.Command(stderr=io.StringIO())
+    command = bounce_commands.HandleBounce(stderr=io.StringIO())
     assert command._exit_code(["manage.py", "handle_bounce"]) == TRY_AGAIN
 
 

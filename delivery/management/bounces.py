@@ -1,0 +1,86 @@
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from common.cli.arguments import add_paging, argument, page
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.clock import utcnow
+from common.text import pluralize
+from delivery.bounces.collect import collect_bounces, take_mail
+from delivery.bounces.parsing import MAX_MAIL_BYTES
+from delivery.models import Bounce
+
+
+class ListBounces(FeedletterCommand):
+    help = "Lists the reports of letters that came back, and of complaints."
+    empty = "Nothing has come back."
+    arguments = (
+        argument("--held", action="store_true", help="Only those that wait for you."),
+        argument("--kind", choices=Bounce.Kind.values, help="Only those of this kind."),
+        add_paging,
+    )
+
+    def run(self, **options: Any) -> Result:
+        rows = Bounce.objects.select_related("destination")
+        if options["held"]:
+            rows = rows.filter(held=True)
+        if options["kind"]:
+            rows = rows.filter(kind=options["kind"])
+        return (bounce_row(row) for row in page(rows, options))
+
+
+def bounce_row(row: Bounce) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "at": row.at,
+        "kind": row.kind,
+        "destination": row.destination.label if row.destination else row.recipient,
+        "delivery": row.delivery_id,
+        "status": row.status,
+        "diagnostic": row.diagnostic,
+        "effect": row.effect,
+        "held": row.held,
+    }
+
+
+# sysexits.h: the mail server keeps the message and tries again. With any other error it would be lost.
+TRY_AGAIN = 75
+
+
+class HandleBounce(FeedletterCommand):
+    help = "Takes a mail that came back, or from who leaves, from standard input: for a mail server's pipe."
+    arguments = (
+        argument(
+            "--recipient", default="", metavar="ADDRESS", help="Whom it was sent to, from the envelope."
+        ),
+    )
+
+    def run(self, **options: Any) -> Result:
+        raw = sys.stdin.buffer.read(MAX_MAIL_BYTES)
+        if not raw.strip():
+            raise CommandError("Nothing came by standard input: pipe a mail into this command.")
+        taken = take_mail(raw=raw, now=utcnow(), recipient=options["recipient"][:1000])
+        facts = {"kind": taken.kind, "effect": taken.effect, "id": taken.bounce and taken.bounce.pk}
+        return Printed(f"{taken.kind}: {taken.effect}", facts)
+
+    def _exit_code(self, argv: list[str]) -> int:
+        try:
+            return TRY_AGAIN if super()._exit_code(argv) else 0
+        except Exception as error:  # noqa: BLE001 - none may lose the mail
+            self.stderr.write(f"{type(error).__name__}: {error}")
+            return TRY_AGAIN
+
+
+class ReadBounces(FeedletterCommand):
+    help = "Reads the mail that came back (BOUNCE_URL); says what is wrong when it cannot."
+
+    def run(self, **options: Any) -> Result:
+        if not settings.BOUNCE_URL:
+            raise CommandError("BOUNCE_URL is not set: there is no mailbox to read.")
+        with self.progress("reading"):
+            counts = collect_bounces(clock=utcnow)
+        kinds = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in sorted(counts.items()))
+        said = f"{pluralize(counts.total(), 'mail')} read{': ' if kinds else ''}{kinds}."
+        return Printed(said, dict(counts))

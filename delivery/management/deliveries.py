@@ -1,0 +1,116 @@
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from common.cli.arguments import add_paging, argument, find, page, whole
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.tables import cell, record
+from common.clock import utcnow
+from delivery.issues.item_fate import fate_of, places_of
+from delivery.issues.retry import retry_delivery
+from delivery.issues.sent_changes import SentChanges, changed_delivery, changes_of
+from delivery.models import Delivery
+from feeds.management.rows import item_row
+from feeds.models import Item
+
+
+def delivery_row(delivery: Delivery) -> dict[str, Any]:
+    """Needs the destination selected."""
+    return {
+        "id": delivery.pk,
+        "issue": delivery.issue_id,
+        "destination": delivery.destination.label,
+        "state": delivery.state,
+        "attempts": delivery.attempts,
+        "due_at": delivery.due_at,
+        "sent_at": delivery.sent_at,
+        "remote_id": delivery.remote_id,
+        "last_error": delivery.last_error,
+    }
+
+
+def add_delivery(parser: CommandParser) -> None:
+    parser.add_argument("id", type=whole, metavar="ID", help="The number that “list_deliveries” shows.")
+
+
+def find_delivery(pk: int) -> Delivery:
+    rows = Delivery.objects.select_related("destination", "issue__subscribable")
+    found: Delivery = find(rows, "delivery", "“list_deliveries” shows those there are.", pk=pk)
+    return found
+
+
+class ListDeliveries(FeedletterCommand):
+    help = "Lists deliveries: one for each message to each address or account."
+    empty = "There are no such deliveries."
+    arguments = (
+        argument("--state", choices=Delivery.State.values, help="Only those in this state."),
+        add_paging,
+    )
+
+    def run(self, **options: Any) -> Result:
+        rows = Delivery.objects.select_related("destination").defer("context")
+        if options["state"]:
+            rows = rows.filter(state=options["state"])
+        return (delivery_row(row) for row in page(rows, options))
+
+
+MOST_ATTEMPTS = 50
+
+
+class ShowDelivery(FeedletterCommand):
+    help = "Shows a delivery and the attempts that did not succeed, in the server's words."
+    arguments = (add_delivery,)
+
+    def run(self, **options: Any) -> Result:
+        delivery = find_delivery(options["id"])
+        history = [
+            {"at": attempt.at, "outcome": attempt.outcome, "text": attempt.text}
+            for attempt in delivery.attempt_rows.all()[:MOST_ATTEMPTS]
+        ]
+        shown = {
+            **delivery_row(delivery),
+            "kind": delivery.kind,
+            "newsletter": delivery.issue.subscribable.name if delivery.issue else None,
+            "created_at": delivery.created_at,
+        }
+        post, later = changed_delivery(delivery), changes_of([delivery]).get(delivery.pk, SentChanges())
+        shown["changes"] = post.pk if post else None
+        if options["json"]:
+            rows = [{**delivery_row(change), "kind": change.kind} for change in later.every]
+            return {**shown, "changed_by": rows, "history": history}
+        shown["since then"] = later.words
+        lines = {f"at {cell(one['at'])}": f"{one['outcome']}: {one['text']}" for one in history}
+        return {**shown, **lines}
+
+
+class RetryDelivery(FeedletterCommand):
+    help = "Tries a delivery again that failed, is held, was cancelled or waits."
+    arguments = (add_delivery,)
+
+    def run(self, **options: Any) -> Result:
+        retry_delivery(delivery=find_delivery(options["id"]), now=utcnow())
+        return delivery_row(find_delivery(options["id"]))
+
+
+class ShowItem(FeedletterCommand):
+    help = "Shows a post: in which newsletters it was sent, where it waits, or why it was not sent."
+    arguments = (argument("id", type=whole, metavar="ID", help="The number that “list_items” shows."),)
+
+    def run(self, **options: Any) -> Result:
+        posts = Item.objects.select_related("feed").defer("entry")
+        item = find(posts, "post", "“list_items” shows those there are.", pk=options["id"])
+        now = utcnow()
+        facts = {**item_row(item), "reason": item.reason, "fate": fate_of(item, now)}
+        places = [
+            {
+                "newsletter": place.newsletter,
+                "state": place.state,
+                "issue": place.issue,
+                "until": place.until,
+                "words": place.words,
+            }
+            for place in places_of(item, now)
+        ]
+        paint = self.paint()
+        page = "\n".join([facts["fate"], "", *record(facts, paint=paint)])
+        return Printed(page, {**facts, "newsletters": places})

@@ -1,0 +1,250 @@
+from argparse import ArgumentTypeError
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.db.models import QuerySet
+
+from common.cli.arguments import add_paging, argument, find, page, whole
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.clock import utcnow
+from common.text import pluralize
+from delivery.issues import progress
+from delivery.issues.approve import approve_issue, discard_issue, release_at, restore_issue
+from delivery.issues.pause import cancel_issue, pause_issue, resume_issue
+from delivery.issues.progress import in_state
+from delivery.issues.publish import late_subscribers, send_late
+from delivery.issues.retry import failed_of, retry_failed
+from delivery.models import Delivery, Issue
+from delivery.rules.progress import STATES, arrived, total, waiting
+from subscriptions.management.options import find_subscribable
+
+COUNTED_AT_ONCE = 200
+
+
+def issues() -> "QuerySet[Issue]":
+    """Issues with their newsletters, without their letters."""
+    return Issue.objects.select_related("subscribable").defer("html", "text", "placeholders")
+
+
+def add_issue(parser: CommandParser) -> None:
+    parser.add_argument("id", type=whole, metavar="ID", help="The number that “list_issues” shows.")
+
+
+def find_issue(pk: int) -> Issue:
+    found: Issue = find(issues(), "issue", "“list_issues” shows those there are.", pk=pk)
+    return found
+
+
+def moment(text: str) -> datetime:
+    """An argument: a time with its offset, such as 2026-03-01T07:00+01:00."""
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        read = None
+    if read is None or read.tzinfo is None:
+        raise ArgumentTypeError("give a time with its offset, such as 2026-03-01T07:00+01:00.")
+    return read
+
+
+def issue_row(issue: Issue, counts: Counter[str]) -> dict[str, Any]:
+    """Needs the newsletter selected."""
+    return {
+        "id": issue.pk,
+        "newsletter": issue.subscribable.name,
+        "title": issue.title,
+        "state": progress.issue_state(issue, counts),
+        "created_at": issue.created_at,
+        "release_at": issue.release_at if issue.published_at is None else None,
+        "published_at": issue.published_at,
+        "recipients": total(counts),
+        "arrived": arrived(counts),
+        "waiting": waiting(counts),
+        "held": counts["held"],
+        "failed": counts["failed"],
+        "cancelled": counts["cancelled"],
+    }
+
+
+def issue_rows(rows: Iterable[Issue]) -> Iterator[dict[str, Any]]:
+    """The rows of any number of issues, counted in batches."""
+    left = iter(rows)
+    while chunk := list(islice(left, COUNTED_AT_ONCE)):
+        counts = progress.counts_of(row.pk for row in chunk)
+        yield from (issue_row(row, counts[row.pk]) for row in chunk)
+
+
+def changed_row(pk: int) -> dict[str, Any]:
+    """The row of an issue that was just changed."""
+    progress.forget(pk)
+    issue = find_issue(pk)
+    return issue_row(issue, progress.counts(issue))
+
+
+def in_full(issue: Issue) -> dict[str, Any]:
+    """An issue's row with every state and what came back."""
+    counts, back = progress.counts(issue), progress.bounced(issue)
+    row = issue_row(issue, counts)
+    return {
+        **row,
+        "subject": issue.subject,
+        "period_start": issue.period_start,
+        "period_end": issue.period_end,
+        "paused_at": issue.paused_at,
+        "paused_reason": issue.paused_reason,
+        "cancelled_at": issue.cancelled_at,
+        "newsletter_paused": issue.subscribable.sending_paused_reason
+        if issue.subscribable.sending_paused_at
+        else None,
+        **{state: counts[state] for state in Delivery.State.values},
+        "bounced": sum(back.values()),
+    }
+
+
+class ListIssues(FeedletterCommand):
+    help = "Lists issues: drafts, what is being sent, and what went out."
+    empty = "There are no such issues."
+    arguments = (
+        argument("--newsletter", metavar="NAME", help="Only those of this newsletter."),
+        argument("--state", choices=STATES, help="Only those that stand so."),
+        add_paging,
+    )
+
+    def run(self, **options: Any) -> Result:
+        rows = issues()
+        if options["newsletter"]:
+            rows = rows.filter(subscribable=find_subscribable(options["newsletter"]))
+        if options["state"]:
+            rows = in_state(rows, options["state"])
+        return issue_rows(page(rows, options))
+
+
+class ShowIssue(FeedletterCommand):
+    help = "Shows an issue: how many got it, how many did not, and how fast it goes."
+    arguments = (add_issue,)
+
+    def run(self, **options: Any) -> Result:
+        issue = find_issue(options["id"])
+        row = {
+            **in_full(issue),
+            "per_minute": progress.per_minute(issue, now=utcnow()),
+            "late_subscribers": late_subscribers(issue).count(),
+        }
+        domains = progress.domain_figures(issue)
+        if options["json"]:
+            return {**row, "domains": [asdict(each) for each in domains]}
+        trouble = {f"at {each.domain}": words(each) for each in domains if each.trouble}
+        return {**row, **trouble}
+
+
+def words(figures: progress.DomainFigures) -> str:
+    named = asdict(figures)
+    return ", ".join(f"{named[name]:,} {name}" for name in named if name != "domain" and named[name])
+
+
+class ApproveIssue(FeedletterCommand):
+    help = "Lets an issue go that waits for approval."
+    arguments = (
+        add_issue,
+        argument("--at", type=moment, metavar="TIME", help="Not now, but then: 2026-03-01T07:00+01:00."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        pk = find_issue(options["id"]).pk
+        if options["at"]:
+            release_at(issue_id=pk, at=options["at"], now=utcnow())
+        else:
+            approve_issue(issue_id=pk, now=utcnow())
+        return changed_row(pk)
+
+
+class DiscardIssue(FeedletterCommand):
+    help = "Discards an issue that waits for approval. Its posts stay issued."
+    arguments = (
+        add_issue,
+        argument("--undo", action="store_true", help="Let a discarded one wait for approval again."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        pk = find_issue(options["id"]).pk
+        if options["undo"]:
+            restore_issue(issue_id=pk)
+        else:
+            discard_issue(issue_id=pk, now=utcnow())
+        return changed_row(pk)
+
+
+class PauseIssue(FeedletterCommand):
+    help = "Pauses an issue: what is not on its way yet waits."
+    arguments = (add_issue,)
+
+    def run(self, **options: Any) -> Result:
+        pk = find_issue(options["id"]).pk
+        pause_issue(issue_id=pk, now=utcnow())
+        return changed_row(pk)
+
+
+class ResumeIssue(FeedletterCommand):
+    help = "Lets a paused issue go on."
+    arguments = (add_issue,)
+
+    def run(self, **options: Any) -> Result:
+        pk = find_issue(options["id"]).pk
+        resume_issue(issue_id=pk, now=utcnow())
+        return changed_row(pk)
+
+
+class CancelIssue(FeedletterCommand):
+    help = "Cancels the rest of an issue. What is being sent at this moment finishes."
+    arguments = (add_issue,)
+
+    def run(self, **options: Any) -> Result:
+        pk = find_issue(options["id"]).pk
+        cancel_issue(issue_id=pk, now=utcnow())
+        return changed_row(pk)
+
+
+class RetryFailed(FeedletterCommand):
+    help = "Tries every failed delivery of an issue again, but for those that must not be written to."
+    arguments = (
+        add_issue,
+        argument("--domain", default="", help="Only those to addresses of this domain."),
+        argument("--dry-run", action="store_true", help="Only say how many there are."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        issue, domain = find_issue(options["id"]), options["domain"].lower()
+        found = failed_of(issue.pk, domain)
+        facts = {"failed": found.retryable + found.skipped, "skipped": found.skipped}
+        if options["dry_run"]:
+            said = f"{pluralize(found.retryable, 'failed delivery', 'failed deliveries')} can be tried again."
+            return Printed(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": 0})
+        queued = retry_failed(issue_id=issue.pk, domain=domain, now=utcnow())
+        said = f"{pluralize(queued, 'failed delivery', 'failed deliveries')} queued again."
+        return Printed(f"{said}{skipped_words(found.skipped)}", {**facts, "queued": queued})
+
+
+def skipped_words(count: int) -> str:
+    return f" {count:,} skipped: suppressed, disabled, or no longer subscribed." if count else ""
+
+
+class SendLate(FeedletterCommand):
+    help = "Sends an issue to subscribers who confirmed after it was published, each once."
+    arguments = (
+        add_issue,
+        argument("--dry-run", action="store_true", help="Only say how many there are."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        issue = find_issue(options["id"])
+        if options["dry_run"]:
+            late = late_subscribers(issue).count()
+            return Printed(f"{pluralize(late, 'late subscriber')}.", {"late": late, "queued": 0})
+        queued = send_late(issue_id=issue.pk, now=utcnow())
+        return Printed(
+            f"It is on its way to {pluralize(queued, 'late subscriber')}.", {"late": queued, "queued": queued}
+        )

@@ -1,0 +1,258 @@
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.db.models import QuerySet
+
+from common.cli.arguments import add_paging, argument, find, page, whole
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.clock import utcnow
+from common.text import pluralize
+from delivery.issues.audience import altered_audience, audience_words, chosen_audience, count_readers
+from delivery.issues.broadcast_issue import letter_text, send_letter
+from delivery.issues.broadcasts import (
+    begin_letter,
+    drop_letter,
+    in_letter_state,
+    save_letter,
+    schedule_letter,
+    unschedule_letter,
+)
+from delivery.letters.preview import find_reader, preview, preview_written
+from delivery.letters.samples import usual_count
+from delivery.letters.send_test import send_test_written
+from delivery.letters.templates import known_template
+from delivery.management.deliveries import delivery_row
+from delivery.management.issues import moment
+from delivery.management.letter_templates import text_file
+from delivery.models import Broadcast
+from delivery.models.issue import LETTER_STATES
+from delivery.rules.audience import AUDIENCE_PARTS, EVERY_READER
+from subscriptions.management.options import add_newsletter, find_subscribable
+
+
+def all_letters() -> "QuerySet[Broadcast]":
+    return Broadcast.objects.select_related("subscribable")
+
+
+def add_letter(parser: CommandParser) -> None:
+    parser.add_argument("id", type=whole, metavar="ID", help="The number that “list_letters” shows.")
+
+
+def find_letter(pk: int) -> Broadcast:
+    found: Broadcast = find(all_letters(), "letter", "“list_letters” shows those there are.", pk=pk)
+    return found
+
+
+def add_audience(parser: CommandParser) -> None:
+    """Adds the options that say whom a letter is for; None where they are left out."""
+    parser.add_argument(
+        "--tag",
+        dest="any_of",
+        action="append",
+        metavar="TAG",
+        help="Only to who has this tag; of several, one of them.",
+    )
+    parser.add_argument(
+        "--not-tag",
+        dest="none_of",
+        action="append",
+        metavar="TAG",
+        help="Not to who has this tag; of several, one of them.",
+    )
+    parser.add_argument(
+        "--also",
+        dest="others",
+        action="append",
+        metavar="NAME",
+        help="Also to the readers of this newsletter; who reads several gets it once.",
+    )
+
+
+def named_audience(options: dict[str, Any]) -> dict[str, list[str]]:
+    """What was given of them."""
+    return {part: options[part] for part in AUDIENCE_PARTS if options[part] is not None}
+
+
+def letter_row(letter: Broadcast) -> dict[str, Any]:
+    """Needs the newsletter selected."""
+    return {
+        "id": letter.pk,
+        "newsletter": letter.subscribable.name,
+        "subject": letter.subject,
+        "to": audience_words(letter),
+        "state": letter.state,
+        "send_at": letter.send_at,
+        "issue": letter.issue_id,
+        "author": letter.author,
+        "changed_at": letter.changed_at,
+        "last_error": letter.last_error,
+    }
+
+
+class ListLetters(FeedletterCommand):
+    help = "Lists letters of your own: drafts, what is scheduled, and what has gone out."
+    empty = "There are no such letters."
+    arguments = (
+        argument("--newsletter", metavar="NAME", help="Only those of this newsletter."),
+        argument("--state", choices=LETTER_STATES, help="Only those that stand so."),
+        add_paging,
+    )
+
+    def run(self, **options: Any) -> Result:
+        rows = all_letters().defer("markdown")
+        if options["newsletter"]:
+            rows = rows.filter(subscribable=find_subscribable(options["newsletter"]))
+        if options["state"]:
+            rows = in_letter_state(rows, options["state"])
+        return (letter_row(row) for row in page(rows, options))
+
+
+class ShowLetter(FeedletterCommand):
+    help = "Prints a letter of your own as a made-up reader would get it now; sends nothing."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_letter(parser)
+        form = parser.add_mutually_exclusive_group()
+        form.add_argument("--html", action="store_true", help="The html instead of the text part.")
+        form.add_argument("--raw", action="store_true", help="The message as it would go out.")
+        form.add_argument("--markdown", action="store_true", help="What was written.")
+
+    def run(self, **options: Any) -> Result:
+        letter = find_letter(options["id"])
+        shown = preview_written(subscribable=letter.subscribable, text=letter_text(letter), now=utcnow())
+        if shown.problem:
+            raise CommandError(str(shown.problem))
+        forms = {"html": shown.html, "raw": shown.raw, "markdown": letter.markdown, "text": shown.text}
+        chosen = next((name for name in forms if options.get(name)), "text")
+        return Printed(forms[chosen].rstrip("\n"), {**letter_row(letter), **forms})
+
+
+class WriteLetter(FeedletterCommand):
+    help = "Begins a letter of your own to a newsletter's subscribers. “send_letter” sends it."
+    arguments = (
+        add_newsletter,
+        argument("--subject", required=True, help="Also its title."),
+        argument("--file", type=text_file, required=True, metavar="FILE", help="Its Markdown."),
+        add_audience,
+    )
+
+    def run(self, **options: Any) -> Result:
+        newsletter = find_subscribable(options["newsletter"])
+        letter = begin_letter(
+            subscribable=newsletter,
+            audience=chosen_audience(newsletter, **named_audience(options)),
+            subject=options["subject"],
+            markdown=options["file"],
+            author="command",
+            now=utcnow(),
+        )
+        return letter_row(letter)
+
+
+class AlterLetter(FeedletterCommand):
+    help = "Changes a letter of your own that is a draft. What is not given stays as it is."
+    arguments = (
+        add_letter,
+        argument("--subject", help="Also its title."),
+        argument("--file", type=text_file, metavar="FILE", help="Its Markdown."),
+        add_audience,
+        argument("--to-all", action="store_true", help="To every reader of its newsletter."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        letter, subject, markdown = find_letter(options["id"]), options["subject"], options["file"]
+        named, to_all = named_audience(options), options["to_all"]
+        if named and to_all:
+            raise CommandError("--to-all is everybody: give it alone, or say to whom it goes.")
+        if subject is None and markdown is None and not named and not to_all:
+            raise CommandError("Give what to change: --subject, --file, --tag, --not-tag, --also, --to-all.")
+        save_letter(
+            letter_id=letter.pk,
+            subject=subject,
+            markdown=markdown,
+            audience=EVERY_READER if to_all else altered_audience(letter, **named) if named else None,
+            version=letter.version,
+            now=utcnow(),
+        )
+        return letter_row(find_letter(letter.pk))
+
+
+class DropLetter(FeedletterCommand):
+    help = "Deletes a letter of your own that has not gone out."
+    arguments = (add_letter,)
+
+    def run(self, **options: Any) -> Result:
+        letter = find_letter(options["id"])
+        row = letter_row(letter)
+        drop_letter(letter_id=letter.pk)
+        return Printed(f"“{letter}” is deleted.", row)
+
+
+class PreviewLetter(FeedletterCommand):
+    help = "Prints a mail or page of a newsletter as it would be now, with the newest posts; sends nothing."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_newsletter(parser)
+        parser.add_argument("--template", metavar="T", help="Such as digest or welcome; usually its letter.")
+        parser.add_argument(
+            "--as", dest="reader", metavar="ADDRESS", help="A subscriber; usually a made-up one."
+        )
+        form = parser.add_mutually_exclusive_group()
+        form.add_argument("--text", action="store_true", help="The text part instead of the html.")
+        form.add_argument("--raw", action="store_true", help="The message as it would go out.")
+
+    def run(self, **options: Any) -> Result:
+        newsletter = find_subscribable(options["newsletter"])
+        if newsletter.channel != "email":
+            raise CommandError(f"{newsletter.name} is a bridge: it has no letters.")
+        usual = newsletter.template or ("post" if usual_count(newsletter) == 1 else "digest")
+        known = known_template(options["template"] or usual)
+        shown = preview(
+            subscribable=newsletter,
+            name=known.name,
+            reader=find_reader(newsletter, options["reader"]) if options["reader"] else None,
+            now=utcnow(),
+        )
+        if shown.problem:
+            raise CommandError(str(shown.problem))
+        if known.is_page and (options["text"] or options["raw"]):
+            raise CommandError("A page is html only.")
+        if shown.is_made_up:
+            self.note("Its feeds have no posts yet: these are made up.")
+        form = "raw" if options["raw"] else "text" if options["text"] else "html"
+        names = ("subject", "html", "text", "raw")
+        facts = {"template": known.name, **{name: getattr(shown, name) for name in names}}
+        return Printed(getattr(shown, form).rstrip("\n"), facts)
+
+
+class SendLetter(FeedletterCommand):
+    help = "Sends a letter of your own to those whom it is for. It becomes an issue."
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_letter(parser)
+        how = parser.add_mutually_exclusive_group()
+        how.add_argument(
+            "--at", type=moment, metavar="TIME", help="Not now, but then: 2026-03-01T07:00+01:00."
+        )
+        how.add_argument("--count", action="store_true", help="Only say to how many it would go now.")
+        how.add_argument("--undo", action="store_true", help="Take a scheduled one off the schedule.")
+        how.add_argument("--test", metavar="ADDRESS", help="Only to this address, marked as a test.")
+
+    def run(self, **options: Any) -> Result:
+        letter, now = find_letter(options["id"]), utcnow()
+        if options["count"]:
+            count, every = count_readers(letter)
+            said = f"{count:,} of {pluralize(every, 'subscriber')}: {audience_words(letter)}"
+            return Printed(said, {"count": count, "of": every, "to": audience_words(letter)})
+        if options["test"]:
+            test = send_test_written(
+                subscribable=letter.subscribable, text=letter_text(letter), to=options["test"], now=now
+            )
+            return Printed(f"A test is on its way to {test.destination}.", delivery_row(test))
+        if options["undo"]:
+            unschedule_letter(letter_id=letter.pk)
+        elif options["at"]:
+            schedule_letter(letter_id=letter.pk, at=options["at"], version=letter.version, now=now)
+        else:
+            send_letter(letter_id=letter.pk, version=letter.version, now=now)
+        return letter_row(find_letter(letter.pk))

@@ -1,0 +1,469 @@
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from common.cli.arguments import add_paging, argument, page, positive, whole
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.cli.tables import record, table_lines
+from common.clock import utcnow
+from common.net.client import keeps_secrets
+from common.text import pluralize
+from feeds.adding.add import add_feed, feed_at
+from feeds.adding.candidates import Candidate
+from feeds.adding.discover import Discovery, discover
+from feeds.adding.edit import alter_feed
+from feeds.adding.opml import (
+    FEEDS_A_STEP,
+    OpmlPlan,
+    OpmlReport,
+    count_import,
+    export_opml,
+    import_chunk,
+    plan_import,
+)
+from feeds.addresses import is_address
+from feeds.admin.words import next_reading
+from feeds.credentials import exposure, kind_of, split_address, without_secrets
+from feeds.hubs.pushes import read_pushes
+from feeds.items.dry_run import FAILED, DryRun, dry_run, remarks, sentence
+from feeds.items.held import exclude_held, release
+from feeds.items.history import KEPT_PER_FEED, readings
+from feeds.management.options import (
+    OPTION_NAMES,
+    add_credentials,
+    add_settings,
+    add_timings,
+    credentials,
+    find_feed,
+    settings,
+    timings,
+)
+from feeds.management.rows import feed_row, poll_row
+from feeds.models import Feed, Item
+from feeds.models.feed import HEALTH
+from feeds.parsing.opml import MAX_BYTES, parse_opml
+from feeds.polling.poll import poll_due, poll_feed
+from feeds.polling.record import PollResult
+from feeds.tags import checked_tag, feeds_tagged
+
+
+class ListFeeds(FeedletterCommand):
+    help = "Lists the feeds."
+    empty = "There are no feeds yet. Add one: add_feed https://example.org/feed.xml"
+    arguments = (
+        argument("--tag", metavar="TAG", help="Only feeds with this tag."),
+        argument("--health", choices=HEALTH, help="Only feeds that are so."),
+        add_paging,
+    )
+
+    def run(self, **options: Any) -> Result:
+        feeds = Feed.objects.all()
+        if options["tag"] is not None:
+            feeds = feeds_tagged(feeds, options["tag"])
+        if options["health"] is not None:
+            feeds = feeds.in_health(options["health"])
+        if options["tag"] is not None or options["health"] is not None:
+            self.empty = "There are no such feeds."
+        return (feed_row(feed) for feed in page(feeds, options))
+
+
+SHOWN = 20
+
+
+FOR_PROGRAMS = ("origin", "next_poll_at", "excluded", "final")
+
+
+class ShowFeed(FeedletterCommand):
+    help = "Shows a feed: its state, when it is read next and why, and how its last readings went."
+    arguments = (
+        argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it."),
+        argument(
+            "--readings",
+            type=positive,
+            default=SHOWN,
+            metavar="N",
+            help=f"How many of the last readings (usually {SHOWN}, at most {KEPT_PER_FEED}, which are kept).",
+        ),
+    )
+
+    def run(self, **options: Any) -> Result:
+        feed = find_feed(options["id"])
+        rows = [poll_row(poll) for poll in readings(feed, limit=options["readings"])]
+        return Printed(self.page(feed, rows), {**feed_facts(feed), "readings": rows})
+
+    def page(self, feed: Feed, rows: list[dict[str, Any]]) -> str:
+        paint = self.paint()
+        known = record({**feed_facts(feed), "next_reading": next_reading(feed, utcnow())}, paint=paint)
+        shown = table_lines(map(short, rows), paint=paint) if rows else ["It has not been read so far."]
+        return "\n".join([*known, "", *shown])
+
+
+def short(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in FOR_PROGRAMS}
+
+
+def feed_facts(feed: Feed) -> dict[str, Any]:
+    return {
+        **feed_row(feed),
+        "failures": feed.failures,
+        "failing_since": feed.failing_since,
+        "next_poll_why": feed.next_poll_why,
+        "warning": feed.warning,
+    }
+
+
+class PreviewFeed(FeedletterCommand):
+    help = "Asks a feed now and says what a reading would do, without doing it."
+    empty = "There are no posts in it."
+    arguments = (argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it."),)
+
+    def run(self, **options: Any) -> Result:
+        feed = find_feed(options["id"])
+        with self.progress("reading the feed"):
+            run = dry_run(feed_id=feed.pk)
+        if run.outcome == FAILED:
+            raise CommandError(f"Feed {feed.pk} could not be read: {run.error}")
+        if options["json"]:
+            return {**run_facts(run), "items": list(rows(run))}
+        for line in (f"{feed}: {sentence(run)}", *remarks(run)):
+            self.stdout.write(line)
+        if run.more:
+            self.note(f"{run.more} more posts are left out.")
+        return rows(run)
+
+
+def run_facts(run: DryRun) -> dict[str, Any]:
+    return {
+        "id": run.feed.pk,
+        "outcome": run.outcome,
+        "http_status": run.status,
+        "warnings": list(run.warnings),
+        "counts": dict(run.events),
+        "left_out": run.more,
+    }
+
+
+def rows(run: DryRun) -> Iterator[dict[str, Any]]:
+    for one in run.rows:
+        yield {
+            "id": one.pk,
+            "title": one.title or one.link or one.guid,
+            "published": one.published,
+            "event": one.event,
+            "settles_at": one.settles,
+            "sent": one.fate,
+            "why": one.why,
+        }
+
+
+class FindFeeds(FeedletterCommand):
+    help = "Looks for the feeds of a page, a channel, a profile or a repository. Adds nothing."
+    option_names = {**OPTION_NAMES, "url": "URL"}  # noqa: RUF012
+    arguments = (
+        argument("url", metavar="URL", help="Any address, such as example.org"),
+        add_credentials,
+    )
+
+    def run(self, **options: Any) -> Result:
+        access = credentials(options)
+        with self.progress("looking for feeds"):
+            discovery = discover(options["url"], now=utcnow(), credentials=access)
+        if not discovery.candidates:
+            raise CommandError(discovery.problem)
+        if discovery.unread:
+            self.note(f"The page names {discovery.unread} more, which were not looked at.")
+        return [row(one) for one in discovery.candidates]
+
+
+def row(one: Candidate) -> dict[str, Any]:
+    return {
+        "url": one.url,
+        "title": one.title,
+        "format": one.format,
+        "posts": one.posts,
+        "newest": max((post.published for post in one.latest if post.published), default=None),
+        "comments": one.is_comments,
+        "watched_by": one.feed_id,
+        "warnings": list(one.warnings),
+    }
+
+
+Access = dict[str, str] | None
+
+
+class AddFeed(FeedletterCommand):
+    help = "Adds a feed and reads it for the first time."
+    option_names = {**OPTION_NAMES, "url": "URL", "start_count": "--last"}  # noqa: RUF012
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "url", metavar="URL", help="A feed, or a page that has one, such as https://example.org"
+        )
+        parser.add_argument("--title", help="Left out, it is what the feed calls itself.")
+        parser.add_argument(
+            "--tag", action="append", default=[], metavar="TAG", help="May be given several times."
+        )
+        add_timings(parser, defaults=True)
+        add_settings(parser)
+        add_credentials(parser)
+        which = parser.add_mutually_exclusive_group()
+        which.add_argument("--from-now", action="store_true", help="Send new posts only (the usual choice).")
+        which.add_argument("--last", type=positive, metavar="N", help="Send the last N posts too.")
+        which.add_argument("--all", action="store_true", help="Send everything that is in the feed, too.")
+
+    def run(self, **options: Any) -> Result:
+        chosen: dict[str, Any] = {**start(options), **timings(options), **settings(options)}
+        if options["title"] is not None:
+            chosen["title"] = options["title"]
+        # The address may contain them.
+        access = credentials(options) or split_address(options["url"])[1] or None
+        url, access = self.found(options["url"], access)
+        if (there := feed_at(url)) is not None:
+            raise CommandError(f"Feed {there.pk} has this address already. “show_feed {there.pk}” shows it.")
+        feed = add_feed(url=url, now=utcnow(), tags=options["tag"], credentials=access, **chosen)
+        with self.progress("reading the feed"):
+            result = poll_feed(feed_id=feed.pk, now=utcnow())
+        if result is not None and not result.ok:
+            raise CommandError(
+                f"The feed was added as {feed.pk} but could not be read yet: {result.error} "
+                f"It is tried again by itself; “alter_feed {feed.pk} --url …” corrects the address, "
+                f"“drop_feed {feed.pk}” removes it."
+            )
+        feed.refresh_from_db()
+        excluded = feed.items.filter(state=Item.State.EXCLUDED).count()
+        return {"id": feed.pk, "url": feed.url, "title": feed.title, "items_excluded": excluded}
+
+    def found(self, url: str, access: Access) -> tuple[str, Access]:
+        """Return the address to watch, given or found in its page, and its credentials."""
+        with self.progress("looking for feeds"):
+            discovery = discover(url, now=utcnow(), credentials=access)
+        if discovery.may_be_a_feed or (discovery.is_feed and is_address(url.strip())):
+            return url, access
+        if discovery.best is None:
+            raise CommandError(discovery.problem)
+        if discovery.only is None and not discovery.is_feed:
+            raise CommandError(several(discovery))
+        feed = (discovery.only or discovery.best).url
+        if not discovery.is_feed:
+            self.note(f"{without_secrets(url)} is a page; its feed is {feed}")
+        # Another host must not get them.
+        return feed, access if keeps_secrets(discovery.asked, feed) else None
+
+
+def several(found: Discovery) -> str:
+    listed = "; ".join(f"{one.title}: {one.url}" for one in found.candidates)
+    return f"The page has several feeds. Give the address of one of them: {listed}"
+
+
+def start(options: dict[str, Any]) -> dict[str, Any]:
+    if options["last"] is not None:
+        return {"start": Feed.Start.LAST, "start_count": options["last"]}
+    return {"start": Feed.Start.ALL if options["all"] else Feed.Start.FROM_NOW}
+
+
+NAMED = ("url", "title", "status")
+
+
+class AlterFeed(FeedletterCommand):
+    help = "Changes a feed."
+    option_names = OPTION_NAMES
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it.")
+        parser.add_argument("--url", help="The new address; what is there at its first reading is not sent.")
+        parser.add_argument("--title")
+        parser.add_argument(
+            "--status",
+            choices=("active", "paused", "stopped"),
+            help="Paused and stopped feeds are not read, and no letter waits for them.",
+        )
+        tag: dict[str, Any] = {"action": "append", "default": [], "metavar": "TAG"}
+        parser.add_argument("--tag", **tag, help="Give it a tag. May be given several times.")
+        parser.add_argument("--untag", **tag, help="Take a tag from it. May be given several times.")
+        add_timings(parser, defaults=False)
+        add_settings(parser)
+        add_credentials(parser)
+        parser.add_argument("--no-credentials", action="store_true", help="Forget them.")
+
+    def run(self, **options: Any) -> Result:
+        feed = find_feed(options["id"])
+        changes = {name: options[name] for name in NAMED if options[name] is not None}
+        changes |= {**timings(options), **settings(options), **tags(feed, options), **access(options)}
+        if not changes:
+            raise CommandError("There is nothing to change: give at least one option, such as --title.")
+        had = bool(feed.credentials)
+        feed = alter_feed(feed=feed, **changes)
+        sentences = [f"{name.replace('_', ' ')} is now {shown(feed, name)}" for name in changes]
+        if had and not feed.credentials and "credentials" not in changes:
+            sentences.append(
+                "the credentials of the old address are forgotten, as the new one is at another host"
+            )
+        if warning := exposure(feed) if "credentials" in changes else "":
+            self.note(warning)
+        return Printed(f"Feed {feed.pk}: {', '.join(sentences)}.", feed_row(feed))
+
+
+def tags(feed: Feed, options: dict[str, Any]) -> dict[str, list[str]]:
+    added, removed = options["tag"], {checked_tag(name).casefold() for name in options["untag"]}
+    if not added and not removed:
+        return {}
+    names: Sequence[str] = [*feed.tags.values_list("name", flat=True), *added]
+    return {"tags": [name for name in names if name.casefold() not in removed]}
+
+
+def access(options: dict[str, Any]) -> dict[str, dict[str, str]]:
+    given = credentials(options)
+    if given is not None and options["no_credentials"]:
+        raise CommandError("--no-credentials: leave it out, or --user and --header.")
+    if given is None and not options["no_credentials"]:
+        return {}
+    return {"credentials": given or {}}
+
+
+def shown(feed: Feed, name: str) -> str:
+    """Never show a secret."""
+    if name == "credentials":
+        return kind_of(feed) or "nothing"
+    if name == "tags":
+        return ", ".join(tag.name for tag in feed.tags.all()) or "none"
+    value = getattr(feed, name)
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
+class DecideFeed(FeedletterCommand):
+    help = "Decides on the posts that a feed holds for you. “list_feeds --health held” shows such feeds."
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it.")
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--send", action="store_true", help="They are sent, once they have settled.")
+        what.add_argument(
+            "--exclude", action="store_true", help="They are not. “include_item” takes one back."
+        )
+
+    def run(self, **options: Any) -> Result:
+        feed = find_feed(options["id"])
+        decide, words = (release, "let go") if options["send"] else (exclude_held, "excluded")
+        count = decide(now=utcnow(), feed_ids=[feed.pk])
+        sentence = f"{pluralize(count, 'post')} of {feed} {'was' if count == 1 else 'were'} {words}."
+        return Printed(sentence, {"feed": feed.pk, "posts": count, "sent": bool(options["send"])})
+
+
+class Poll(FeedletterCommand):
+    help = "Reads the feeds that are due, each once."
+    arguments = (
+        argument("--all", action="store_true", help="Read every feed that is not paused or stopped."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        with self.progress("polling"):
+            read_pushes()
+            results = poll_due(ignore_due=options["all"], by_command=True)
+        failed = [result for result in results if not result.ok]
+        facts = {"polled": len(results), "failed": len(failed), "feeds": [asdict(one) for one in results]}
+        return Printed("\n".join([summary(results, len(failed)), *map(failure, failed)]), facts)
+
+
+def summary(results: list[PollResult], failed: int) -> str:
+    if not results:
+        return "No feed is due. “poll --all” reads them all the same."
+    new, changed = sum(one.new for one in results), sum(one.changed for one in results)
+    feeds = pluralize(len(results), "feed")
+    trouble = f", {pluralize(failed, 'feed')} failed" if failed else ""
+    return f"Read {feeds}: {pluralize(new, 'new post')}, {changed} changed{trouble}."
+
+
+def failure(result: PollResult) -> str:
+    return f"Feed {result.feed_id}: {result.error}"
+
+
+class ImportOpml(FeedletterCommand):
+    help = "Adds the feeds of an OPML file; folders become tags. Feeds that are there already are left alone."
+    option_names = OPTION_NAMES
+    arguments = (
+        argument("file", metavar="FILE", help="“-” reads what is piped in."),
+        argument("--tag", action="append", default=[], metavar="TAG", help="Give all of them this tag, too."),
+        argument("--dry-run", action="store_true", help="Only say what would be done."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        now = utcnow()
+        plan = plan_import(parse_opml(read(options["file"])), tags=options["tag"], now=now)
+        report = count_import(plan) if options["dry_run"] else self.take_over(plan)
+        facts = {
+            "added": report.added,
+            "known": report.known,
+            "tagged": report.tagged,
+            "repeated": plan.repeated,
+            "refused": [{"line": one.line, "title": one.title, "reason": one.reason} for one in plan.refused],
+            "dry_run": options["dry_run"],
+        }
+        return Printed(told(plan, report, dry_run=options["dry_run"]), facts)
+
+    def take_over(self, plan: OpmlPlan) -> OpmlReport:
+        report = OpmlReport()
+        with self.progress("adding feeds", total=len(plan.outlines)) as progress:
+            for begin in range(0, len(plan.outlines), FEEDS_A_STEP):
+                report += import_chunk(plan, begin=begin, now=utcnow())
+                progress.advance(FEEDS_A_STEP)
+        return report
+
+
+def read(name: str) -> bytes:
+    """Read the file up to a byte beyond the limit. Raises CommandError."""
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(MAX_BYTES + 1)
+        with Path(name).open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise CommandError(f"{name} cannot be read: {error.strerror}.") from error
+
+
+def told(plan: OpmlPlan, report: OpmlReport, *, dry_run: bool) -> str:
+    would = "would be " if dry_run else ""
+    parts = [
+        f"{pluralize(report.added, 'feed')} {would}added",
+        f"{report.known:,} there already" + (f" ({report.tagged:,} {would}tagged)" if report.tagged else ""),
+    ]
+    if plan.repeated:
+        parts.append(f"{plan.repeated:,} twice in the file")
+    lines = [f"{', '.join(parts)}, {len(plan.refused):,} refused."]
+    if plan.is_broken:
+        lines.append("The file is not well-formed XML: it was read as far as it can be.")
+    lines += [f"Line {one.line}: {f'{one.title}: ' if one.title else ''}{one.reason}" for one in plan.refused]
+    return "\n".join(lines)
+
+
+class ExportOpml(FeedletterCommand):
+    help = "Writes the feeds as OPML 2.0, in a folder for each tag. User names and passwords are left out."
+    arguments = (
+        argument("--output", metavar="FILE", help="Write there instead of printing."),
+        argument("--tag", metavar="TAG", help="Only feeds with this tag."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        feeds = Feed.objects.all()
+        if options["tag"] is not None:
+            feeds = feeds_tagged(feeds, options["tag"])
+        if options["json"]:
+            return (feed_row(feed) for feed in feeds.order_by("pk").iterator(chunk_size=1000))
+        lines = export_opml(feeds)
+        if options["output"]:
+            save(lines, Path(options["output"]))
+        else:
+            for line in lines:
+                self.stdout.write(line, ending="")
+        return None
+
+
+def save(lines: Iterable[str], path: Path) -> None:
+    try:
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}.") from error

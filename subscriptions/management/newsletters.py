@@ -1,0 +1,202 @@
+from argparse import SUPPRESS
+from functools import partial
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
+
+from common.cli.arguments import add_paging, argument, page, pairs, picture, whole
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.clock import utcnow
+from common.ports import channels
+from feeds.management.options import find_feed
+from subscriptions.branding.brands import picture_url
+from subscriptions.branding.site import SITE_FIELDS, alter_site, site_settings
+from subscriptions.collections.assign import assign_final
+from subscriptions.collections.drop import drop_feed, drop_subscribable
+from subscriptions.management.options import (
+    OPTION_NAMES,
+    add_bridge_destination,
+    add_fields,
+    add_newsletter,
+    bridge_destination,
+    feeds,
+    fields,
+    find_subscribable,
+)
+from subscriptions.management.rows import counted, subscribable_row
+from subscriptions.models import Subscribable
+from subscriptions.newsletters.define import (
+    alter_subscribable,
+    define_subscribable,
+    set_extra_params,
+    with_figures,
+)
+from subscriptions.subscribers.admin_changes import subscribe_checked
+
+
+class ListSubscribables(FeedletterCommand):
+    help = "Lists newsletters and bridges, with what they collect and when it closes."
+    empty = "There are no newsletters yet. Define one: define_subscribable NAME --feed ID"
+    arguments = (partial(add_paging, key="NAME", kind=str),)
+
+    def run(self, **options: Any) -> Result:
+        now = utcnow()
+        rows = page(with_figures(Subscribable.objects.all()), options, key="name")
+        return (subscribable_row(row, now=now) for row in rows)
+
+
+class DefineSubscribable(FeedletterCommand):
+    help = (
+        "Defines a newsletter, or a bridge to an account, over one or more feeds. With the fields of a"
+        " destination a bridge posts there from now on."
+    )
+    option_names = OPTION_NAMES
+
+    def add_options(self, parser: CommandParser) -> None:
+        parser.add_argument("newsletter", metavar="NAME", help="Letters, digits, dots, dashes, underscores.")
+        others = ", ".join(kind.key for kind in channels.bridge_kinds())
+        parser.add_argument("--channel", help=f"email (the usual one), or for a bridge one of {others}.")
+        add_fields(parser)
+        add_bridge_destination(parser)
+
+    def run(self, **options: Any) -> Result:
+        chosen = fields(options)
+        if options["param"]:
+            chosen["params"] = pairs(options["param"], "--param")
+        parsed = self.parsed(options)
+        with transaction.atomic():
+            made = define_subscribable(name=options["newsletter"], feeds=feeds(options), **chosen)
+            if parsed is not None:
+                subscribe_checked(subscribable=made, parsed=parsed, now=utcnow())
+        return counted(made, now=utcnow())
+
+    def parsed(self, options: dict[str, Any]) -> channels.ParsedDestination | None:
+        """Return a bridge's destination, checked by the service before any write."""
+        known = {kind.key: kind for kind in channels.newsletter_kinds()}
+        # An unknown channel is refused later, with the other fields.
+        kind = known.get(options["channel"] or "email", known["email"])
+        data = bridge_destination(options, kind)
+        return kind.check(kind.parse_destination(data)) if data else None
+
+
+class AlterSubscribable(FeedletterCommand):
+    help = "Changes a newsletter or bridge. Letters being collected still go out at their time."
+    option_names = OPTION_NAMES
+
+    def add_options(self, parser: CommandParser) -> None:
+        add_newsletter(parser)
+        add_fields(parser)
+        running = parser.add_mutually_exclusive_group()
+        running.add_argument("--stop", action="store_true", help="Take no new posts.")
+        running.add_argument("--resume", action="store_true", help="Take new posts again.")
+
+    def run(self, **options: Any) -> Result:
+        subscribable = find_subscribable(options["newsletter"])
+        changes = fields(options)
+        if options["param"]:
+            changes["params"] = {**subscribable.params, **pairs(options["param"], "--param")}
+        if options["stop"] or options["resume"]:
+            changes["stopped"] = options["stop"]
+        chosen = feeds(options) if options["feed"] else None
+        if not changes and chosen is None:
+            raise CommandError("There is nothing to change: give at least one option, such as --title.")
+        altered = alter_subscribable(subscribable=subscribable, feeds=chosen, **changes)
+        return counted(altered, now=utcnow())
+
+
+class SetExtraParams(FeedletterCommand):
+    help = "Sets and removes extra parameters of a newsletter, and shows them."
+    option_names = {"params": "key=value"}  # noqa: RUF012
+    arguments = (
+        add_newsletter,
+        argument("pairs", nargs="*", metavar="key=value"),
+        argument("--remove", nargs="+", default=[], metavar="key", help="Removed before others are set."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        subscribable = find_subscribable(options["newsletter"])
+        add = pairs(options["pairs"], "key=value")
+        if add or options["remove"]:
+            subscribable = set_extra_params(subscribable=subscribable, add=add, remove=options["remove"])
+        return {"name": subscribable.name, "params": subscribable.params}
+
+
+class DropSubscribable(FeedletterCommand):
+    help = "Deletes a newsletter with its issues. Refuses while it has subscribers, unless forced."
+    arguments = (
+        add_newsletter,
+        argument(
+            "--force",
+            action="store_true",
+            help="Delete it with its subscribers; what is queued is cancelled.",
+        ),
+    )
+
+    def run(self, **options: Any) -> Result:
+        subscribable = find_subscribable(options["newsletter"])
+        said = drop_subscribable(subscribable=subscribable, force=options["force"], now=utcnow())
+        return Printed(said, {"name": options["newsletter"], "message": said})
+
+
+class DropFeed(FeedletterCommand):
+    help = "Deletes a feed. Refuses while posts of it are still to be sent, unless forced."
+    arguments = (
+        argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it."),
+        argument(
+            "--force", action="store_true", help="Stop reading now; delete once its last posts went out."
+        ),
+    )
+
+    def run(self, **options: Any) -> Result:
+        feed = find_feed(options["id"])
+        said = drop_feed(feed=feed, force=options["force"], now=utcnow())
+        return Printed(said, {"id": options["id"], "message": said})
+
+
+class Assign(FeedletterCommand):
+    help = "Puts the posts that have settled into the letters they belong to."
+    arguments = (
+        argument(
+            "--all",
+            action="store_true",
+            help="Also those that failed a moment ago and wait for the next try.",
+        ),
+    )
+
+    def run(self, **options: Any) -> Result:
+        with self.progress("assigning"):
+            return {"assigned": assign_final(ignore_back_off=options["all"])}
+
+
+HELP = {
+    "name": "What readers know the whole by; empty for the domain.",
+    "about": "A sentence under the name, above the list of newsletters.",
+    "accent": "All colours are made of it, such as #1a5fb4; a newsletter may have its own.",
+    "imprint_url": "The address of who is behind it.",
+    "privacy_url": "The address of what is done with readers' data.",
+}
+
+
+class SetSite(FeedletterCommand):
+    help = "Sets what the whole site is called and wears. An empty text is the usual."
+
+    def add_options(self, parser: CommandParser) -> None:
+        for name, said in HELP.items():
+            parser.add_argument(f"--{name.replace('_', '-')}", default=SUPPRESS, metavar="TEXT", help=said)
+        parser.add_argument(
+            "--logo", type=picture, default=SUPPRESS, metavar="FILE", help="Empty: none any more."
+        )
+        parser.add_argument(
+            "--logo-says-name",
+            choices=("yes", "no"),
+            default=SUPPRESS,
+            help="Whether the name is in the logo and does not stand beside it.",
+        )
+
+    def run(self, **options: Any) -> Result:
+        changes = {name: options[name] for name in SITE_FIELDS if name in options}
+        if "logo_says_name" in changes:
+            changes["logo_says_name"] = changes["logo_says_name"] == "yes"
+        row = alter_site(**changes) if changes else site_settings()
+        return {**{name: getattr(row, name) for name in SITE_FIELDS}, "logo": picture_url(row.logo_id)}

@@ -1,0 +1,182 @@
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from common.cli.arguments import add_paging, argument, page, whole
+from common.cli.commands import FeedletterCommand, Printed, Result
+from common.clock import utcnow
+from common.db.lookups import disable_sqlite_mmap
+from common.ports import channels
+from common.text import pluralize
+from subscriptions.lists.export import export_subscribers
+from subscriptions.management.options import add_destination, add_newsletter, destination, find_subscribable
+from subscriptions.management.rows import subscriber_row
+from subscriptions.models import Destination, Subscribable, Subscription
+from subscriptions.privacy.erase import erase, is_suppressed
+from subscriptions.subscribers.admin_changes import confirm_by_hand, subscribe, unsubscribe
+
+
+class ListSubscribers(FeedletterCommand):
+    help = "Lists the subscribers of a newsletter, whatever their status."
+    empty = "There are no subscribers yet. Add one: subscribe NAME --email ada@example.org"
+    arguments = (
+        add_newsletter,
+        add_paging,
+    )
+
+    def run(self, **options: Any) -> Result:
+        rows = find_subscribable(options["newsletter"]).subscriptions.with_suppressed()
+        return (subscriber_row(row) for row in page(rows, options))
+
+
+class Subscribe(FeedletterCommand):
+    help = "Adds a subscriber: an address, or the account a bridge posts to."
+    arguments = (
+        add_newsletter,
+        add_destination,
+        argument(
+            "--unconfirmed",
+            action="store_true",
+            help="Ask the address first: it gets the confirmation by mail.",
+        ),
+    )
+
+    def run(self, **options: Any) -> Result:
+        subscribable = find_subscribable(options["newsletter"])
+        subscription = subscribe(
+            subscribable=subscribable,
+            data=destination(options, channels.get(subscribable.channel)),
+            now=utcnow(),
+            confirmed=not options["unconfirmed"],
+        )
+        return {
+            "id": subscription.pk,
+            "destination": subscription.destination.label,
+            "confirmed": subscription.status == Subscription.Status.CONFIRMED,
+        }
+
+
+class ConfirmSubscription(FeedletterCommand):
+    help = "Confirms a subscription that waits for its confirmation. Do so only if its owner agreed."
+    arguments = (
+        add_newsletter,
+        argument("--id", type=whole, metavar="ID", help="What “list_subscribers” shows."),
+        add_destination,
+    )
+
+    def run(self, **options: Any) -> Result:
+        found = find_subscription(find_subscribable(options["newsletter"]), options)
+        confirmed = confirm_by_hand(subscription=found, now=utcnow())
+        return {"id": confirmed.pk, "destination": confirmed.destination.label, "confirmed": True}
+
+
+class Unsubscribe(FeedletterCommand):
+    help = "Ends a subscription, named by its address or account, or by its number."
+    arguments = (
+        add_newsletter,
+        argument("--id", type=whole, metavar="ID", help="The number that “list_subscribers” shows."),
+        add_destination,
+    )
+
+    def run(self, **options: Any) -> Result:
+        subscription = find_subscription(find_subscribable(options["newsletter"]), options)
+        unsubscribe(subscription=subscription, now=utcnow())
+        label = subscription.destination.label
+        said = f"{label} no longer gets {subscription.subscribable}."
+        return Printed(said, {"id": subscription.pk, "destination": label, "confirmed": False})
+
+
+def find_subscription(subscribable: Subscribable, options: Mapping[str, Any]) -> Subscription:
+    """Raises CommandError and InvalidDestination."""
+    rows = Subscription.objects.select_related("subscribable", "destination").filter(
+        subscribable=subscribable
+    )
+    if options["id"] is not None:
+        found, named = rows.filter(pk=options["id"]).first(), f"number {options['id']}"
+    else:
+        kind = channels.get(subscribable.channel)
+        # Secrets do not identify an account.
+        secrets = {field.name: "none" for field in kind.destination_fields if field.secret}
+        given = {name: value for name, value in options.items() if value is not None}
+        parsed = kind.parse_destination(destination({**secrets, **given}, kind))
+        found, named = rows.filter(destination__core=parsed.core).first(), parsed.label
+        # Some accounts have only a service's id, which nobody types.
+        if found is None and not kind.public_sign_up:
+            found = rows.filter(destination__label=named).first()
+    if found is None:
+        hint = f"“list_subscribers {subscribable.name}” shows those there are."
+        raise CommandError(f"{subscribable} has no subscriber {named}. {hint}")
+    subscription: Subscription = found
+    return subscription
+
+
+class ExportSubscribers(FeedletterCommand):
+    help = "Writes the subscribers of a newsletter as CSV, with all that import_subscribers takes."
+    arguments = (
+        add_newsletter,
+        argument("--output", metavar="FILE", help="Write there instead of printing."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        subscribable = find_subscribable(options["newsletter"])
+        disable_sqlite_mmap()
+        if options["json"]:
+            rows = export_subscribers(subscribable=subscribable, exact=True)
+            header = next(rows)
+            return (dict(zip(header, row, strict=True)) for row in rows)
+        if options["output"]:
+            self.save(subscribable, Path(options["output"]))
+        else:
+            write(subscribable, Plain(self.stdout))
+        return None
+
+    def save(self, subscribable: Subscribable, path: Path) -> None:
+        try:
+            with path.open("w", encoding="utf-8", newline="") as file:
+                write(subscribable, file)
+        except OSError as error:
+            raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+class Plain:
+    """stdout without added line ends, since RFC 4180 ends lines with CRLF."""
+
+    def __init__(self, stdout: Any) -> None:
+        self.stdout = stdout
+
+    def write(self, text: str) -> None:
+        self.stdout.write(text, ending="")
+
+
+def write(subscribable: Subscribable, file: Any) -> None:
+    writer = csv.writer(file)
+    for row in export_subscribers(subscribable=subscribable):
+        writer.writerow(row)
+
+
+class EraseDestination(FeedletterCommand):
+    help = (
+        "Erases all that is held about an address or a number: subscriptions, consents, and what is known of "
+        "its mails. It cannot be undone. It stays on the list “Do not write”, if it is there."
+    )
+    arguments = (
+        argument("address", metavar="ADDRESS", help="An address or a number, such as +49 1512 3456789."),
+    )
+
+    def run(self, **options: Any) -> Result:
+        kind, parsed = channels.parse_person(options["address"])
+        destination = Destination.objects.filter(kind=kind, core=parsed.core).first()
+        if destination is None:
+            raise CommandError(f"Nothing is held about {parsed.label}: it is not known here.")
+        suppressed = is_suppressed(destination)
+        erased = erase(destination=destination, now=utcnow())
+        said = (
+            f"All that was held about {parsed.label} is erased: "
+            f"{pluralize(erased['subscriptions'], 'subscription')}, {pluralize(erased['mails'], 'mail')}."
+        )
+        if suppressed:
+            said += " It stays on the list “Do not write”."
+        return Printed(said, {"address": parsed.label, "suppressed": suppressed, "erased": erased})
