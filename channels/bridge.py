@@ -13,8 +13,9 @@ from channels.letter import Letter, Recipient
 from channels.rules.breakers import Breaker
 from channels.rules.corrections import DELETE_WITHDRAWN, EDIT_CORRECTED
 from channels.wording import checked_template
-from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, ParsedDestination, read_fields
+from common.ports.channels import Field, InvalidDestination, ParsedDestination, read_fields
 from common.secrets import opened
+from subscriptions.rules.schedule import ARRANGEMENTS
 
 if TYPE_CHECKING:
     from channels.oauth import OAuth
@@ -90,7 +91,7 @@ class BridgeSpec(ABC):
     is_by_code = False
     needs_html = False
     is_companion = False
-    arrangements = ARRANGEMENTS
+    arrangements = frozenset(ARRANGEMENTS)
     destination_fields: tuple[Field, ...]
     # What an account needs that many destinations share, such as a bot; none where each has its own.
     account_fields: tuple[Field, ...] = ()

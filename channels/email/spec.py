@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from channels.account import Account
 from channels.email.address import checked_name, parse_address
 from channels.rules.accounts import DEFAULT_ACCOUNT
-from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, ParsedDestination
+from common.ports.channels import Field, InvalidDestination, ParsedDestination
+from subscriptions.rules.schedule import ARRANGEMENTS
 
 
 def _accounts() -> list[tuple[str, str]]:
@@ -24,7 +25,7 @@ class EmailSpec:
     is_by_code = False
     needs_html = True
     is_companion = False
-    arrangements = ARRANGEMENTS
+    arrangements = frozenset(ARRANGEMENTS)
     announcement_hook = ""
     destination_fields: tuple[Field, ...] = (
         Field("email", "E-mail address", "Such as ada@example.org or Ada <ada@example.org>.", required=True),

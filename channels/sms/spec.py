@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from channels.bridge import TEMPLATE, account_field
 from channels.fields import secret_word
 from channels.sms.number import ANY_COUNTRY, REGIONS, mobile_number
-from common.ports.channels import ARRANGEMENTS, Field, ParsedDestination, read_fields
+from common.ports.channels import Field, ParsedDestination, read_fields
+from subscriptions.rules.schedule import ARRANGEMENTS
 
 # With more of them Twilio's 1,600 characters could be exceeded.
 MOST_PARTS = 10
@@ -66,7 +67,7 @@ class SmsSpec:
     is_by_code = True
     is_companion = False
     needs_html = False
-    arrangements = ARRANGEMENTS
+    arrangements = frozenset(ARRANGEMENTS)
     announcement_hook = ""
     destination_fields: tuple[Field, ...] = (
         Field("phone", "Phone number", "Such as +49 1512 3456789.", required=True),

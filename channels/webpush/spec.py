@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from common.net.addresses import may_be_called
-from common.ports.channels import ARRANGEMENTS, Field, ParsedDestination, read_fields
+from common.ports.channels import Field, ParsedDestination, read_fields
+from subscriptions.rules.schedule import ARRANGEMENTS
 
 LONGEST_ENDPOINT = 1_000
 LOCAL_ENDINGS = (".localhost", ".local", ".internal")
@@ -75,7 +76,7 @@ class WebPushSpec:
     is_companion = True
     is_by_code = False
     needs_html = False
-    arrangements = ARRANGEMENTS
+    arrangements = frozenset(ARRANGEMENTS)
     announcement_hook = ""
     option_fields: tuple[Field, ...] = ()
     # As a PushSubscription of the Push API has them.

@@ -29,8 +29,9 @@ from feeds.addresses import host_of_url, same_address
 from feeds.models import Feed
 from subscriptions.collections.drop import drop_subscribable
 from subscriptions.models import Subscribable, Subscription
-from subscriptions.newsletters.define import USES, alter_subscribable, define_subscribable
+from subscriptions.newsletters.define import alter_subscribable, define_subscribable
 from subscriptions.rules.filter_words import typed_words
+from subscriptions.rules.schedule import ARRANGEMENTS
 from subscriptions.subscribers.admin_changes import subscribe_checked
 from subscriptions.subscribers.leave import leave
 
@@ -206,7 +207,7 @@ def copy_settings(one: GuildFeed, other: GuildFeed) -> None:
         options.pop("applied_tags", None)
         if own := target.options.get("applied_tags"):
             options["applied_tags"] = own
-    names = {"arrangement", "time_zone", "visibility"} | USES[source.arrangement]
+    names = {"arrangement", "time_zone", "visibility"} | ARRANGEMENTS[source.arrangement]
     names -= {"weekdays"}
     one.subscribable = alter_subscribable(
         subscribable=target, options=options, **{name: getattr(source, name) for name in names}

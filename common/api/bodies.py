@@ -3,10 +3,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from django.db import models
 from django.utils.datastructures import MultiValueDict
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ParseError, ValidationError
 from rest_framework.parsers import BaseParser
+
+from common.api.fields import Choice, Clock, Flag, StrictInteger, Text
 
 LARGEST_BODY = 1024 * 1024
 NO_JSON = "The body is not JSON: {}"
@@ -55,6 +58,39 @@ class Fields(serializers.Serializer[Any]):
         if strange:
             raise ValidationError({str(name)[:100]: [self.unknown] for name in strange[:20]})
         return super().to_internal_value(data)
+
+
+class ModelFields(Fields, serializers.ModelSerializer[Any]):
+    """Fields of a model with its limits, choices and help texts, as strict as others. Nothing is saved."""
+
+    serializer_field_mapping = {  # noqa: RUF012 - DRF's name and type
+        models.CharField: Text,
+        models.TextField: Text,
+        models.URLField: Text,
+        models.BooleanField: Flag,
+        models.PositiveIntegerField: StrictInteger,
+        models.PositiveSmallIntegerField: StrictInteger,
+        models.TimeField: Clock,
+    }
+    serializer_choice_field = Choice
+
+    def build_standard_field(self, field_name: str, model_field: Any) -> Any:
+        kind, kwargs = super().build_standard_field(field_name, model_field)
+        # The model checks them once more: see its service.
+        return kind, {name: value for name, value in kwargs.items() if name in USED_OF_MODELS}
+
+
+# Not the label and style of forms, and not validators, whose refusals are the services'.
+USED_OF_MODELS = {
+    "choices",
+    "required",
+    "allow_null",
+    "allow_blank",
+    "max_length",
+    "max_value",
+    "min_value",
+    "help_text",
+}
 
 
 class Parameters(Fields):

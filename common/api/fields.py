@@ -4,12 +4,13 @@ Texts keep their white space: services decide about it.
 """
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiSerializerFieldExtension
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
+from rest_framework.fields import empty
 
 LARGEST = 2**63 - 1
 _WHOLE = re.compile(r"-?[0-9]{1,19}")
@@ -48,6 +49,22 @@ class Pattern(Text):
         if not re.fullmatch(self.pattern.removeprefix("^").removesuffix("$"), text):
             raise ValidationError(self.told)
         return text
+
+
+class Clock(Pattern):
+    """An hour of the day."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            r"^([01][0-9]|2[0-3]):[0-5][0-9]$",
+            "Give hours and minutes, such as 07:00.",
+            max_length=5,
+            **kwargs,
+        )
+
+    def run_validation(self, data: Any = empty) -> Any:
+        hour, minute = super().run_validation(data).split(":")
+        return time(int(hour), int(minute))
 
 
 class StrictInteger(serializers.IntegerField):

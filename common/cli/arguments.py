@@ -1,5 +1,6 @@
-from argparse import ArgumentTypeError
+from argparse import ArgumentTypeError, BooleanOptionalAction
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import time
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,6 +18,35 @@ AddArguments = Callable[[CommandParser], object]
 def argument(*names: str, **kwargs: Any) -> AddArguments:
     """Return a function that adds this argument to a parser. Arguments as of `add_argument`."""
     return lambda parser: parser.add_argument(*names, **kwargs)
+
+
+def field_argument(
+    model: type[models.Model], name: str, *, option: str = "", usual: bool = False, **kwargs: Any
+) -> AddArguments:
+    """Return the option for a field of the model, with its choices and help text; None if it is not given.
+
+    With `usual`, the help names the default.
+    """
+    field: Any = model._meta.get_field(name)
+    text = str(field.help_text).replace("%", "%%")
+    given: dict[str, Any] = {"help": f"{text} (Usually {field.default}.)" if usual else text or None}
+    if field.choices:
+        given["choices"] = [value for value, _ in field.choices]
+    elif isinstance(field, models.BooleanField):
+        given |= {"action": BooleanOptionalAction, "default": None}
+    elif isinstance(field, models.IntegerField):
+        given |= {"type": whole, "metavar": "N"}
+    elif isinstance(field, models.TimeField):
+        given |= {"type": clock, "metavar": "HH:MM"}
+    return argument(option or f"--{name.replace('_', '-')}", **{"dest": name, **given, **kwargs})
+
+
+def clock(text: str) -> time:
+    try:
+        hour, minute = text.split(":")
+        return time(int(hour), int(minute))
+    except ValueError:
+        raise ArgumentTypeError("give hours and minutes, such as 07:00.") from None
 
 
 def add_paging(parser: CommandParser, *, key: str = "ID", kind: Any = None) -> None:

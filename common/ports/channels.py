@@ -40,9 +40,6 @@ class Keyed(Protocol):
     key: str
 
 
-ARRANGEMENTS = frozenset({"each", "daily", "weekly", "monthly", "every_n", "cron"})
-
-
 def read_fields(fields: Sequence[Field], data: Mapping[str, str], *, owner: str) -> dict[str, str]:
     """Return the checked value of each field, "" if missing. Raises InvalidDestination.
 

@@ -14,19 +14,18 @@ from feeds.models import Feed
 from feeds.tags import checked_tags, set_tags
 
 MAX_FEED_TITLE = 1000
-SETTINGS = frozenset(
-    {
-        "title",
-        "min_delay_minutes",
-        "await_stabilization_minutes",
-        "max_delay_minutes",
-        "recheck_every_minutes",
-        "pace",
-        "ceiling_minutes",
-        "hold_floods",
-        "join_reposts",
-        "use_hub",
-    }
+# In the order of forms and commands.
+SETTINGS = (
+    "title",
+    "min_delay_minutes",
+    "await_stabilization_minutes",
+    "max_delay_minutes",
+    "recheck_every_minutes",
+    "pace",
+    "ceiling_minutes",
+    "hold_floods",
+    "join_reposts",
+    "use_hub",
 )
 
 
@@ -67,7 +66,7 @@ def new_feed(
     *, url: str, now: datetime, credentials: Mapping[str, str] | None = None, **settings: Any
 ) -> Feed:
     """Return an unsaved feed; only its address is checked. Raises ValidationError."""
-    if unknown := set(settings) - SETTINGS:
+    if unknown := set(settings) - set(SETTINGS):
         raise ValidationError(f"A feed has no setting called {', '.join(sorted(unknown))}.")
     feed = Feed(added_at=now, next_poll_at=now, **tidy(settings))
     pasted = set_address(feed, url.strip())

@@ -16,7 +16,7 @@ from feeds.hubs.subscriptions import leave_hub
 from feeds.models import Feed
 from feeds.tags import checked_tags, set_tags
 
-EDITABLE = SETTINGS | {"url", "status", "tags", "credentials"}
+EDITABLE = {*SETTINGS, "url", "status", "tags", "credentials"}
 # May be changed for many feeds at once.
 SHARED = frozenset({"pace", "recheck_every_minutes", "ceiling_minutes", "hold_floods", "use_hub"})
 

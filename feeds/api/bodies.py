@@ -1,24 +1,18 @@
-from typing import Any
-
 from drf_spectacular.utils import OpenApiExample, extend_schema_serializer
 from rest_framework import serializers
 
-from common.api.bodies import Fields, Parameters
+from common.api.bodies import Fields, ModelFields, Parameters
 from common.api.fields import Choice, Flag, Pattern, StrictInteger, Text
 from common.api.pagination import ListParameters, search
-from feeds.adding.add import MAX_FEED_TITLE
+from feeds.adding.add import SETTINGS
 from feeds.addresses import MAX_FEED_URL, NO_ADDRESS
 from feeds.credentials import MAX_VALUE
 from feeds.models import Feed, Item
-from feeds.models.feed import A_MONTH, HEALTH
+from feeds.models.feed import HEALTH
 from feeds.tags import MAX_TAG_NAME, MAX_TAGS_OF_A_FEED
 
 MOST_POSTS = 5000
 ADDRESS = r"^[Hh][Tt][Tt][Pp][Ss]?://[^\u0000]+$"
-
-
-def minutes_whole(told: str) -> StrictInteger:
-    return StrictInteger(max_value=A_MONTH, required=False, help_text=told)
 
 
 class FeedParameters(ListParameters):
@@ -47,25 +41,18 @@ class CredentialsFields(Fields):
     value = Text(max_length=MAX_VALUE, required=False)
 
 
-class ChangeFeed(Fields):
+class ChangeFeed(ModelFields):
     """Left out, it stays as it is."""
 
     url = Pattern(ADDRESS, NO_ADDRESS, max_length=MAX_FEED_URL, required=False)
-    title = Text(max_length=MAX_FEED_TITLE, allow_blank=True, required=False)
-    status = Choice(choices=Feed.Status.choices, required=False)
     tags = serializers.ListField(
         child=Text(max_length=MAX_TAG_NAME), max_length=MAX_TAGS_OF_A_FEED, required=False
     )
     credentials = CredentialsFields(required=False)
-    min_delay_minutes = minutes_whole("A post is never sent earlier than this after it was first seen.")
-    await_stabilization_minutes = minutes_whole("A post must have stayed unchanged this long.")
-    max_delay_minutes = minutes_whole("A post that keeps changing is sent after this all the same.")
-    recheck_every_minutes = minutes_whole("How often the feed is read.")
-    pace = Choice(choices=Feed.Pace.choices, required=False)
-    ceiling_minutes = minutes_whole("The longest interval that its rhythm, its server or a hub may lead to.")
-    hold_floods = Flag(required=False)
-    join_reposts = Flag(required=False)
-    use_hub = Flag(required=False)
+
+    class Meta:
+        model = Feed
+        fields = ("url", "status", "tags", "credentials", *SETTINGS)
 
 
 @extend_schema_serializer(
@@ -81,16 +68,13 @@ class AddFeed(ChangeFeed):
     """Only `url` is needed: the rest has the usual values."""
 
     url = Pattern(ADDRESS, NO_ADDRESS, max_length=MAX_FEED_URL, help_text="The feed’s own address.")
-    status: Any = None  # a new one is active
-    start = Choice(
-        choices=Feed.Start.choices,
-        default=Feed.Start.FROM_NOW,
-        required=False,
-        help_text="Which of the posts that are there already are sent.",
-    )
     start_count = StrictInteger(
-        max_value=MOST_POSTS, default=0, required=False, help_text="With “last”: how many, newest first."
+        max_value=MOST_POSTS, required=False, help_text="With “last”: how many, newest first."
     )
+
+    class Meta:
+        model = Feed
+        fields = ("url", "tags", "credentials", *SETTINGS, "start", "start_count")
 
 
 class DecideOnHeld(Fields):

@@ -1,5 +1,6 @@
 from rest_framework import serializers
 
+from feeds.adding.add import SETTINGS
 from feeds.models import Feed, Item
 from feeds.models.feed import HEALTH
 
@@ -30,16 +31,8 @@ class FeedSerializer(serializers.ModelSerializer[Feed]):
             "warning",
             "held_since",
             "dropping",
-            "min_delay_minutes",
-            "await_stabilization_minutes",
-            "max_delay_minutes",
-            "recheck_every_minutes",
-            "pace",
-            "ceiling_minutes",
+            *(name for name in SETTINGS if name != "title"),
             "rhythm_minutes",
-            "hold_floods",
-            "join_reposts",
-            "use_hub",
             "needs_credentials",
         )
         read_only_fields = fields

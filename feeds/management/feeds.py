@@ -36,11 +36,9 @@ from feeds.management.options import (
     OPTION_NAMES,
     add_credentials,
     add_settings,
-    add_timings,
     credentials,
     find_feed,
     settings,
-    timings,
 )
 from feeds.management.rows import feed_row, poll_row
 from feeds.models import Feed, Item
@@ -203,12 +201,10 @@ class AddFeed(FeedletterCommand):
         parser.add_argument(
             "url", metavar="URL", help="A feed, or a page that has one, such as https://example.org"
         )
-        parser.add_argument("--title", help="Left out, it is what the feed calls itself.")
         parser.add_argument(
             "--tag", action="append", default=[], metavar="TAG", help="May be given several times."
         )
-        add_timings(parser, defaults=True)
-        add_settings(parser)
+        add_settings(parser, defaults=True)
         add_credentials(parser)
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--from-now", action="store_true", help="Send new posts only (the usual choice).")
@@ -216,9 +212,7 @@ class AddFeed(FeedletterCommand):
         which.add_argument("--all", action="store_true", help="Send everything that is in the feed, too.")
 
     def run(self, **options: Any) -> Result:
-        chosen: dict[str, Any] = {**start(options), **timings(options), **settings(options)}
-        if options["title"] is not None:
-            chosen["title"] = options["title"]
+        chosen: dict[str, Any] = {**start(options), **settings(options)}
         # The address may contain them.
         access = credentials(options) or split_address(options["url"])[1] or None
         url, access = self.found(options["url"], access)
@@ -265,7 +259,7 @@ def start(options: dict[str, Any]) -> dict[str, Any]:
     return {"start": Feed.Start.ALL if options["all"] else Feed.Start.FROM_NOW}
 
 
-NAMED = ("url", "title", "status")
+NAMED = ("url", "status")
 
 
 class AlterFeed(FeedletterCommand):
@@ -275,7 +269,6 @@ class AlterFeed(FeedletterCommand):
     def add_options(self, parser: CommandParser) -> None:
         parser.add_argument("id", type=whole, metavar="ID", help="The feed's number; “list_feeds” shows it.")
         parser.add_argument("--url", help="The new address; what is there at its first reading is not sent.")
-        parser.add_argument("--title")
         parser.add_argument(
             "--status",
             choices=("active", "paused", "stopped"),
@@ -284,15 +277,14 @@ class AlterFeed(FeedletterCommand):
         tag: dict[str, Any] = {"action": "append", "default": [], "metavar": "TAG"}
         parser.add_argument("--tag", **tag, help="Give it a tag. May be given several times.")
         parser.add_argument("--untag", **tag, help="Take a tag from it. May be given several times.")
-        add_timings(parser, defaults=False)
-        add_settings(parser)
+        add_settings(parser, defaults=False)
         add_credentials(parser)
         parser.add_argument("--no-credentials", action="store_true", help="Forget them.")
 
     def run(self, **options: Any) -> Result:
         feed = find_feed(options["id"])
         changes = {name: options[name] for name in NAMED if options[name] is not None}
-        changes |= {**timings(options), **settings(options), **tags(feed, options), **access(options)}
+        changes |= {**settings(options), **tags(feed, options), **access(options)}
         if not changes:
             raise CommandError("There is nothing to change: give at least one option, such as --title.")
         had = bool(feed.credentials)

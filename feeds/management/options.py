@@ -1,7 +1,6 @@
 """Options that add_feed and alter_feed share."""
 
 import sys
-from argparse import BooleanOptionalAction
 from collections.abc import Mapping
 from getpass import getpass
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.cli.arguments import find, whole
+from common.cli.arguments import field_argument, find
+from feeds.adding.add import SETTINGS
 from feeds.models import Feed
 
 # If it is not --name-of-the-field.
@@ -21,63 +21,29 @@ OPTION_NAMES: Mapping[str, str] = {
 }
 LONGEST_SECRET = 10_000
 
-TIMINGS: Mapping[str, tuple[int, str]] = {
-    "min_delay_minutes": (30, "A post is never sent earlier than this after it was first seen"),
-    "await_stabilization_minutes": (15, "A post must have stayed unchanged this long"),
-    "max_delay_minutes": (180, "A post that keeps changing is sent after this all the same"),
-    "recheck_every_minutes": (10, "How often the feed is read"),
-}
+TIMINGS = ("min_delay_minutes", "await_stabilization_minutes", "max_delay_minutes", "recheck_every_minutes")
 
 
 def option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def add_timings(parser: CommandParser, *, defaults: bool) -> None:
+def add_settings(parser: CommandParser, *, defaults: bool) -> None:
     parser.add_argument(
-        "--ping", action="store_true", help="All four 0: posts go out as soon as they are seen."
+        "--ping", action="store_true", help="All four times 0: posts go out as soon as they are seen."
     )
-    for name, (default, text) in TIMINGS.items():
-        usual = f" (usually {default})" if defaults else ""
-        parser.add_argument(option(name), type=whole, metavar="N", help=text + usual + ".")
-
-
-def timings(options: Mapping[str, Any]) -> dict[str, int]:
-    """Raise CommandError for --ping with another timing."""
-    given = {name: options[name] for name in TIMINGS if options[name] is not None}
-    if options["ping"] and given:
-        raise CommandError(
-            f"--ping sets all four timings to 0: leave out {option(next(iter(given)))}, or --ping."
-        )
-    return dict.fromkeys(TIMINGS, 0) if options["ping"] else given
-
-
-SWITCHES: Mapping[str, str] = {
-    "hold_floods": "Ask before sending when more than 10 and more than half of its posts are new at once.",
-    "join_reposts": "Do not send a post again that comes back under a new id, at the address it had.",
-    "use_hub": "Let the feed’s hub push new posts (WebSub).",
-}
-
-
-def add_settings(parser: CommandParser) -> None:
-    parser.add_argument(
-        "--pace",
-        choices=Feed.Pace.values,
-        help="fixed reads it at its interval (the usual one), adaptive at the pace at which it publishes.",
-    )
-    parser.add_argument(
-        "--ceiling-minutes",
-        type=whole,
-        metavar="N",
-        help="The longest interval that its own rhythm, its server’s wishes or a hub may lead to (60).",
-    )
-    for name, text in SWITCHES.items():
-        parser.add_argument(option(name), action=BooleanOptionalAction, default=None, help=text)
+    for name in SETTINGS:
+        field_argument(Feed, name, usual=defaults and name in TIMINGS)(parser)
 
 
 def settings(options: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("pace", "ceiling_minutes", *SWITCHES)
-    return {name: options[name] for name in names if options.get(name) is not None}
+    """Raise CommandError for --ping with another time."""
+    given = {name: options[name] for name in SETTINGS if options[name] is not None}
+    if not options["ping"]:
+        return given
+    if twice := next((name for name in TIMINGS if name in given), None):
+        raise CommandError(f"--ping sets all four timings to 0: leave out {option(twice)}, or --ping.")
+    return {**given, **dict.fromkeys(TIMINGS, 0)}
 
 
 def add_credentials(parser: CommandParser) -> None:

@@ -42,7 +42,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('url', models.TextField(help_text='For example https://example.org/feed.xml', max_length=4000, verbose_name='address')),
-                ('title', models.TextField(blank=True, default='')),
+                ("title", models.TextField(blank=True, default='', help_text='Empty: what the feed calls itself.', max_length=1000)),
                 ('site_url', models.TextField(blank=True, default='', verbose_name='web site')),
                 ('description', models.TextField(blank=True, db_default='', default='', editable=False)),
                 ('language', models.CharField(blank=True, default='', max_length=35)),
@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
                 ('await_stabilization_minutes', models.PositiveIntegerField(default=15, help_text='A post must have stayed unchanged this long.', validators=[django.core.validators.MaxValueValidator(44640)])),
                 ('max_delay_minutes', models.PositiveIntegerField(default=180, help_text='A post that keeps changing is sent after this all the same.', validators=[django.core.validators.MaxValueValidator(44640)])),
                 ('recheck_every_minutes', models.PositiveIntegerField(default=10, help_text='How often the feed is read. 0 reads it at most once a minute (for feeds that ping).', validators=[django.core.validators.MaxValueValidator(44640)])),
-                ('pace', models.CharField(choices=[('fixed', 'at a fixed interval'), ('adaptive', 'at the pace at which it publishes')], default='fixed', max_length=10, verbose_name='read')),
+                ("pace", models.CharField(choices=[('fixed', 'at a fixed interval'), ('adaptive', 'at the pace at which it publishes')], default='fixed', help_text='fixed: at its interval; adaptive: at the pace at which it publishes.', max_length=10, verbose_name='read')),
                 ('ceiling_minutes', models.PositiveIntegerField(default=60, help_text='The longest interval that its own rhythm, its server’s wishes or a hub may lead to.', validators=[django.core.validators.MaxValueValidator(44640)])),
                 ('hold_next', models.BooleanField(default=False, editable=False)),
                 ('read_elsewhere_until', models.DateTimeField(blank=True, editable=False, null=True)),

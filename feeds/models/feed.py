@@ -105,7 +105,9 @@ class Feed(models.Model):
         ALL = "all", "everything in the feed"
 
     url = models.TextField("address", max_length=4000, help_text="For example https://example.org/feed.xml")
-    title = models.TextField(blank=True, default="")
+    title = models.TextField(
+        blank=True, default="", max_length=1000, help_text="Empty: what the feed calls itself."
+    )
     site_url = models.TextField("web site", blank=True, default="")
     # Default of new newsletters.
     description = models.TextField(blank=True, default="", db_default="", editable=False)
@@ -133,7 +135,13 @@ class Feed(models.Model):
     recheck_every_minutes = minutes_field(
         10, "How often the feed is read. 0 reads it at most once a minute (for feeds that ping)."
     )
-    pace = models.CharField("read", max_length=10, choices=Pace, default=Pace.FIXED)
+    pace = models.CharField(
+        "read",
+        max_length=10,
+        choices=Pace,
+        default=Pace.FIXED,
+        help_text="fixed: at its interval; adaptive: at the pace at which it publishes.",
+    )
     ceiling_minutes = minutes_field(
         60, "The longest interval that its own rhythm, its server’s wishes or a hub may lead to."
     )

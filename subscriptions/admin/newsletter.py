@@ -31,12 +31,12 @@ from subscriptions.forms.admin import shown_for, subscribable_form
 from subscriptions.models import PostRule, Subscribable, Subscription
 from subscriptions.newsletters.define import (
     SCHEDULING,
-    USES,
     alter_subscribable,
     define_subscribable,
     next_moments,
     usual_access,
 )
+from subscriptions.rules.schedule import ARRANGEMENTS
 from subscriptions.subscribers.counts import confirmed_counts
 
 STANDING_COLOURS = {"paused": "warning", "takes no new posts": "info", "waits for its first reader": "info"}
@@ -116,10 +116,14 @@ class SubscribableAdmin(ServiceAdmin):
     def conditional_fields(self) -> dict[str, str]:
         """When a field is shown (Alpine expressions): with the arrangements, or the channel, that use it."""
         used = {
-            name: " || ".join(f"arrangement == '{each}'" for each in USES if name in USES[each])
+            name: " || ".join(
+                f"arrangement == '{each}'" for each in ARRANGEMENTS if name in ARRANGEMENTS[each]
+            )
             for name in SCHEDULING
         }
-        periods = " || ".join(f"arrangement == '{each}'" for each in USES if USES[each] & {"at", "cron"})
+        periods = " || ".join(
+            f"arrangement == '{each}'" for each in ARRANGEMENTS if ARRANGEMENTS[each] & {"at", "cron"}
+        )
         of_channel = {key: f"channel == '{key}'" for key, _ in newsletter_panels.channel_labels()}
         by_mail = dict.fromkeys(("from_email", "reply_to"), "channel == 'email'")
         to_people = " || ".join(f"channel == '{kind.key}'" for kind in channels.person_kinds())
@@ -217,7 +221,7 @@ class SubscribableAdmin(ServiceAdmin):
         if not data:
             # A tab without a form.
             return
-        unused = SCHEDULING - USES[data["arrangement"]]
+        unused = SCHEDULING - ARRANGEMENTS[data["arrangement"]]
         own = {field.name for field in Subscribable._meta.concrete_fields}
         fields = {name: value for name, value in data.items() if name in own - unused}
         fields["options"] = obj.options

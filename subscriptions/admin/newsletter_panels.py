@@ -12,9 +12,9 @@ from common.text import pluralize
 from subscriptions.admin.list_import import export_url, import_url
 from subscriptions.admin_words import rhythm_for_admins, waits_for
 from subscriptions.models import KEPT, Subscribable, Subscription
-from subscriptions.newsletters.define import USES
 from subscriptions.rules.cron_plan import week_plan
 from subscriptions.rules.periods import next_ends
+from subscriptions.rules.schedule import ARRANGEMENTS
 from subscriptions.rules.words import moment_words
 from subscriptions.subscribers.counts import reader_counts
 from subscriptions.subscribers.devices import count_devices
@@ -49,7 +49,7 @@ def define_command(subscribable: Subscribable) -> str:
             words += ["--weekday", Subscribable.Weekday(day).label.lower()]
     else:
         words += ["--arrangement", subscribable.arrangement]
-    uses = frozenset() if plan else USES[subscribable.arrangement]
+    uses = frozenset() if plan else ARRANGEMENTS[subscribable.arrangement]
     if "at" in uses:
         words += ["--at", f"{subscribable.at:%H:%M}"]
     if "day_of_month" in uses:

@@ -10,7 +10,7 @@ from common.ports import channels
 from common.ports.channels import InvalidDestination
 from subscriptions.admin_words import rhythm_for_admins
 from subscriptions.models import Destination, Subscribable, Subscription
-from subscriptions.newsletters.define import next_close
+from subscriptions.newsletters.define import NEWSLETTER_FIELDS, next_close
 from subscriptions.rules.cron_plan import week_plan
 
 
@@ -29,7 +29,9 @@ SHOWN_STATUSES = (*Subscription.Status.values, "suppressed")
 
 
 class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
-    """Needs what `with_figures` annotates."""
+    """A newsletter, or a bridge to an account."""
+
+    # Of `with_figures`.
 
     feeds = serializers.PrimaryKeyRelatedField[Any](many=True, read_only=True)
     subscribers = serializers.IntegerField(read_only=True, help_text="Confirmed subscribers.")
@@ -48,45 +50,13 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
         model = Subscribable
         fields = (
             "id",
-            "name",
-            "title",
-            "description",
+            *NEWSLETTER_FIELDS,
+            "weekdays",
             "feeds",
-            "channel",
-            "stopped",
+            "rhythm",
             "subscribers",
             "open",
             "next_close",
-            "arrangement",
-            "rhythm",
-            "n",
-            "max_wait_days",
-            "at",
-            "weekday",
-            "weekdays",
-            "day_of_month",
-            "cron",
-            "time_zone",
-            "grace_minutes",
-            "approval",
-            "approval_minutes",
-            "post_order",
-            "max_posts",
-            "hooks",
-            "visibility",
-            "sign_up",
-            "welcome",
-            "farewell_mail",
-            "embed_hosts",
-            "challenge",
-            "keep_ip",
-            "offers_devices",
-            "language",
-            "from_email",
-            "reply_to",
-            "template",
-            "options",
-            "params",
             "sending_paused_at",
             "sending_paused_reason",
             "created_at",
@@ -115,7 +85,9 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
 
 
 class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):
-    """Needs what `SubscriptionQuerySet.with_suppressed` annotates."""
+    """What a person gets of one newsletter."""
+
+    # Of `SubscriptionQuerySet.with_suppressed`.
 
     subscribable = serializers.CharField(source="subscribable.name", read_only=True)
     address = serializers.CharField(source="destination.label", read_only=True)

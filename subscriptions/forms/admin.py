@@ -23,8 +23,9 @@ from unfold.widgets import (
 from common.admin.refusals import add_refusal
 from common.ports import channels
 from subscriptions.models import Subscribable
-from subscriptions.newsletters.define import SCHEDULING, USES, check_subscribable
+from subscriptions.newsletters.define import SCHEDULING, check_subscribable
 from subscriptions.rules.cron_plan import on_weekdays, week_plan
+from subscriptions.rules.schedule import ARRANGEMENTS
 from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 
 LONGEST_OPTION, LONGEST_LINES = 700, 2_000
@@ -257,7 +258,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         return data
 
     def _clean_schedule(self, data: dict[str, Any]) -> None:
-        unused = SCHEDULING - USES.get(str(data.get("arrangement")), frozenset())
+        unused = SCHEDULING - ARRANGEMENTS.get(str(data.get("arrangement")), frozenset())
         days, at = data.pop("weekdays", []), data.get("at")
         if data.get("arrangement") == Arrangement.WEEKLY and not days:
             self.add_error("weekdays", "Choose one weekday at least.")
@@ -265,7 +266,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
             schedule = on_weekdays(days, at)
             data |= {"arrangement": schedule.arrangement, "cron": schedule.cron, "weekday": schedule.weekday}
             self.instance.weekday = schedule.weekday
-            unused = SCHEDULING - USES[schedule.arrangement] - {"at"}
+            unused = SCHEDULING - ARRANGEMENTS[schedule.arrangement] - {"at"}
         for name in unused - {"weekday", "weekdays"}:
             default = getattr(Subscribable._meta.get_field(name), "default", NOT_PROVIDED)
             data[name] = None if default is NOT_PROVIDED else default

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from common.cli.arguments import add_paging, argument, page, pairs, picture, whole
+from common.cli.arguments import add_paging, argument, field_argument, page, pairs, picture, whole
 from common.cli.commands import FeedletterCommand, Printed, Result
 from common.clock import utcnow
 from common.ports import channels
@@ -25,7 +25,7 @@ from subscriptions.management.options import (
     find_subscribable,
 )
 from subscriptions.management.rows import counted, subscribable_row
-from subscriptions.models import Subscribable
+from subscriptions.models import SiteSettings, Subscribable
 from subscriptions.newsletters.define import (
     alter_subscribable,
     define_subscribable,
@@ -169,30 +169,18 @@ class Assign(FeedletterCommand):
             return {"assigned": assign_final(ignore_back_off=options["all"])}
 
 
-HELP = {
-    "name": "What readers know the whole by; empty for the domain.",
-    "about": "A sentence under the name, above the list of newsletters.",
-    "accent": "All colours are made of it, such as #1a5fb4; a newsletter may have its own.",
-    "imprint_url": "The address of who is behind it.",
-    "privacy_url": "The address of what is done with readers' data.",
-}
-
-
 class SetSite(FeedletterCommand):
     help = "Sets what the whole site is called and wears. An empty text is the usual."
 
     def add_options(self, parser: CommandParser) -> None:
-        for name, said in HELP.items():
-            parser.add_argument(f"--{name.replace('_', '-')}", default=SUPPRESS, metavar="TEXT", help=said)
+        for name in ("name", "about", "accent", "imprint_url", "privacy_url"):
+            field_argument(SiteSettings, name, default=SUPPRESS, metavar="TEXT")(parser)
         parser.add_argument(
             "--logo", type=picture, default=SUPPRESS, metavar="FILE", help="Empty: none any more."
         )
-        parser.add_argument(
-            "--logo-says-name",
-            choices=("yes", "no"),
-            default=SUPPRESS,
-            help="Whether the name is in the logo and does not stand beside it.",
-        )
+        field_argument(
+            SiteSettings, "logo_says_name", action="store", choices=("yes", "no"), default=SUPPRESS
+        )(parser)
 
     def run(self, **options: Any) -> Result:
         changes = {name: options[name] for name in SITE_FIELDS if name in options}

@@ -1,18 +1,21 @@
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterator, Mapping
-from datetime import time
 from getpass import getpass
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from common.cli.arguments import find, pairs, whole
+from common.cli.arguments import field_argument, find, pairs, whole
 from common.ports import channels
 from feeds.management.options import find_feed
 from feeds.models import Feed
 from subscriptions.models import Subscribable
+from subscriptions.newsletters.define import NEWSLETTER_FIELDS
 
+# Fields with an option or argument of another form.
+OF_OTHER_FORMS = {"name", "channel", "stopped", "weekday", "embed_hosts", "options", "params"}
+HELP = {"max_posts": "The rest is mentioned by title; 0: all in full."}
 # Options not called --name-of-the-field.
 OPTION_NAMES: Mapping[str, str] = {
     "name": "NAME",
@@ -23,20 +26,7 @@ OPTION_NAMES: Mapping[str, str] = {
     "weekdays": "--weekday",
     "embed_hosts": "--embed-host",
 }
-TEXT_FIELDS = (
-    "title",
-    "description",
-    "language",
-    "template",
-    "from_email",
-    "reply_to",
-    "time_zone",
-    "cron",
-    "hooks",
-)
-CHOICE_FIELDS = ("channel", "arrangement", "approval", "visibility", "sign_up", "post_order")
-NUMBER_FIELDS = ("n", "max_wait_days", "day_of_month", "approval_minutes", "max_posts")
-NEWSLETTER_FIELDS = (*TEXT_FIELDS, *CHOICE_FIELDS, *NUMBER_FIELDS, "at", "weekdays")
+OPTION_FIELDS = tuple(name for name in NEWSLETTER_FIELDS if name not in OF_OTHER_FORMS)
 
 
 def add_newsletter(parser: CommandParser) -> None:
@@ -54,14 +44,9 @@ def add_fields(parser: CommandParser) -> None:
     parser.add_argument(
         "--feed", type=whole, action="append", metavar="ID", help="May be given several times."
     )
-    parser.add_argument("--arrangement", choices=Subscribable.Arrangement.values, help="How readers get it.")
-    parser.add_argument("--n", type=whole, metavar="N", help="every_n: how many posts make a letter.")
-    parser.add_argument(
-        "--max-wait-days", type=whole, metavar="N", help="every_n: not waiting longer than this."
-    )
-    parser.add_argument(
-        "--at", type=clock, metavar="HH:MM", help="daily, weekly, monthly: the hour, such as 07:00."
-    )
+    for name in OPTION_FIELDS:
+        told: dict[str, Any] = {"help": HELP[name]} if name in HELP else {}
+        field_argument(Subscribable, name, option=OPTION_NAMES.get(name, ""), **told)(parser)
     parser.add_argument(
         "--weekday",
         dest="weekdays",
@@ -70,40 +55,6 @@ def add_fields(parser: CommandParser) -> None:
         metavar="DAY",
         help="weekly: the day, such as monday; given several times, there is a letter on each.",
     )
-    parser.add_argument(
-        "--day-of-month", type=whole, metavar="DAY", help="monthly: 1 to 31; 31 is the last day."
-    )
-    parser.add_argument("--cron", help="cron: minute hour day month weekday, such as “0 7 * * 1,4”.")
-    parser.add_argument("--time-zone", metavar="ZONE", help="Such as America/New_York (usually UTC).")
-    parser.add_argument(
-        "--from", dest="from_email", metavar="ADDRESS", help="Such as “Name <a@example.org>”."
-    )
-    parser.add_argument("--reply-to", metavar="ADDRESS")
-    parser.add_argument("--title", help="What readers see.")
-    parser.add_argument("--description", help="One or two sentences for readers.")
-    parser.add_argument("--language", help="Of the letters, such as en.")
-    parser.add_argument("--template", help="A letter template; left out, the usual one.")
-    parser.add_argument(
-        "--approval", choices=Subscribable.Approval.values, help="Whether an issue waits for you first."
-    )
-    parser.add_argument(
-        "--approval-minutes", type=whole, metavar="N", help="delay: it goes out after so many minutes."
-    )
-    parser.add_argument(
-        "--order",
-        dest="post_order",
-        choices=Subscribable.PostOrder.values,
-        help="Of the posts in a letter; usually the newest comes first.",
-    )
-    parser.add_argument(
-        "--max-posts",
-        type=whole,
-        metavar="N",
-        help="Posts in full; the others are mentioned. 0: all in full.",
-    )
-    parser.add_argument("--hooks", metavar="PATH", help="A Python module with code of your own; “” for none.")
-    parser.add_argument("--visibility", choices=Subscribable.Visibility.values)
-    parser.add_argument("--sign-up", choices=Subscribable.SignUp.values)
     parser.add_argument(
         "--embed-host",
         action="append",
@@ -120,7 +71,11 @@ def add_fields(parser: CommandParser) -> None:
 
 
 def fields(options: Mapping[str, Any]) -> dict[str, Any]:
-    given = {name: options[name] for name in NEWSLETTER_FIELDS if options.get(name) is not None}
+    given = {
+        name: options[name]
+        for name in ("channel", "weekdays", *OPTION_FIELDS)
+        if options.get(name) is not None
+    }
     if given.get("max_posts") == 0:
         given["max_posts"] = None
     if options["option"]:
@@ -133,14 +88,6 @@ def fields(options: Mapping[str, Any]) -> dict[str, Any]:
 def feeds(options: Mapping[str, Any]) -> list[Feed]:
     """Raises CommandError for a missing feed."""
     return [find_feed(pk) for pk in dict.fromkeys(options["feed"] or ())]
-
-
-def clock(text: str) -> time:
-    try:
-        hour, minute = text.split(":")
-        return time(int(hour), int(minute))
-    except ValueError:
-        raise ArgumentTypeError("give hours and minutes, such as 07:00.") from None
 
 
 def weekday(text: str) -> int:

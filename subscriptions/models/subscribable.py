@@ -1,7 +1,7 @@
 """A subscribable: a newsletter or bridge over one or more feeds."""
 
 from datetime import time
-from typing import Self
+from typing import Any, Self
 from zoneinfo import ZoneInfo
 
 from django.core.exceptions import ValidationError
@@ -53,6 +53,16 @@ class Picture(models.Model):
 NAME = RegexValidator(
     r"\A[A-Za-z0-9._-]{1,64}\Z", "Use 1 to 64 letters, digits, dots, dashes or underscores, without spaces."
 )
+
+
+HOW_MANY_POSTS = "Say after how many posts a letter goes out: 1 to 1000."
+A_WEEK = 7 * 24 * 60
+LONGEST_APPROVAL = 30 * 24 * 60
+HOW_LONG_TO_WAIT = f"Say after how many minutes it goes out: 1 to {LONGEST_APPROVAL:,}, which is 30 days."
+
+
+def between(least: int, most: int, message: str) -> list[Any]:
+    return [MinValueValidator(least, message), MaxValueValidator(most, message)]
 
 
 class SubscribableQuerySet(models.QuerySet["Subscribable"]):
@@ -127,9 +137,11 @@ class Subscribable(models.Model):
         help_text="Part of its address and of commands, such as example-weekly.",
     )
     title = models.CharField(max_length=200, blank=True, default="", help_text="What readers see.")
-    description = models.TextField(blank=True, default="", help_text="One or two sentences for readers.")
+    description = models.TextField(
+        blank=True, default="", max_length=10_000, help_text="One or two sentences for readers."
+    )
     feeds = models.ManyToManyField(Feed, related_name="subscribables")
-    channel = models.CharField(max_length=20, default="email")
+    channel = models.CharField(max_length=20, default="email", help_text="Such as email.")
     stopped = models.BooleanField(
         default=False, help_text="Takes no new posts; what is being collected still goes out."
     )
@@ -137,23 +149,39 @@ class Subscribable(models.Model):
     arrangement = models.CharField(
         "how readers get it", max_length=10, choices=Arrangement, default=Arrangement.EACH
     )
-    n = models.PositiveIntegerField("posts per letter", null=True, blank=True)
-    max_wait_days = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Every n: send a shorter letter after this many days."
+    n = models.PositiveIntegerField(
+        "posts per letter",
+        null=True,
+        blank=True,
+        validators=between(1, 1000, HOW_MANY_POSTS),
+        help_text="every_n: how many posts make a letter.",
     )
-    at = models.TimeField(default=time(0), help_text="The cut, and the earliest sending, such as 07:00.")
+    max_wait_days = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=between(1, 3650, "The longest wait is 1 to 3650 days."),
+        help_text="every_n: a shorter letter is sent after this many days.",
+    )
+    at = models.TimeField(
+        default=time(0), help_text="daily, weekly, monthly: the cut, and the earliest sending, such as 07:00."
+    )
     weekday = models.PositiveSmallIntegerField(choices=Weekday, default=Weekday.MONDAY)
     day_of_month = models.PositiveSmallIntegerField(
         default=1,
         validators=[MinValueValidator(1), MaxValueValidator(31)],
-        help_text="29 to 31 mean the last day in shorter months.",
+        help_text="monthly: 29 to 31 mean the last day in shorter months.",
     )
     cron = models.CharField(
-        max_length=200, blank=True, default="", help_text="minute hour day month weekday: 0 7 * * 1,4"
+        max_length=200,
+        blank=True,
+        default="",
+        help_text="cron: minute hour day month weekday, such as “0 7 * * 1,4”.",
     )
     time_zone = models.CharField(max_length=64, default="UTC", help_text="Such as America/New_York.")
     grace_minutes = models.PositiveIntegerField(
-        default=60, help_text="A letter waits this long after its time for a feed that cannot be read."
+        default=60,
+        validators=[MaxValueValidator(A_WEEK, f"At most {A_WEEK} minutes, which is a week.")],
+        help_text="A letter waits this long after its time for a feed that cannot be read.",
     )
     # Every n: number of the open or next collection.
     counter = models.PositiveBigIntegerField(default=1, editable=False)
@@ -166,7 +194,11 @@ class Subscribable(models.Model):
 
     approval = models.CharField("before it goes out", max_length=5, choices=Approval, default=Approval.NONE)
     approval_minutes = models.PositiveIntegerField(
-        "after so many minutes", null=True, blank=True, help_text="How long you have to look at it."
+        "after so many minutes",
+        null=True,
+        blank=True,
+        validators=between(1, LONGEST_APPROVAL, HOW_LONG_TO_WAIT),
+        help_text="delay: how long you have to look at it.",
     )
     # Set by an admin, or when mail servers refuse us. Letters in transit wait.
     sending_paused_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -177,7 +209,7 @@ class Subscribable(models.Model):
         "most posts in a letter",
         null=True,
         blank=True,
-        validators=[MinValueValidator(1)],
+        validators=[MinValueValidator(1), MaxValueValidator(10_000)],
         help_text="The rest is mentioned by title; empty: all in full.",
     )
     hooks = models.CharField(
@@ -202,6 +234,7 @@ class Subscribable(models.Model):
     )
     embed_hosts = models.TextField(
         "your sites",
+        max_length=5000,
         blank=True,
         default="",
         help_text="Sites with a form of yours, one to a line, such as blog.example.org.",
@@ -223,13 +256,15 @@ class Subscribable(models.Model):
         db_default=False,
         help_text="Its page offers to tell a reader's phone or desktop of each issue.",
     )
-    language = models.CharField(max_length=35, blank=True, default="en")
+    language = models.CharField(
+        max_length=35, blank=True, default="en", help_text="Of the letters, such as en."
+    )
     from_email = models.CharField(
         "from", max_length=320, blank=True, default="", help_text="Such as Example <letters@example.org>."
     )
     reply_to = models.CharField(max_length=320, blank=True, default="")
     template = models.CharField(
-        max_length=64, blank=True, default="", help_text="A letter template; empty picks the usual one."
+        max_length=64, blank=True, default="", help_text="A letter template; empty: the usual one."
     )
     options = models.JSONField(default=dict, blank=True, help_text="What the channel needs besides.")
     params = models.JSONField(
@@ -283,13 +318,35 @@ class SiteSettings(models.Model):
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=ONLY, editable=False)
-    name = models.CharField(max_length=100, blank=True, default="")
-    about = models.CharField(max_length=300, blank=True, default="")
+    name = models.CharField(
+        max_length=100, blank=True, default="", help_text="What readers know the whole by; empty: the domain."
+    )
+    about = models.CharField(
+        max_length=300,
+        blank=True,
+        default="",
+        help_text="A sentence under the name, above the list of newsletters.",
+    )
     logo = models.ForeignKey(Picture, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    logo_says_name = models.BooleanField("the name is in the logo", default=False)
-    accent = models.CharField(max_length=7, blank=True, default="")
-    imprint_url = models.URLField("imprint", max_length=500, blank=True, default="")
-    privacy_url = models.URLField("privacy", max_length=500, blank=True, default="")
+    logo_says_name = models.BooleanField(
+        "the name is in the logo", default=False, help_text="The name is not shown beside the logo."
+    )
+    accent = models.CharField(
+        max_length=7,
+        blank=True,
+        default="",
+        help_text="All colours are made of it, such as #1a5fb4; a newsletter may have its own.",
+    )
+    imprint_url = models.URLField(
+        "imprint", max_length=500, blank=True, default="", help_text="The address of who is behind it."
+    )
+    privacy_url = models.URLField(
+        "privacy",
+        max_length=500,
+        blank=True,
+        default="",
+        help_text="The address of what is done with readers’ data.",
+    )
 
     class Meta:
         verbose_name = verbose_name_plural = "site settings"

@@ -11,12 +11,13 @@ from common.ports import channels
 from common.text import one_line
 from feeds.models import Feed
 from subscriptions.models import Assignable, Subscribable, Subscription
+from subscriptions.models.subscribable import HOW_LONG_TO_WAIT, HOW_MANY_POSTS
 from subscriptions.newsletters.own_code import check_hooks
 from subscriptions.rules import embed_hosts
 from subscriptions.rules.cron_plan import on_weekdays, week_plan
 from subscriptions.rules.periods import next_ends
-from subscriptions.rules.schedule import Schedule
-from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule
+from subscriptions.rules.schedule import ARRANGEMENTS, Schedule
+from subscriptions.rules.validation import InvalidSchedule, check_schedule
 
 
 def next_moments(newsletters: Sequence[Subscribable], *, now: datetime) -> dict[int, datetime | None]:
@@ -56,24 +57,12 @@ def next_close(newsletter: Any, *, now: datetime) -> datetime | None:
     return newsletter.closes or next(iter(next_ends(newsletter.schedule, newsletter.zone, now, 1)), None)
 
 
-USES: Mapping[str, frozenset[str]] = {
-    "each": frozenset(),
-    "daily": frozenset({"at"}),
-    "weekly": frozenset({"at", "weekday", "weekdays"}),
-    "monthly": frozenset({"at", "day_of_month"}),
-    "every_n": frozenset({"n", "max_wait_days"}),
-    "cron": frozenset({"cron"}),
-}
-SCHEDULING = frozenset().union(*USES.values())
-SET_BY_PROGRAM = frozenset({"id", "counter", "issued_through", "last_completed_wti", "created_at"}) | {
-    "sending_paused_at",
-    "sending_paused_reason",
-    "awaits_first_reader",
-}
-EDITABLE = frozenset(field.name for field in Subscribable._meta.concrete_fields) - SET_BY_PROGRAM
+SCHEDULING = frozenset[str]().union(*ARRANGEMENTS.values())
+# The settings of a newsletter, in the model's order.
+NEWSLETTER_FIELDS = tuple(
+    field.name for field in Subscribable._meta.concrete_fields if field.editable and not field.primary_key
+)
 MAX_PARAMS = 50
-MAX_GRACE = 7 * 24 * 60
-LONGEST_APPROVAL = 30 * 24 * 60
 DELAY = Subscribable.Approval.DELAY
 # Hooks of later apps. Each raises ValidationError with the field.
 checks_of_later_apps: list[Callable[[Subscribable], None]] = []
@@ -208,20 +197,22 @@ def with_weekdays(given: Mapping[str, Any], now: Schedule) -> dict[str, Any]:
     except ValueError as error:
         raise ValidationError({"weekdays": str(error)}) from error
     fields = {name: value for name, value in fields.items() if name not in SCHEDULING}
-    kept = ("arrangement", *USES[schedule.arrangement])
+    kept = ("arrangement", *ARRANGEMENTS[schedule.arrangement])
     return fields | {name: getattr(schedule, name) for name in kept if hasattr(schedule, name)}
 
 
 def refuse_unknown(given: Mapping[str, Any]) -> None:
-    if unknown := sorted(set(given) - EDITABLE):
+    if unknown := sorted(set(given) - set(NEWSLETTER_FIELDS)):
         raise ValidationError(f"A newsletter has no setting called {', '.join(unknown)}.")
 
 
 def refuse_unused(arrangement: str, given: Mapping[str, Any]) -> None:
     """Raise ValidationError for scheduling options that the arrangement does not use."""
-    if arrangement not in USES:
-        raise ValidationError({"arrangement": f"Choose one of {', '.join(USES)}."})
-    unused = sorted(name for name in SCHEDULING - USES[arrangement] if given.get(name) not in (None, ""))
+    if arrangement not in ARRANGEMENTS:
+        raise ValidationError({"arrangement": f"Choose one of {', '.join(ARRANGEMENTS)}."})
+    unused = sorted(
+        name for name in SCHEDULING - ARRANGEMENTS[arrangement] if given.get(name) not in (None, "")
+    )
     if unused:
         raise ValidationError(dict.fromkeys(unused, f"“{arrangement}” does not use it. Leave it out."))
 
@@ -231,18 +222,14 @@ def check_subscribable(subscribable: Subscribable) -> None:
     subscribable.full_clean(validate_constraints=False, validate_unique=True)
     try:
         check_schedule(subscribable.schedule, subscribable.time_zone)
-        if subscribable.arrangement == Subscribable.Arrangement.EVERY_N:
-            check_counts(subscribable.n, subscribable.max_wait_days)
     except InvalidSchedule as error:
         raise ValidationError({error.field: str(error)}) from error
-    if subscribable.grace_minutes > MAX_GRACE:
-        raise ValidationError({"grace_minutes": f"At most {MAX_GRACE} minutes, which is a week."})
-    minutes = subscribable.approval_minutes
-    if subscribable.approval != DELAY and minutes is not None:
+    if subscribable.arrangement == Subscribable.Arrangement.EVERY_N and subscribable.n is None:
+        raise ValidationError({"n": HOW_MANY_POSTS})
+    if subscribable.approval != DELAY and subscribable.approval_minutes is not None:
         raise ValidationError({"approval_minutes": "Only what goes out after a while has such a time."})
-    if subscribable.approval == DELAY and not 1 <= (minutes or 0) <= LONGEST_APPROVAL:
-        text = f"Say after how many minutes it goes out: 1 to {LONGEST_APPROVAL:,}, which is 30 days."
-        raise ValidationError({"approval_minutes": text})
+    if subscribable.approval == DELAY and subscribable.approval_minutes is None:
+        raise ValidationError({"approval_minutes": HOW_LONG_TO_WAIT})
     # They become part of a header.
     for name in ("title", "from_email", "reply_to", "language"):
         if getattr(subscribable, name) != one_line(getattr(subscribable, name)):

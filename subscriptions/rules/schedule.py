@@ -1,6 +1,6 @@
 """Schedules. Cron lines fire on the wall clock, then become instants."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -10,7 +10,15 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 PERIODIC = frozenset({"daily", "weekly", "monthly", "cron"})
-ARRANGEMENTS = PERIODIC | {"each", "every_n"}
+# The scheduling fields of a newsletter that each arrangement uses.
+ARRANGEMENTS: Mapping[str, frozenset[str]] = {
+    "each": frozenset(),
+    "daily": frozenset({"at"}),
+    "weekly": frozenset({"at", "weekday", "weekdays"}),
+    "monthly": frozenset({"at", "day_of_month"}),
+    "every_n": frozenset({"n", "max_wait_days"}),
+    "cron": frozenset({"cron"}),
+}
 MAX_LENGTH = 200
 CRON_FIELDS = "minute hour day month weekday, such as 0 7 * * 1,4"
 _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall-clock time

@@ -5,9 +5,6 @@ from zoneinfo import ZoneInfo, available_timezones
 from common.refused import Refused
 from subscriptions.rules.schedule import ARRANGEMENTS, Schedule, check_cron
 
-MAX_N = 1000
-MAX_WAIT_DAYS = 3650
-
 
 class InvalidSchedule(Refused):
     """`field` is the form field; the message is a sentence for the admin."""
@@ -35,14 +32,6 @@ def check_schedule(schedule: Schedule, time_zone: str) -> ZoneInfo:
         except ValueError as error:
             raise InvalidSchedule(str(error), "cron") from None
     return zone
-
-
-def check_counts(n: int | None, max_wait_days: int | None) -> None:
-    """Raises InvalidSchedule."""
-    if n is None or not 1 <= n <= MAX_N:
-        raise InvalidSchedule(f"Say after how many posts a letter goes out: 1 to {MAX_N}.", "n")
-    if max_wait_days is not None and not 1 <= max_wait_days <= MAX_WAIT_DAYS:
-        raise InvalidSchedule(f"The longest wait is 1 to {MAX_WAIT_DAYS} days.", "max_wait_days")
 
 
 def check_zone(name: str) -> ZoneInfo:

@@ -3,9 +3,9 @@
 from collections import defaultdict
 
 import pytest
-from django.core.management import load_command_class
 
 from channels.bridge import BridgeSpec
+from common.cli.registry import command_named
 from common.ports import channels
 from common.ports.channels import ChannelSpec, Field
 from subscriptions.management.options import option
@@ -57,9 +57,8 @@ def test_a_secret_of_a_bridge_has_a_field_that_does_not_show_it(kind: ChannelSpe
 
 @pytest.mark.parametrize("command", ["define_subscribable", "check_destination"])
 def test_each_field_of_a_bridge_is_an_option_that_is_no_other_one(command: str) -> None:
-    app = "subscriptions" if command.startswith("define") else "delivery"
     # It refuses an option of two meanings.
-    parser = load_command_class(app, command).create_parser("manage.py", command)
+    parser = command_named(command).create_parser("manage.py", command)
     there = {name: action.dest for action in parser._actions for name in action.option_strings}
     for field in channels.bridge_fields():
         assert there[option(field)] == f"to_{field.name}"

@@ -97,31 +97,32 @@ def fill() -> None:
     Poll.objects.update(duration_ms=0)
 
 
-def commands() -> list[tuple[str, str]]:
-    """Our commands and their apps, by name."""
+def commands() -> list[str]:
+    """Names of our commands."""
     from django.core.management import get_commands
 
+    from common.cli.registry import LazyCommand
+
     ours = ("feeds", "subscriptions", "delivery", "reader", "chat", "feedletter_site", "demo")
-    found = ((name, app) for name, app in get_commands().items() if app in ours)
-    return sorted(found)
+    return sorted(name for name, app in get_commands().items() if isinstance(app, LazyCommand) or app in ours)
 
 
 def command_help() -> Iterator[str]:
-    from django.core.management import load_command_class
+    from common.cli.registry import command_named
 
-    for name, app in commands():
+    for name in commands():
         yield f"=== {name}"
-        yield load_command_class(app, name).create_parser("manage.py", name).format_help()
+        yield command_named(name).create_parser("manage.py", name).format_help()
 
 
 def called(*arguments: str) -> str:
     """Everything a command prints, its refusal included, and nothing where it would not end."""
-    from django.core.management import get_commands, load_command_class
     from django.core.management.base import OutputWrapper
 
     from common.cli.commands import FeedletterCommand
+    from common.cli.registry import command_named
 
-    command = load_command_class(str(get_commands()[arguments[0]]), arguments[0])
+    command = command_named(arguments[0])
     assert isinstance(command, FeedletterCommand)
     out, err = io.StringIO(), io.StringIO()
     command.stdout, command.stderr = OutputWrapper(out), OutputWrapper(err)
@@ -131,7 +132,7 @@ def called(*arguments: str) -> str:
 
 def shown_by_commands() -> Iterator[str]:
     """Tables and JSON of each `list_…` without arguments, and of each `show_…` of its first rows."""
-    for name, _ in commands():
+    for name in commands():
         if not name.startswith("list_"):
             continue
         for arguments in LISTED.get(name, ((),)):
@@ -169,10 +170,10 @@ WORKING_ON_FILES = {"backup", "restore", "migrate", "export_opml", "export_follo
 
 def refused_by_commands() -> Iterator[str]:
     """Missing, wrong and unknown arguments of every command."""
-    from django.core.management import load_command_class
+    from common.cli.registry import command_named
 
-    for name, app in commands():
-        parser = load_command_class(app, name).create_parser("manage.py", name)
+    for name in commands():
+        parser = command_named(name).create_parser("manage.py", name)
         needed = [action for action in parser._actions if action.required or not action.option_strings]
         positional = [action for action in needed if not action.option_strings]
         if not needed or name in WORKING_ON_FILES:

@@ -53,6 +53,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"arrangement": "monthly", "day_of_month": 32}, "day_of_month"),
     ({"arrangement": "every_n"}, "n"),
     ({"arrangement": "every_n", "n": 0}, "n"),
+    ({"arrangement": "every_n", "n": 1001}, "n"),
+    ({"arrangement": "every_n", "n": 3, "max_wait_days": 3651}, "max_wait_days"),
     ({"arrangement": "every_n", "n": 3, "max_wait_days": 0}, "max_wait_days"),
     ({"arrangement": "cron"}, "cron"),
     ({"arrangement": "cron", "cron": "0 7 * *"}, "cron"),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subscriptions.rules.schedule import Schedule
-from subscriptions.rules.validation import InvalidSchedule, check_counts, check_schedule, check_zone
+from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 from tests.subscriptions.rules.strategies import schedules
 
 
@@ -66,24 +66,3 @@ def test_a_wrong_detail_is_refused_at_its_field(schedule: Schedule, zone: str, f
         check_schedule(schedule, zone)
     assert caught.value.field == field
     assert str(caught.value).endswith(".")
-
-
-@pytest.mark.parametrize(("n", "wait"), [(1, None), (1000, 1), (3, 3650)])
-def test_right_counts_are_taken(n: int, wait: int | None) -> None:
-    check_counts(n, wait)
-
-
-@pytest.mark.parametrize(
-    ("n", "wait", "field"),
-    [
-        (None, None, "n"),
-        (0, None, "n"),
-        (1001, None, "n"),
-        (3, 0, "max_wait_days"),
-        (3, 3651, "max_wait_days"),
-    ],
-)
-def test_wrong_counts_are_refused_at_their_field(n: int | None, wait: int | None, field: str) -> None:
-    with pytest.raises(InvalidSchedule) as caught:
-        check_counts(n, wait)
-    assert caught.value.field == field
