@@ -1,4 +1,4 @@
-"""What the rest of the program knows of e-mail."""
+"""E-mail as the rest of the program sees it."""
 
 from collections.abc import Mapping
 
@@ -9,13 +9,12 @@ from common.ports.channels import ARRANGEMENTS, Field, InvalidDestination, Parse
 
 
 def _accounts() -> list[tuple[str, str]]:
-    """What a newsletter can choose from."""
     names = Account.objects.mail().values_list("name", flat=True)
     return [("", "The default one"), *((name, name) for name in names)]
 
 
 class EmailSpec:
-    """Letters to people, who may sign up themselves."""
+    """Specification of the e-mail channel, for which people may sign up themselves."""
 
     key = "email"
     label = "E-mail"
@@ -40,7 +39,7 @@ class EmailSpec:
     )
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        """`email` may carry a name; `name` goes before it. Raises InvalidDestination."""
+        """Parse `email`, which may include a name; `name` takes precedence. Raises InvalidDestination."""
         address = parse_address(data.get("email", ""))
         return ParsedDestination(
             core=address.core,
@@ -50,7 +49,7 @@ class EmailSpec:
         )
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """The mail account, if it is another than the default one. Raises InvalidDestination."""
+        """Return the mail account, if it is not the default one. Raises InvalidDestination."""
         for name in data.keys() - {"account"}:
             raise InvalidDestination(f"E-mail has no option “{name}”.")
         account = data.get("account", "").strip()
@@ -63,5 +62,5 @@ class EmailSpec:
         return {"account": account}
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """As it is: nothing can be asked beforehand, the confirmation mail is the check."""
+        """Return it unchanged: the confirmation mail is the check."""
         return destination
