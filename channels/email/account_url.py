@@ -87,7 +87,6 @@ def _wrong(name: str, why: str) -> ImproperlyConfigured:
 
 
 def url_to(target: SmtpSettings | EspSettings) -> str:
-    """Return the URL that parse_email_url would read as `target`."""
     if isinstance(target, EspSettings):
         secret = f":{quote(target.secret, safe='')}" if target.secret else ""
         options = urlencode({name: value for name, value in target.options.items() if value})

@@ -85,7 +85,6 @@ def parse_sender(text: str) -> EmailAddress:
 
 
 def clean_name(text: str) -> str:
-    """Return a display name on one line, without control characters or surrounding quotes."""
     name = one_line(CONTROLS.sub(" ", text))
     if len(name) >= 2 and name[0] == name[-1] == '"':
         name = re.sub(r"\\(.)", r"\1", name[1:-1]).strip()
@@ -113,7 +112,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def checked_name(text: str) -> str:
-    """Clean a name. Raises InvalidDestination for control characters or more than MAX_NAME characters."""
+    """Clean a name. Raises InvalidDestination for control characters or excessive length."""
     if CONTROLS.search(text.strip()):
         raise InvalidDestination("The name contains a line break or another control character.")
     name = clean_name(text)

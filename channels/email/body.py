@@ -45,9 +45,8 @@ class Body:
     def __init__(self, parts: Sequence[BodyPart]) -> None:
         self.parts = tuple(parts)
         self._octets: list[bytes] = []
-        # Index in `_octets`, field, and the function that escapes the value for the part.
+        # Index in `_octets`, field, escape function.
         self._placeholders: list[tuple[int, str, Written]] = []
-        # Parts that are encoded as a whole after they are filled.
         self._wholes: list[tuple[int, BodyPart]] = []
         has_several = len(self.parts) > 1
         if has_several:
@@ -74,10 +73,7 @@ class Body:
         self._has_dots = b"\n." in b"\n".join(self._octets)
 
     def filled(self, values: Mapping[str, str]) -> tuple[list[bytes], bool]:
-        """Return one recipient's octets, from the Content fields on, in pieces, and whether to look for dots.
-
-        The second value is True if a line may begin with a dot. A field without a value is empty.
-        """
+        """Return one recipient's octets, in pieces, and whether a line may begin with a dot."""
         octets, has_dots = self._octets.copy(), self._has_dots
         known: dict[str, bytes | None] = {}
         for place, name, written in self._placeholders:
@@ -123,10 +119,8 @@ def body(
 
 
 def part(content: str, subtype: str, placeholders: Mapping[str, str], written: Written) -> BodyPart:
-    """Encode a text around its placeholders."""
     names = {token: name for name, token in placeholders.items()}
     longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    # Alternately text and token.
     split = re.split(f"({longest_first})", _with_crlf(content)) if names else [_with_crlf(content)]
     pieces, fields = split[::2], tuple(names[token] for token in split[1::2])
     if not pieces[-1].endswith("\r\n"):

@@ -23,7 +23,7 @@ from channels.rules.breakers import Breaker
 
 
 class EmailChannel:
-    """Channel for e-mail. One account sends all its letters over several connections at once."""
+    """Channel for e-mail."""
 
     key = "email"
     # The same Message-ID again: nothing is lost, and most mailboxes show only one of two.
@@ -46,7 +46,6 @@ class EmailChannel:
         return self.form(letter).message(recipient)
 
     def form(self, letter: Letter) -> WireLetter:
-        """Return the encoded letter with placeholders, to be filled for many recipients."""
         return WireLetter(
             letter,
             site_host=settings.SITE_HOST,
@@ -58,7 +57,6 @@ class EmailChannel:
         return self.form(letter).message
 
     def sessions(self, lane: LaneFacts) -> Callable[[], SmtpSession] | None:
-        """Return a session factory for SMTP servers, else None."""
         try:
             target = transport_of(lane.account, lane.credentials.get("url", ""))
         except ImproperlyConfigured:

@@ -15,7 +15,7 @@ RETURN_PATH_PURPOSE = "bounce"
 
 
 def return_path(delivery_id: int) -> str:
-    """Return the address for the delivery's bounces; empty without BOUNCE_DOMAIN."""
+    """Return the delivery's bounce address; empty without BOUNCE_DOMAIN."""
     domain = settings.BOUNCE_DOMAIN
     if not domain:
         return ""
@@ -23,7 +23,7 @@ def return_path(delivery_id: int) -> str:
 
 
 def is_ours(token: Token) -> bool:
-    """Check that we made the return address. Anyone who knows it has seen the letter or carried it."""
+    """Check that we made the return address: its user has seen the letter or its transport."""
     return is_stamp(RETURN_PATH_PURPOSE, token.text, token.stamp)
 
 
@@ -43,13 +43,11 @@ _IN_ADDRESS = re.compile("[^\\s<>\x00-\x1f\x7f-\x9f]+@[A-Za-z0-9.-]+")
 
 
 def one_line(text: str, limit: int = MAX_FIELD_TEXT) -> str:
-    """Collapse white space and control characters to single spaces; cut to `limit` characters."""
     line = common_text.one_line(CONTROLS.sub(" ", text[: 8 * limit]))
     return common_text.shortened(line, limit)
 
 
 def text_field(name: str, text: str) -> str:
-    """Format a free text field, such as Subject; ASCII text remains readable."""
     line = one_line(text)
     if not line:
         return f"{name}: {CRLF}"
@@ -72,7 +70,7 @@ def address_field(name: str, address: EmailAddress) -> str:
 
 
 def to_field(address: str, name: str) -> str:
-    """Format To for a checked address. Most need no quoting or folding."""
+    """Format To. Most checked addresses need no quoting or folding."""
     if not name:
         return f"To: {address}{CRLF}"
     if _ATOMS.fullmatch(name) and len(name) + len(address) <= _PLAIN:
@@ -81,14 +79,12 @@ def to_field(address: str, name: str) -> str:
 
 
 def named_field(name: str, display: str, rest: str) -> str:
-    """Format a phrase and `rest`, an address or id in angle brackets, on one line if they fit."""
     line = f"{name}: {display}"
     fits = CRLF not in line and len(line) + 1 + len(rest) <= _LINE
     return f"{line} {rest}{CRLF}" if fits else f"{line}{CRLF} {rest}{CRLF}"
 
 
 def phrase(text: str) -> str:
-    """Encode a display name as atoms, a quoted string or encoded words."""
     line = one_line(clean_name(text), 100)
     if len(line) <= _PLAIN and _ATOMS.fullmatch(line):
         return line
@@ -119,7 +115,6 @@ def checked(address: str) -> str:
 
 
 def _encoded(line: str) -> str:
-    """Return encoded words (RFC 2047)."""
     chunks = [b""]
     for character in line:
         # §5: a character may not be split between two words.

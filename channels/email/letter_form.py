@@ -48,7 +48,6 @@ class WireLetter:
         self._by_mail = f"mailto:leave@{bounce_domain}?subject=" if bounce_domain else ""
         self._sender = parse_sender(letter.from_email)
         self._is_bulk = letter.kind in BULK_KINDS
-        # Header fields that all recipients share.
         head = [
             headers.address_field("From", self._sender),
             headers.address_field("Reply-To", parse_sender(letter.reply_to)) if letter.reply_to else "",
@@ -60,7 +59,6 @@ class WireLetter:
             *(_list_fields(letter, self._sender, site_host) if self._is_bulk else ()),
         ]
         self._head = "".join(head).encode()
-        # Fill placeholders with a common value here, once.
         self._placeholders = {
             name: token
             for name, token in letter.placeholders.items()
@@ -112,7 +110,6 @@ def compose_mail(
     bounce_domain: str = "",
     return_path: Callable[[int], str] = lambda _: "",
 ) -> MailMessage:
-    """Build one message of a letter without others. Arguments and errors as for WireLetter."""
     wire = WireLetter(letter, site_host=site_host, bounce_domain=bounce_domain, return_path=return_path)
     return wire.message(recipient)
 

@@ -46,7 +46,6 @@ class MailMessage:
         return b"".join(self.pieces)
 
     def dated(self, now: datetime) -> bytes:
-        """Return the octets to send at `now` (aware), signed if the sender's domain has keys."""
         dated = b"".join((_date(int(now.timestamp())), *self.pieces))
         return sign(dated, self.signing_keys, now) + dated if self.signing_keys else dated
 

@@ -1,4 +1,4 @@
-"""Single-thread sessions: blocking SMTP, mailbox, unusable account; and a login check."""
+"""SMTP sessions for single threads, their substitutes, and a login check."""
 
 import asyncio
 import ssl
@@ -21,7 +21,7 @@ IMPATIENT = Timeouts(connect=10, reply=10, message=120)
 
 
 class BlockingSmtpSession:
-    """Blocking SMTP session that runs its own loop while it sends. Used by one thread."""
+    """Blocking SMTP session with its own event loop."""
 
     def __init__(self, target: SmtpSettings, **options: Any) -> None:
         self._loop = uvloop.new_event_loop()
@@ -36,10 +36,7 @@ class BlockingSmtpSession:
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Send a message and return the outcome; `key` and `begun_at` are unused.
-
-        In SMTP the Message-ID is the key, and an earlier attempt cannot be looked up.
-        """
+        """Send a message; SMTP has no use for `key` (the Message-ID) or `begun_at` (no look-up)."""
         return self._loop.run_until_complete(self.pipeline.send(message, now=now))
 
     def close(self) -> None:
@@ -49,7 +46,7 @@ class BlockingSmtpSession:
 
 
 class MailboxSession:
-    """Session that keeps every message for the mailbox page."""
+    """Keep every message for the mailbox page."""
 
     def send(
         self,
@@ -63,11 +60,11 @@ class MailboxSession:
         return Sent(stored=message.dated(now))
 
     def close(self) -> None:
-        """Do nothing."""
+        """Nothing to close."""
 
 
 class UnusableSession:
-    """Session for settings without a usable server: all messages wait with the reason."""
+    """Make all messages wait, with the reason, for lack of a usable server."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -84,11 +81,11 @@ class UnusableSession:
         return Temporary(self.reason, stops_lane=True)
 
     def close(self) -> None:
-        """Do nothing."""
+        """Nothing to close."""
 
 
 class CannotLogIn(Refused):
-    """The login failed. The message has the server's reply, never the password."""
+    """The login failed. The message quotes the server, never the password."""
 
 
 def probe_login(target: object, *, context: ssl.SSLContext | None = None) -> str:

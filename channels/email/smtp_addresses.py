@@ -13,8 +13,6 @@ MOST_ADDRESSES = 16
 
 
 class Address(NamedTuple):
-    """Address from getaddrinfo."""
-
     family: int
     sockaddr: Any
 
@@ -24,7 +22,7 @@ _last: dict[tuple[str, int], tuple[Address, bool]] = {}
 
 
 async def open_socket(host: str, port: int, seconds: float) -> tuple[socket.socket, Address]:
-    """Connect to one of the host's addresses; `seconds` is the limit for each. Raises OSError."""
+    """Connect to one of the host's addresses, with `seconds` for each. Raises OSError."""
     async with asyncio.timeout(seconds):
         waiting = await _addresses(host, port)
     attempts: dict[asyncio.Task[socket.socket], Address] = {}
@@ -53,7 +51,7 @@ async def open_socket(host: str, port: int, seconds: float) -> tuple[socket.sock
 
 
 def remember(host: str, port: int, address: Address, *, answers: bool) -> None:
-    """Start with this address next time, or with the next one if no server `answers` there."""
+    """Start with this address next time, or with the next one unless it `answers`."""
     _last[host, port] = address, answers
 
 

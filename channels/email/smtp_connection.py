@@ -67,23 +67,17 @@ _USUAL = {
 
 
 class Wire(asyncio.Protocol):
-    """Protocol that writes octets and parses replies, within limits."""
-
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._unread, self._lines, self._size = b"", list[bytes](), 0
         self._replies: deque[Reply] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        # Number of replies awaited, and the deadline in the loop's time.
         self._wanted, self._deadline, self._seconds = 1, 0.0, 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._lost = ""
         self._all_has_left = True
-        # Aborted because no reply arrived in time.
         self.was_silent = False
-
-    # --- callbacks of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports are not a subclass of asyncio's.
@@ -133,8 +127,6 @@ class Wire(asyncio.Protocol):
     def _has(self, number: int) -> bool:
         """Check for this many replies, or one that may be the last: no reply follows 354."""
         return len(self._replies) >= number or any(reply.code != 250 for reply in self._replies)
-
-    # --- methods for a session
 
     @property
     def is_open(self) -> bool:
@@ -205,7 +197,6 @@ class Wire(asyncio.Protocol):
         self.connection_made(transport)
 
     def abort(self, why: str) -> None:
-        """Close at once."""
         self._end(why)
         if self._transport is not None:
             self._transport.abort()
@@ -224,11 +215,10 @@ class Wire(asyncio.Protocol):
 
 @dataclass(slots=True)
 class Connection:
-    """Greeted connection, its features (RFC 1869) and the number of messages sent."""
+    """Greeted connection and its features (RFC 1869)."""
 
     wire: Wire
     features: dict[str, str]
-    # The server's reply to the login, if there was one.
     login: Reply | None = None
     messages: int = 0
 
@@ -236,7 +226,6 @@ class Connection:
 async def connect(
     target: SmtpSettings, *, helo: str, context: ssl.SSLContext | None, timeouts: Timeouts
 ) -> Connection:
-    """Connect, greet, encrypt and log in. Raises CannotConnect with a sentence."""
     where = f"The mail server {target.name}"
     opening = _Opening(target, helo, context or _usual_context(), timeouts)
     try:
@@ -256,8 +245,6 @@ def _usual_context() -> ssl.SSLContext:
 
 
 class _Opening:
-    """Dialogue before the first message."""
-
     def __init__(self, target: SmtpSettings, helo: str, context: ssl.SSLContext, timeouts: Timeouts) -> None:
         self.target, self.helo, self.context, self.timeouts = target, helo, context, timeouts
 
@@ -278,7 +265,6 @@ class _Opening:
         return Connection(wire, features, login)
 
     async def _greeted(self, opened: socket.socket) -> tuple[Wire, dict[str, str]]:
-        """Return the encrypted connection and the server's features."""
         target, is_implicit = self.target, self.target.security == IMPLICIT
         async with asyncio.timeout(self.timeouts.connect):
             _, wire = await asyncio.get_running_loop().create_connection(
@@ -288,7 +274,7 @@ class _Opening:
                 server_hostname=target.host if is_implicit else None,
             )
         try:
-            # The server speaks first, without a command.
+            # The server speaks first.
             self._expect(await wire.reply(self.timeouts.reply), 220)
             features = await self._introduced(wire)
             if target.security == STARTTLS:

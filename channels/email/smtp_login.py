@@ -14,7 +14,7 @@ PLAIN, STARTTLS, IMPLICIT = "plain", "starttls", "implicit"
 
 @dataclass(frozen=True, slots=True)
 class SmtpSettings:
-    """An SMTP server. `security` is plain, starttls or implicit; an empty user logs in nowhere."""
+    """SMTP server. `security` is plain, starttls or implicit; an empty user means no login."""
 
     host: str
     port: int
@@ -24,7 +24,6 @@ class SmtpSettings:
 
     @property
     def name(self) -> str:
-        """Return host:port, for messages to people."""
         return f"{self.host}:{self.port}"
 
 
@@ -40,10 +39,9 @@ _worked: dict[tuple[str, str], str] = {}
 
 
 async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: bool, ask: Ask) -> Reply:
-    """Log in, trying each mechanism once, and return the accepting reply.
+    """Log in with the first mechanism that works. Raises CannotConnect or Lost.
 
-    Raises CannotConnect or Lost. A temporary refusal ends the login, because the other mechanisms would ask
-    the same account.
+    A temporary refusal ends the login, because it would apply to the other mechanisms too.
     """
     # Only CRAM-MD5 hides the password from eavesdroppers.
     order = _KNOWN if is_encrypted else _KNOWN[::-1]
@@ -85,7 +83,6 @@ async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: 
 
 
 async def _tried(mechanism: str, target: SmtpSettings, ask: Ask) -> Reply:
-    """Run one mechanism and return the server's last reply."""
     user, password = target.user.encode(), target.password.encode()
     if mechanism == "LOGIN":
         return await _by_name_and_password(user, password, ask)
@@ -117,12 +114,10 @@ async def _by_name_and_password(user: bytes, password: bytes, ask: Ask) -> Reply
 
 
 async def _ended(reply: Reply, ask: Ask) -> Reply:
-    """Cancel the dialogue if the server asks for more."""
     return await ask("*") if reply.code == _CHALLENGE else reply
 
 
 def _signed(challenge: bytes, user: bytes, password: bytes) -> str:
-    """Answer a challenge of CRAM-MD5 (RFC 2195)."""
     digest = hmac.new(password, _decoded(challenge), "md5").hexdigest()
     return _base64(user + b" " + digest.encode())
 

@@ -33,12 +33,12 @@ _CROWDED = re.compile(
 _CONGESTED = "5.4.5"
 # Our server relays the reply of another server.
 _QUOTES = re.compile(r"\bhost \S+ (?:said|refused)|\bremote (?:server|host) (?:said|returned)", re.IGNORECASE)
-# Every letter of the account would get this reply, for any recipient.
+# Every letter of the account would get this reply.
 _OF_ACCOUNT = {
     Meaning.LOGIN: "The mail server wants another login than it got (Mail set-up, or EMAIL_URL)",
     Meaning.RELAY: "The mail server does not relay for us; check the account (Mail set-up, or EMAIL_URL)",
 }
-# Every letter for the domain would get this reply; before a recipient is named, every letter.
+# Every letter for the domain would get this reply; before RCPT, every letter.
 _OF_DOMAIN = frozenset({Meaning.IDENTITY, Meaning.BLOCKED, Meaning.RELAY, Meaning.RATE, Meaning.SENDER})
 
 
@@ -50,8 +50,6 @@ class Reply(NamedTuple):
 
 
 class Stage(StrEnum):
-    """Stage of the dialogue; the value is for messages to people."""
-
     MAIL = "MAIL FROM"
     RCPT = "RCPT TO"
     DATA = "DATA"
@@ -88,7 +86,7 @@ def outcome_of_reply(stage: Stage, code: int, text: bytes) -> Outcome | None:
 
 
 def _is_about_us(code: int, status: str, said: str) -> bool:
-    """Return whether the next message of this lane would get the same reply (rate, policy, login)."""
+    """Return whether the next message of this lane would get the same reply."""
     if code in (421, 454):
         return True
     if _GREYLISTED.search(said):
@@ -146,7 +144,6 @@ class CannotConnect(Exception):
 
 
 def cause_of(error: BaseException) -> Cause:
-    """Classify a socket error, or a connection lost before the first message."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return Cause.CERTIFICATE
     if isinstance(error, ssl.SSLError):
@@ -159,7 +156,7 @@ def cause_of(error: BaseException) -> Cause:
 
 
 class Lost(Exception):
-    """The connection ended or timed out. `sent_all`: all octets had been sent."""
+    """The connection ended or timed out. `sent_all`: nothing was left to send."""
 
     def __init__(self, text: str, *, sent_all: bool) -> None:
         super().__init__(text)
@@ -167,7 +164,6 @@ class Lost(Exception):
 
 
 def reason(error: Exception) -> str:
-    """Describe a socket error, for people."""
     if isinstance(error, TimeoutError):
         return "it did not answer in time"
     if isinstance(error, ssl.SSLCertVerificationError):

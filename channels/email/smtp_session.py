@@ -27,7 +27,7 @@ _GO_ON = (250, 250, 354)
 _WANTED = {Stage.MAIL: 250, Stage.RCPT: 250, Stage.DATA: 354, Stage.MESSAGE: 250}
 _SERVER_GOES = 421
 CUT_OFF = "it did not answer before this worker had to stop"
-# RFC 5321 §4.2.3: bad sequence of commands.
+# RFC 5321 §4.2.3.
 _OUT_OF_TURN = 503
 # Servers that offer PIPELINING but fail on a command after a message: not pipelined there any more.
 _ONE_AT_A_TIME: set[tuple[str, int]] = set()
@@ -35,10 +35,7 @@ _ONE_AT_A_TIME: set[tuple[str, int]] = set()
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """A message whose envelope went with the message before it; `data` is what will be sent of it.
-
-    `said_at` is on the monotonic clock.
-    """
+    """Message whose envelope was sent with the message before it; `said_at` is monotonic."""
 
     message: MailMessage
     data: bytes
@@ -73,7 +70,7 @@ class SmtpSession:
         return connection.messages < self.messages_per_connection
 
     async def open(self) -> Temporary | None:
-        """Connect for the next message. Return the obstacle, if there is one."""
+        """Connect for the next message. Return the obstacle, if any."""
         try:
             await self.ready()
         except CannotConnect as error:
@@ -128,7 +125,6 @@ class SmtpSession:
         return outcome
 
     async def _reset(self) -> None:
-        """Send RSET for the next message; close the connection if the server refuses."""
         assert self.connection is not None  # noqa: S101 - for the type checker
         self.connection.wire.say(b"RSET\r\n")
         with suppress(Lost):
@@ -155,13 +151,11 @@ class SmtpSession:
         connection.wire.abort("done")
 
     def cut_off(self) -> None:
-        """Close at once, for good."""
         self._is_cut_off = True
         if self.connection is not None:
             self.connection.wire.abort(CUT_OFF)
 
     async def ready(self) -> Connection:
-        """Return the connection for the next message, new if necessary. Raises CannotConnect."""
         if self._is_cut_off:
             raise CannotConnect(CUT_OFF, Cause.CLOSED)
         if self.connection is not None and not self.is_ready:
@@ -182,7 +176,7 @@ class SmtpSession:
         following: Callable[[], MailMessage | None] | None = None,
         now: datetime | None = None,
     ) -> tuple[Outcome, bool]:
-        """Return the outcome, and whether the server disconnected before it knew of this message."""
+        """Return the outcome, and whether the server left before it knew of this message."""
         connection.messages += 1
         try:
             refused, stage = await self._envelope(connection, message, len(data), is_announced)
@@ -216,7 +210,6 @@ class SmtpSession:
     def _announce(
         self, connection: Connection, following: Callable[[], MailMessage | None], now: datetime
     ) -> bytes:
-        """Return the next message's envelope, or nothing if it cannot be announced here."""
         is_last = connection.messages >= self.messages_per_connection
         if is_last or "pipelining" not in connection.features or self._server in _ONE_AT_A_TIME:
             return b""
@@ -225,7 +218,6 @@ class SmtpSession:
             return b""
         data = message.dated(now)
         if _obstacle(connection, message, data) is not None:
-            # It is reported in its own turn.
             return b""
         self._announced = _Announced(message, data, time.monotonic())
         return b"".join(_commands(connection, message, len(data)))
@@ -241,14 +233,13 @@ class SmtpSession:
     async def _envelope(
         self, connection: Connection, message: MailMessage, size: int, is_announced: bool
     ) -> tuple[Outcome | None, Stage]:
-        """Send MAIL, RCPT and DATA. Return the first refusal, or None, and its stage."""
+        """Send the envelope. Return the first refusal, or None, and its stage."""
         said = _commands(connection, message, size)
         pipelines = "pipelining" in connection.features
         if pipelines:
             if not is_announced:
                 connection.wire.say(b"".join(said))
             await connection.wire.arrival(len(said), self.timeouts.reply)
-            # The usual replies need no classification.
             if connection.wire.took(_GO_ON):
                 return None, Stage.DATA
         for stage, command in zip(_ENVELOPE, said, strict=True):
@@ -282,15 +273,13 @@ class SmtpSession:
 
 
 class _LostAt(Exception):
-    """The connection ended before the reply to a command."""
-
     def __init__(self, stage: Stage, error: Lost) -> None:
         super().__init__(f"The connection was lost at {stage}: {error}.")
         self.stage = stage
 
 
 def _obstacle(connection: Connection, message: MailMessage, data: bytes) -> Permanent | Temporary | None:
-    """Return a refusal if the message exceeds what the server announced at EHLO."""
+    """Return a refusal for what the server does not support."""
     if "smtputf8" not in connection.features and message.needs_utf8:
         return Permanent("The mail server cannot send to addresses with letters like these (no SMTPUTF8).")
     limit = connection.features.get("size", "")
@@ -301,7 +290,6 @@ def _obstacle(connection: Connection, message: MailMessage, data: bytes) -> Perm
 
 
 def _commands(connection: Connection, message: MailMessage, size: int) -> tuple[bytes, bytes, bytes]:
-    """Return MAIL, RCPT and DATA."""
     options = f" SIZE={size}" if "size" in connection.features else ""
     # Without SMTPUTF8 the message was already refused.
     if "smtputf8" in connection.features and message.needs_utf8:

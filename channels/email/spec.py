@@ -14,7 +14,7 @@ def _accounts() -> list[tuple[str, str]]:
 
 
 class EmailSpec:
-    """Specification of the e-mail channel, for which people may sign up themselves."""
+    """E-mail, for which people may sign up themselves."""
 
     key = "email"
     label = "E-mail"
@@ -39,7 +39,7 @@ class EmailSpec:
     )
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        """Parse `email`, which may include a name; `name` takes precedence. Raises InvalidDestination."""
+        """Parse `email`; `name` overrides the name in it. Raises InvalidDestination."""
         address = parse_address(data.get("email", ""))
         return ParsedDestination(
             core=address.core,
@@ -49,7 +49,7 @@ class EmailSpec:
         )
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """Return the mail account, if it is not the default one. Raises InvalidDestination."""
+        """Return the mail account unless it is the default. Raises InvalidDestination."""
         for name in data.keys() - {"account"}:
             raise InvalidDestination(f"E-mail has no option “{name}”.")
         account = data.get("account", "").strip()

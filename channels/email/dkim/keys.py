@@ -25,26 +25,24 @@ LONGEST_STRING = 255
 
 @dataclass(frozen=True, slots=True)
 class DkimRecord:
-    """A TXT record; `name` without the final dot."""
+    """TXT record; `name` without the final dot."""
 
     name: str
     value: str
 
     @property
     def strings(self) -> tuple[str, ...]:
-        """Split the value for a zone file; verifiers join the strings without a separator."""
+        """Split the value for a zone file; verifiers join the strings directly."""
         steps = range(0, len(self.value), LONGEST_STRING)
         return tuple(self.value[at : at + LONGEST_STRING] for at in steps)
 
     @property
     def zone_line(self) -> str:
-        """Return the record in zone file format."""
         quoted = "\n    ".join(f'"{string}"' for string in self.strings)
         return f"{self.name}. IN TXT (\n    {quoted} )"
 
 
 def record_of(*, domain: str, selector: str, algorithm: str, public: str) -> DkimRecord:
-    """Build the record; `public` is p=, from `public_value`."""
     return DkimRecord(f"{selector}._domainkey.{domain}", f"v=DKIM1; k={algorithm}; p={public}")
 
 
@@ -73,7 +71,6 @@ class SigningKey:
 
     @property
     def algorithm(self) -> str:
-        """Return rsa or ed25519."""
         return algorithm_of(self.private)
 
     def signature(self, data: bytes) -> bytes:
@@ -97,7 +94,6 @@ def generate(algorithm: str) -> Private:
 
 
 def to_pem(private: Private) -> str:
-    """Serialize the private key as PEM (PKCS #8, not encrypted)."""
     return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
@@ -108,7 +104,6 @@ def from_pem(pem: str) -> Private:
 
 
 def read_pem(pem: bytes) -> Private:
-    """Load and check a private key from outside. Raises UnusableKey."""
     if len(pem) > MAX_PEM:
         raise UnusableKey(f"The file is too large for a key: it has {len(pem):,} bytes.")
     try:

@@ -12,7 +12,6 @@ CRLF_OCTETS = b"\r\n"
 
 
 def split_message(message: bytes) -> tuple[bytes, bytes]:
-    """Return header and body, without the empty line between them."""
     head, _, body = message.partition(b"\r\n\r\n")
     return head, body
 
@@ -29,7 +28,6 @@ def relaxed_fields(head: bytes) -> list[tuple[bytes, bytes]]:
 
 
 def relaxed_body(body: bytes) -> bytes:
-    """Collapse white space, and strip it at line ends; remove empty lines at the end."""
     if not body:
         return b""
     body = _with_single_spaces(body if body.endswith(CRLF_OCTETS) else body + CRLF_OCTETS)
@@ -106,7 +104,6 @@ def sign(message: bytes, keys: Sequence[SigningKey], now: datetime) -> bytes:
 
 @lru_cache(maxsize=256)
 def _folded_names(there: tuple[tuple[bytes, int], ...]) -> str:
-    """Return h=, folded, for a header with these counts of fields."""
     counts = dict(there)
     said: list[str] = []
     for key, name in _NAMES.items():
@@ -118,13 +115,12 @@ def _folded_names(there: tuple[tuple[bytes, int], ...]) -> str:
 
 @lru_cache(maxsize=1024)
 def _beginning(domain: str, selector: str, algorithm: str) -> str:
-    """Return the tags that all letters share; the last line has room for t=."""
     place = _folded([f"d={domain};", f" s={selector};"], used=len(" t=9999999999;"))
     return f"v=1; a={algorithm}-sha256; c=relaxed/relaxed;{_FOLD}{place}"
 
 
 def _folded(pieces: Iterable[str], used: int) -> str:
-    """Fold pieces into lines of at most _MARGIN characters, `used` of them reserved, where possible."""
+    """Fold pieces into lines of at most _MARGIN characters; `used` are reserved on each."""
     lines = [""]
     for piece in pieces:
         # The fold's own space counts, and no line may be empty: RFC 5322 §3.2.2.

@@ -22,10 +22,7 @@ FormOf = Callable[[Letter], WireLetter]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Recipient and message (headers only, if the service fills in the rest).
-
-    `problem`: why the message cannot be made.
-    """
+    """Recipient and message (headers only, if the service merges); or the `problem` in making it."""
 
     recipient: Recipient
     parts: Parts | None = None
@@ -42,7 +39,6 @@ class Group:
         self._own = form_of(replace(letter, html="", text="")) if self._merges else self._whole
 
     def chunks(self, recipients: Sequence[Recipient]) -> Iterator[list[Item]]:
-        """Split the recipients, in order, into groups that fit one request."""
         chunk: list[Item] = []
         octets = 0
         for recipient in recipients:
@@ -59,7 +55,6 @@ class Group:
             yield chunk
 
     def mail(self, items: Sequence[Item]) -> AnymailMessage:
-        """Build the anymail message for these items."""
         if len(items) == 1:
             whole = message_parts(self._whole.message(items[0].recipient))
             return mails.single_mail(whole, self._service, self._host)

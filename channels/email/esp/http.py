@@ -1,4 +1,4 @@
-"""HTTP session for ESP APIs: bounded, public addresses only, no redirects; and the parts of a message."""
+"""Bounded HTTP session for ESP APIs: public addresses only, no redirects."""
 
 import re
 import socket
@@ -40,7 +40,7 @@ class EspHttp(SafeSession):
         super().__init__(adapter, user_agent=agent, seconds=seconds)
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:
-        """Send a request without following redirects, so that the key goes to no other host."""
+        """Send a request without redirects, so that the key goes to no other host."""
         try:
             return super().request(*args, **{**kwargs, "allow_redirects": False})
         except (requests.RequestException, OSError) as error:
@@ -48,7 +48,6 @@ class EspHttp(SafeSession):
 
 
 def unfinished(error: BaseException) -> Unsent | Unanswered:
-    """Classify a request without a response."""
     links = list(exception_chain(error))
     if not never_left(error):
         return Unanswered("the connection ended before it had answered")
@@ -63,10 +62,7 @@ def unfinished(error: BaseException) -> Unsent | Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One recipient's message.
-
-    `address` is without, `to` with the name. `headers` are all other fields, each on one line.
-    """
+    """One recipient's message: `address` without, `to` with the name; `headers` are all other fields."""
 
     delivery_id: int
     address: str
@@ -80,12 +76,10 @@ class Parts:
 
     @property
     def size(self) -> int:
-        """Estimate the octets it takes in a request."""
         return len(self.text) + len(self.html) + 1000
 
 
 def message_parts(message: MailMessage) -> Parts:
-    """Split a message of WireLetter into its parts."""
     # As text: an address of RFC 6531 is not encoded in the header.
     mail = message_from_string(message.data.decode(), policy=policy.default)
     assert isinstance(mail, EmailMessage)  # noqa: S101 - for the type checker

@@ -14,7 +14,6 @@ MAX_TAG = 50
 
 
 def single_mail(parts: Parts, service: Service, host: str) -> AnymailMessage:
-    """Build the message for one recipient."""
     html = disarmed(parts.html, service)
     mail = _mail((parts,), service, host, subject=parts.subject, text=parts.text, html=html)
     mail.extra_headers = dict(parts.headers)
@@ -24,7 +23,7 @@ def single_mail(parts: Parts, service: Service, host: str) -> AnymailMessage:
 
 
 def listed_mail(several: Sequence[Parts], service: Service, host: str) -> AnymailMessage:
-    """Build one request of many whole messages; their texts are inserted when it is sent."""
+    """Build one request of whole messages; their texts are inserted when it is sent."""
     first = several[0]
     has_html, has_text = (PLACEHOLDER if text else "" for text in (first.html, first.text))
     mail = _mail(several, service, host, subject=PLACEHOLDER, text=has_text, html=has_html)
@@ -41,7 +40,7 @@ def merged_mail(
     form: Form,
     data: Mapping[str, dict[str, str]],
 ) -> AnymailMessage:
-    """One form letter and its recipients' values; `data` is by address."""
+    """Build one form letter; `data` is by address."""
     mail = _mail(several, service, host, subject=form.subject, text=form.text, html=form.html)
     mail.merge_data = dict(data)
     common = set.intersection(*(set(parts.headers.items()) for parts in several))

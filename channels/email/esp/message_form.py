@@ -21,13 +21,12 @@ METADATA_PURPOSE = "esp"
 
 
 def metadata(delivery_id: int) -> dict[str, str]:
-    """Return signed metadata that identifies the delivery."""
     text = f"{delivery_id:x}"
     return {METADATA_NAME: f"{text}-{stamp(METADATA_PURPOSE, text)}"}
 
 
 def delivery_of(told: Mapping[str, object]) -> int | None:
-    """Return the delivery that the metadata identifies, or None if the signature is not ours."""
+    """Return the delivery that the metadata identifies, or None without a valid signature."""
     text, _, given = str(told.get(METADATA_NAME, ""))[:100].partition("-")
     try:
         number = int(text, 16)
@@ -36,7 +35,6 @@ def delivery_of(told: Mapping[str, object]) -> int | None:
     return number if 0 < number < 2**63 and is_stamp(METADATA_PURPOSE, f"{number:x}", given) else None
 
 
-# Field whose value is the opening character of a merge field.
 OPENING = "opening"
 # Text for anymail to copy for each recipient; it contains no content.
 PLACEHOLDER = "-"
@@ -44,15 +42,12 @@ PLACEHOLDER = "-"
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Parts of a letter, with merge fields."""
-
     subject: str
     html: str
     text: str
 
 
 def form(service: Service, tokens: Iterable[str], *, subject: str, html: str, text: str) -> Form:
-    """Replace the `tokens` of an unfilled letter with merge fields."""
     tokens = tuple(tokens)
     html = disarmed(html, service, tokens)
     if service.opens:
@@ -76,7 +71,7 @@ def data(service: Service, placeholders: Mapping[str, str], values: Mapping[str,
 
 
 def disarmed(html: str, service: Service, tokens: tuple[str, ...] = ()) -> str:
-    """Escape everything that the service would read as a merge field, except our own."""
+    """Escape text that the service would read as a merge field, except our tokens."""
     if not service.opens:
         return html
     return _opens(service, tokens).sub(lambda match: f"&#{ord(match[0])};", html)
@@ -87,7 +82,7 @@ def _opens(service: Service, tokens: tuple[str, ...]) -> re.Pattern[str]:
 
 
 class Filling:
-    """Mixin for anymail backends. `feedletter_parts` of a message are its recipients' parts, in order."""
+    """Mixin for anymail backends; `feedletter_parts` of a message are in the recipients' order."""
 
     feedletter_service: Service
 
@@ -101,7 +96,6 @@ class Filling:
 
 
 def filled(request: str, own: Sequence[Parts], service: Service) -> str:
-    """Insert each recipient's subject, html and text into a JSON request."""
     layout = service.layout
     assert layout is not None  # noqa: S101 - for the type checker
     whole = json.loads(request)

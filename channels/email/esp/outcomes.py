@@ -1,4 +1,4 @@
-"""Outcomes from an ESP's response: per recipient, per request and per lane. Pure."""
+"""Outcomes of ESP responses: per recipient, request and lane. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -39,13 +39,12 @@ _INACTIVE = 406
 
 @dataclass(frozen=True, slots=True)
 class ServiceRefused:
-    """The whole request was refused, and one recipient may be the cause. `outcome`: if it had only one."""
+    """The request was refused, perhaps for one recipient. `outcome`: for a single recipient."""
 
     outcome: Outcome
 
 
 def of_status(status: str, message_id: object, name: str, words: str = "") -> Outcome:
-    """Return one recipient's outcome from anymail's status."""
     said = f": {words}" if words else "."
     if status in ("sent", "queued") or (status == "unknown" and message_id):
         # Unknown with an id: the request was accepted; webhooks report the rest.
@@ -62,7 +61,6 @@ def of_status(status: str, message_id: object, name: str, words: str = "") -> Ou
 def of_error(
     status: int, words: str, headers: Mapping[str, str], name: str, now: datetime
 ) -> Outcome | ServiceRefused:
-    """Return the outcome of a request with an error response."""
     said = f"{name} answered {status}" + (f": {words}" if words else ".")
     if status in _WRONG_KEY:
         return Temporary(f"{said} Give it a key that may send (Mail set-up, or EMAIL_URL).", stops_lane=True)
@@ -77,7 +75,6 @@ def of_error(
 
 
 def judged(said: str, words: str) -> Outcome:
-    """Classify a refusal by its text: does it concern the recipient, or us?"""
     if _RECIPIENT.search(words) and not _SENDER.search(words):
         return Permanent(said)
     return Temporary(said, stops_lane=bool(_SENDER.search(words) or _ACCOUNT.search(words)))
@@ -110,7 +107,6 @@ def items_of(answer: Any, count: int) -> list[Any]:
 
 
 def of_statuses(mail: Any, addresses: Sequence[str], target: EspSettings) -> list[Outcome]:
-    """Return the outcomes of a request that was accepted, at least in part."""
     answer = _json(mail.anymail_status.esp_response)
     items = _items(answer, len(addresses))
     known = {address.lower(): status for address, status in mail.anymail_status.recipients.items()}
@@ -123,7 +119,6 @@ def of_statuses(mail: Any, addresses: Sequence[str], target: EspSettings) -> lis
 def of_api_error(
     error: Any, addresses: Sequence[str], target: EspSettings, now: datetime
 ) -> list[Outcome] | ServiceRefused:
-    """Return the outcomes of a request that anymail reports as failed."""
     response = getattr(error, "response", None)
     if isinstance(response, dict):
         # boto3's response, for Amazon SES.

@@ -1,4 +1,4 @@
-"""Supported mail services: names, settings and features. Data only, no network."""
+"""Supported mail services. Data only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -53,7 +53,6 @@ class Service:
 
     @property
     def opening(self) -> str:
-        """Return the character that begins a merge field."""
         return self.opens.removeprefix("\\")[:1]
 
 
@@ -159,7 +158,6 @@ SERVICES: Mapping[str, Service] = {
     ),
     "unisender-go": Service("Unisender Go", "unisender_go", "api_key", required=("api_url",), opens=_BRACES),
 }
-# Other names of the same service.
 ALIASES = {"amazon-ses": "ses", "sendinblue": "brevo"}
 # Options of all services: another API address, and the key that signs webhooks.
 COMMON_OPTIONS = ("api_url", "webhook_key")

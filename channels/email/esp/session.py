@@ -1,4 +1,4 @@
-"""Sessions that send letters through a mail service, a group of recipients with each request."""
+"""Sessions with mail services: one request for a group of recipients."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -27,10 +27,7 @@ from common.transactions import forbid_open_transaction
 
 
 def backend(target: EspSettings, *, seconds: float) -> Any:
-    """Return an open backend; `seconds` is the timeout of a request.
-
-    Raises ImproperlyConfigured if a package is missing.
-    """
+    """Return an open backend. Raises ImproperlyConfigured if a package is missing."""
     service, options = target.service, target.options
     made = import_module(f"anymail.backends.{service.backend}").EmailBackend
     if service.style is Style.LIST:
@@ -65,7 +62,6 @@ def backend(target: EspSettings, *, seconds: float) -> Any:
     if api_url:
         anymails["api_url"] = api_url
     if service.backend == "sendgrid":
-        # Use the letter's field names unchanged.
         anymails["merge_field_format"] = "{}"
     client = made(**anymails, timeout=seconds, ignore_recipient_status=True)
     client.session = EspHttp(seconds=seconds)
@@ -120,7 +116,6 @@ class EspSession:
 
     @property
     def batch(self) -> int:
-        """Return the number of recipients that one request accepts."""
         return self.target.service.batch
 
     def send(
@@ -151,7 +146,7 @@ class EspSession:
             outcomes += [Temporary(item.problem) if item.problem else next(sent) for item in chunk]
         if fortune.taken or len(recipients) == 1:
             return outcomes
-        # Nobody got this letter, so the recipients are hardly the cause: keep them subscribed.
+        # Nobody got this letter, so the recipients are hardly the cause: retry all.
         return [Temporary(one.text) if isinstance(one, Permanent) else one for one in outcomes]
 
     def close(self) -> None:
@@ -162,7 +157,7 @@ class EspSession:
     def _halves(
         self, group: Group, items: Sequence[Item], fortune: BatchProgress, now: datetime
     ) -> list[Outcome]:
-        """Send one request; if one recipient causes a refusal, retry in two halves, recursively."""
+        """Send one request; if a recipient may have caused a refusal, send each half, recursively."""
         if fortune.verdict:
             return [fortune.verdict] * len(items)
         result = self._request(group.mail(items), [item.parts.address for item in items if item.parts], now)

@@ -28,18 +28,16 @@ class EspSettings:
 
     @property
     def name(self) -> str:
-        """Return the service's name, for messages to people."""
         return self.service.name
 
     def without_secrets(self, text: str) -> str:
-        """Mask the secrets in a text."""
         for secret in (self.key, self.secret, self.options.get("webhook_key", "")):
             text = text.replace(secret, "…") if secret else text
         return text
 
 
 def parse_esp_url(url: str, *, name: str = "EMAIL_URL") -> EspSettings:
-    """Parse the URL. Raises ImproperlyConfigured with the setting's `name`, without the key in its value."""
+    """Parse a URL. Raises ImproperlyConfigured with the setting's `name`, not its value: it holds a key."""
     scheme, _, rest = url.partition("://")
     esp = scheme.lower().removeprefix(ANYMAIL_PREFIX).replace("_", "-")
     esp = ALIASES.get(esp, esp)
@@ -89,11 +87,10 @@ def _check_options(options: Mapping[str, str], service: Service) -> None:
 
 
 def expected(esp: str) -> str:
-    """Return an example of EMAIL_URL for the service."""
     service = SERVICES[esp]
     secret, options = ":SECRET" if service.secret else "", "&".join(f"{name}=…" for name in service.required)
     return f"{ANYMAIL_PREFIX}{esp}://KEY{secret}@domain{'?' if options else ''}{options}"
 
 
 class _Wrong(ValueError):
-    """An error in the URL. The message continues a sentence that begins with the setting's name."""
+    """The message continues a sentence that begins with the setting's name."""
