@@ -23,7 +23,7 @@ from channels.rules.breakers import Breaker
 
 
 class EmailChannel:
-    """Channel for e-mail."""
+    """Channel for e-mail. One account sends all letters, over several connections."""
 
     key = "email"
     # The same Message-ID again: nothing is lost, and most mailboxes show only one of two.
