@@ -1,7 +1,7 @@
-"""The channels: each registers its kinds on start, and is loaded in full on first use.
+"""Channels. Each registers its specs on start, and is loaded on first use.
 
-A folder here is a channel when its `__init__.py` has CHANNELS: by key the dotted paths, within the folder, of
-the kind (what the rest of the program knows of it) and of the channel. Adding one is adding a folder.
+A folder is a channel if its `__init__.py` has CHANNELS, which maps keys to the dotted paths of spec and
+channel within the folder.
 """
 
 import pkgutil
@@ -21,7 +21,7 @@ def _found() -> dict[str, tuple[str, str]]:
     return found
 
 
-# key → (dotted path of the kind, dotted path of the Channel).
+# Key → (dotted path of the spec, dotted path of the Channel).
 CHANNELS = _found()
 
 
@@ -32,13 +32,13 @@ def _load(path: str) -> type:
 
 
 def register_all() -> None:
-    """Makes every kind known to the apps before us."""
+    """Register the specs of all channels."""
     for kind, _ in CHANNELS.values():
         channels.register(_load(kind)())
 
 
 @cache
 def channel(key: str) -> Channel:
-    """The channel of that name, one object for the process. Raises KeyError."""
+    """Return the channel, one object per process. Raises KeyError."""
     made: Channel = _load(CHANNELS[key][1])()
     return made

@@ -1,4 +1,4 @@
-"""Outgoing mail accounts, set up in the admin or by a command. EMAIL_URL's is none of them."""
+"""Outgoing mail accounts, from the admin or a command; not EMAIL_URL's."""
 
 from typing import Self
 
@@ -9,7 +9,7 @@ from django.utils import timezone
 from common.secrets import SecretsField
 
 EMAIL = "email"
-# Whose accounts are set up elsewhere, or by nobody: notifications have one key, which never changes.
+# Set up elsewhere (mail), or by nobody: notifications have one key, which never changes.
 NOT_OF_SERVICES = (EMAIL, "webpush")
 
 
@@ -18,15 +18,15 @@ class AccountQuerySet(models.QuerySet["Account"]):
         return self.filter(kind=EMAIL)
 
     def of_services(self) -> Self:
-        """Those of bridges, such as bots."""
+        """Return the accounts of bridges, such as bots."""
         return self.exclude(kind__in=NOT_OF_SERVICES)
 
 
 class Account(models.Model):
-    """An account of ours at a service, such as an SMTP server or a bot, that newsletters may be sent through.
+    """Our account at a service, such as an SMTP server or a bot.
 
-    Its name is its lane's. One mail account may be the default: then it carries all that names no account, in
-    the lane `default`, unless EMAIL_URL is set.
+    Its name is its lane's. A default mail account is used, in the lane `default`, for everything without an
+    account, unless EMAIL_URL is set.
     """
 
     name = models.CharField(
@@ -35,16 +35,16 @@ class Account(models.Model):
         validators=[RegexValidator(r"\A(?!default\Z)[a-z0-9-]{1,64}\Z", "Use a–z, 0–9 and dashes.")],
         help_text="Such as second-server. Newsletters are sent through it by this name.",
     )
-    # The channel that it belongs to.
+    # Channel key.
     kind = models.CharField(max_length=20, default="email", db_default="email", editable=False)
-    # What the channel needs of it; of mail {"url": as EMAIL_URL}, which holds a password.
+    # For mail: {"url": …} in the format of EMAIL_URL, which may include a password.
     secrets = SecretsField()
-    # How a service calls it, where it was asked.
+    # The service's name for it, if known.
     label = models.CharField(max_length=320, blank=True, default="", db_default="", editable=False)
-    # As DEFAULT_FROM_EMAIL. Empty: that one.
+    # In the format of DEFAULT_FROM_EMAIL, which is used if empty.
     sender = models.CharField(max_length=320, blank=True, default="", db_default="")
     is_default = models.BooleanField(default=False, db_default=False, editable=False)
-    # The last trial: when it was, and why it did not work; empty if it did.
+    # Last check: when, and the error, if any.
     tried_at = models.DateTimeField(null=True, blank=True, editable=False)
     trouble = models.TextField(blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -52,7 +52,7 @@ class Account(models.Model):
     objects = AccountQuerySet.as_manager()
 
     class Meta:
-        # The table and the admin belong to delivery, which loads this module.
+        # The delivery app has the table and the admin, and loads this module.
         app_label = "delivery"
         ordering = ("name",)
         verbose_name = "mail account"
@@ -72,7 +72,7 @@ class ServiceAccountManager(models.Manager["ServiceAccount"]):
 
 
 class ServiceAccount(Account):
-    """An account of any kind but mail's, with admin pages of its own."""
+    """Account of any channel but mail, for admin pages of its own."""
 
     objects = ServiceAccountManager()  # type: ignore[assignment, misc]
 

@@ -1,6 +1,6 @@
-"""A letter as every bridge announces it: plain texts, without any service's markup. Pure.
+"""Announcement of a letter for bridges: plain texts without markup. Pure.
 
-A channel adds its markup, its measure and its service's fields.
+Channels add markup, limits and their services' fields.
 """
 
 import re
@@ -20,7 +20,7 @@ from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import file_key
 from feeds.rules.boilerplate import Boilerplate, summary_of, without_boilerplate
 
-# Names are whole in nearly every post; a hostile one must not leave the title without room.
+# Enough for nearly all names; a hostile one must leave room for the title.
 NAME_LIMIT = 80
 SUMMARY_LIMIT = 2_000
 TITLE_LIMIT = 2_000
@@ -30,10 +30,10 @@ HASHTAG_LIMIT = 64
 MOST_HASHTAGS = 8
 MOST_IMAGES = 10
 MOST_LINES = 50
-# Of a post's html so much is looked through for its words and its pictures.
+# Maximum of html that is searched for words and pictures.
 MOST_HTML = 200_000
 NOTHING_TO_SAY = "The post has neither a link nor words, so there is nothing to post."
-# Where a letter has no time of its own.
+# For letters without a time.
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 
 _IMG = re.compile(r"<img( [^<>]*)>")
@@ -42,15 +42,13 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One post of a digest."""
-
     title: str
     link: str
 
 
 @dataclass(frozen=True, slots=True)
 class PostImage:
-    """A picture of the post, where it stands on the web, and what it shows in words."""
+    """Picture on the web, with a description."""
 
     url: str
     alt: str = ""
@@ -58,39 +56,39 @@ class PostImage:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """All texts are on one line, without control characters, and may hold any markup: escape them.
+    """Texts of an announcement, on one line without control characters. Not yet escaped.
 
-    `title` is the post's, or the digest's; for a post without one its first words. `own_words` is what the
-    newsletter's own code wants said, lines included. With a `refusal` there is nothing to post.
+    `title` is the post's or digest's, else the first words. `own_words` come from the newsletter's own code
+    and may have line breaks. With a `refusal` there is nothing to post.
     """
 
     newsletter: str
     newsletter_title: str
     title: str
-    # The post's own, else the issue's page, if it has one that anybody may read.
+    # The post's link, else the issue's public page, if any.
     link: str
     at: datetime
-    # Whether the post has a title of its own.
+    # The post has a title.
     is_titled: bool = True
     authors: str = ""
     summary: str = ""
-    # The summary without what all posts of its feed say.
+    # The summary without the text that all posts of the feed share.
     own_summary: str = ""
-    # When the post came out, where its feed says so.
+    # Publication time according to the feed.
     dated: datetime | None = None
     categories: tuple[str, ...] = ()
     hashtags: tuple[str, ...] = ()
     images: tuple[PostImage, ...] = ()
-    # Pictures of a sensitive post, for services that can hide them until somebody looks.
+    # For services that can hide sensitive pictures.
     sensitive_images: tuple[PostImage, ...] = ()
-    # The content warning of a sensitive post; no other text of it is shown.
+    # Shown instead of all other text of a sensitive post.
     warning: str = ""
     languages: tuple[str, ...] = ()
     lines: tuple[Line, ...] = ()
     is_digest: bool = False
     own_words: str = ""
     page_url: str = ""
-    # The posts as they stand in the letter, html included, for a channel that hands on more than words.
+    # The whole posts, for channels that use html.
     posts: tuple[Entry, ...] = field(default=(), repr=False)
 
     @property
@@ -99,13 +97,13 @@ class Announcement:
 
     @property
     def language(self) -> str:
-        """The first usable one's primary subtag, in two or three letters: feeds say en-US; "" for none."""
+        """Return the first usable language in two or three letters, or "": feeds use tags such as en-US."""
         codes = (re.split("[-_]", tag)[0].lower() for tag in self.languages)
         return next((code for code in codes if re.fullmatch("[a-z]{2,3}", code)), "")
 
 
 def announcement_of(letter: Letter) -> Announcement:
-    """Of a letter with one post, or of a digest. `options` of the letter may name a language."""
+    """Announce a letter with one post or a digest. `options` may set the language."""
     entry = None if letter.is_digest or not letter.entries else letter.entries[0]
     tags = (letter.options.get("language", ""), entry.language if entry else "", letter.language)
     common = Announcement(
@@ -138,7 +136,7 @@ def announcement_of(letter: Letter) -> Announcement:
         authors=_name(", ".join(entry.authors)),
         summary=_bounded(entry.warning or summary, SUMMARY_LIMIT),
         own_summary=_bounded(entry.warning or own_summary, SUMMARY_LIMIT),
-        # An older date is from a clock that was never set.
+        # Older dates are from clocks that were never set.
         dated=entry.published if entry.published and entry.published > EPOCH else None,
         categories=tuple(plain_line(category) for category in entry.categories),
         hashtags=hashtags_of(entry),
@@ -151,19 +149,19 @@ def announcement_of(letter: Letter) -> Announcement:
 
 
 def hashtags_of(entry: Entry) -> tuple[str, ...]:
-    """The categories as hashtags, without their #: “urban planning” as UrbanPlanning. Each once."""
+    """Return the categories as unique hashtags without #: “urban planning” becomes UrbanPlanning."""
     found: dict[str, str] = {}
     for category in entry.categories:
         words = _WORD.findall(plain_line(category).replace("’", "").replace("'", ""))
         tag = words[0] if len(words) == 1 else "".join(word[0].upper() + word[1:] for word in words)
-        # Services take none that is a number.
+        # Services accept no numbers.
         if tag and len(tag) <= HASHTAG_LIMIT and not tag.replace("_", "").isdecimal():
             found.setdefault(tag.casefold(), tag)
     return tuple(found.values())[:MOST_HASHTAGS]
 
 
 def images_of(entry: Entry) -> tuple[PostImage, ...]:
-    """The post's pictures with their words, each once: its own, its media, those in its text."""
+    """Return unique pictures with descriptions: the post's, its media, those in its text."""
     found: dict[str, PostImage] = {}
     base = entry.base or entry.link
     for url, alt in _images(entry, base):
@@ -181,7 +179,7 @@ def _images(entry: Entry, base: str) -> Iterator[tuple[str, str]]:
         yield entry.image, ""
     for medium in media:
         yield medium.url, medium.alt
-    # Cleaned, because beacons and emoji that are pictures are none of the post.
+    # Cleaned, because tracking pixels and emoji are not content.
     for match in _IMG.finditer(clean(entry.html[:MOST_HTML], base=base)):
         values = attributes(match[1])
         yield values.get("src", ""), values.get("alt", "")
@@ -203,5 +201,5 @@ _LONGEST_BEGINNING = 70
 
 
 def beginning(entry: Entry) -> str:
-    """Its content warning, or the first words of its text, to stand for a title."""
+    """Return the content warning, or the first words, as a substitute for a title."""
     return cut_to(one_line(entry.warning or plain(entry.html[:5_000])), _LONGEST_BEGINNING)

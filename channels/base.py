@@ -1,4 +1,4 @@
-"""What every channel promises: compose is pure, and send returns the message's outcome."""
+"""Interfaces of channels: compose is pure, and send returns an outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,19 +15,19 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class CrashPolicy(Enum):
-    """What to do with a message whose worker died while sending it."""
+    """Treatment of a message whose worker died while sending it."""
 
-    RESEND = "resend"  # nothing is lost, a duplicate is possible
-    LOOK_UP = "look up"  # send again; the session finds out whether the first try arrived
-    HOLD = "hold"  # only a person can tell
+    RESEND = "resend"  # a duplicate is possible
+    LOOK_UP = "look up"  # send again; the session looks up the first attempt
+    HOLD = "hold"  # a person must decide
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """It arrived. `stored` is the message itself when it was kept here instead of being sent.
+    """Success. `stored` is the message if it was kept here instead.
 
-    `url` is where people see it. `parts` are the service's ids of a thread's other posts, in their order.
-    `remark` says what of it was refused for good, such as the rest of a thread.
+    `url` is public. `parts` are the ids of a thread's other posts. `remark` says what was refused for good,
+    such as the rest of a thread.
     """
 
     remote_id: str = ""
@@ -38,7 +38,7 @@ class Sent:
 
 
 class Holdup(StrEnum):
-    """What a message waits for that is neither its recipient's doing nor the lane's, in words for people."""
+    """External obstacle to a message, besides its recipient or lane, in words for people."""
 
     DOMAIN = "Letters to this domain are refused"
     SENDER = "The sender is refused"
@@ -47,14 +47,13 @@ class Holdup(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Temporary:
-    """Try again, at `retry_at` if the server said when. `stops_lane`: nothing of this lane can go now.
+    """Failure that can be retried, at `retry_at` if the server gave a time.
 
-    `suspect`: it may be this very message that stops it. `crowded`: the service has no room for so many
-    connections at a time. `status` is the enhanced code (RFC 3463), if any. `holdup`: trying it again does
-    not help before that has changed. `meaning` is what a mail server meant, if one refused it for good.
-    `stops_account`: nothing of any lane of this account can go now. `waits`: nothing went wrong, it goes on
-    exactly at `retry_at`, with the `progress` it made so far (see Session.send). `forbidden`: the lane's
-    destination refuses the account until a person gives a right back.
+    `stops_lane`, `stops_account`: nothing else of it can be sent now. `suspect`: this message may be the
+    cause. `crowded`: too many connections. `status` is the enhanced code (RFC 3463). `holdup`: retries fail
+    until it changes. `meaning` is that of a mail server's permanent refusal. `waits`: no error; continue
+    exactly at `retry_at` with the `progress` (see Session.send). `forbidden`: the lane's destination refuses
+    the account until a person restores a permission.
     """
 
     text: str
@@ -73,10 +72,10 @@ class Temporary:
 
 @dataclass(frozen=True, slots=True)
 class Permanent:
-    """Will not work for this message; nor for the destination ever, if `disables` it.
+    """Final failure of a message, and of its destination if it `disables` it.
 
-    `status` is the enhanced code (RFC 3463) of a server's answer about the recipient or the letter, `meaning`
-    what a mail server meant by it. `needless`: nothing went wrong, there is nothing to do any more.
+    `status` is the enhanced code (RFC 3463) about recipient or letter, `meaning` its interpretation.
+    `needless`: no error, nothing is left to do.
     """
 
     text: str
@@ -86,13 +85,13 @@ class Permanent:
     meaning: Meaning | None = field(default=None, compare=False)
 
 
-# Somebody took the post away, at its service.
+# Somebody deleted the post at its service.
 NO_POST = Permanent("The post is no longer there.", needless=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Ambiguous:
-    """The connection went after the message may have been taken. `holds`: only a person can tell."""
+    """The connection was lost, perhaps after acceptance. `holds`: a person must decide."""
 
     text: str
     holds: bool = False
@@ -103,7 +102,7 @@ Outcome = Sent | Temporary | Permanent | Ambiguous
 
 
 class Shape(StrEnum):
-    """What a message is at its service."""
+    """Kind of a message at its service."""
 
     POST = "post"
     PUSH = "push"
@@ -112,7 +111,7 @@ class Shape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LinkCard:
-    """What stands in a frame below a post's words. `source` is where it leads to, `picture` an address."""
+    """Card below a post's text. `source` names the linked site, `picture` is a URL."""
 
     title: str = ""
     text: str = ""
@@ -124,11 +123,11 @@ class LinkCard:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """How a message would stand at its service: the text without markup, and its length by the service's own
-    measure, in `unit` (none: characters). `limit` 0: it knows none.
+    """Preview: text without markup, and its length in the service's `unit` (default: characters).
 
-    With a `refusal` there is nothing to post. `title` is a push's or a thread's, `pictures` are addresses,
-    `answers` are the other posts of a thread. `notes` are what else is sent, such as where a push leads.
+    `limit` 0 means none. With a `refusal` there is nothing to post. `title` is a push's or thread's,
+    `pictures` are URLs, `answers` are a thread's other posts, `notes` what else is sent, such as the link of
+    a push.
     """
 
     text: str
@@ -145,16 +144,13 @@ class Looks:
 
     @property
     def measured(self) -> str:
-        """Such as “1,024 of 4,096 bytes”."""
+        """Return the length, such as “1,024 of 4,096 bytes”."""
         return f"{self.length:,} of {self.limit:,} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class LaneFacts:
-    """The lane as the session needs it.
-
-    `credentials` are its account's, where it has one. `state` is what an earlier session wanted kept.
-    """
+    """Lane data for a session: `credentials` of the account, and `state` from an earlier session."""
 
     kind: str
     account: str
@@ -165,10 +161,10 @@ class LaneFacts:
 
 @dataclass(frozen=True, slots=True)
 class LaneDefaults:
-    """How a lane is made: in order or not, its width, the pause after each message, and its rate.
+    """Defaults of new lanes. `spacing_seconds` is a pause after each message.
 
-    `rate` is messages a second, up to `burst` at once; None: no limit. `per_day` is the most in 24 hours,
-    `per_recipient` the most to one recipient in a day of UTC: of messages that cost.
+    `rate` is messages a second (None: unlimited), up to `burst` at once. For messages that cost: `per_day`
+    limits 24 hours, `per_recipient` a UTC day.
     """
 
     serial: bool = True
@@ -181,7 +177,7 @@ class LaneDefaults:
 
 
 class Session(Protocol):
-    """An open way to the service: one SMTP connection, one API client. Used by one thread at a time."""
+    """Open connection to a service, for one thread at a time."""
 
     def send(
         self,
@@ -192,9 +188,11 @@ class Session(Protocol):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Sends; never raises for what a server or a network does. `key` is stable per delivery;
-        `begun_at` is the first earlier attempt whose end is unknown, if there is one. `progress` is what an
-        earlier attempt's outcome carried."""
+        """Send a message; server and network errors are never raised.
+
+        `key` is stable per delivery. `begun_at` is the first attempt with an unknown outcome, `progress` that
+        of an earlier outcome.
+        """
         ...
 
     def close(self) -> None: ...
@@ -202,25 +200,25 @@ class Session(Protocol):
 
 @runtime_checkable
 class StatefulSession(Protocol):
-    """A Session that wants something kept for its lane's next sessions, such as a token that was renewed."""
+    """Session with state for its lane's next sessions, such as a renewed token."""
 
     def new_state(self) -> Mapping[str, str] | None:
-        """What is to be kept since it was asked last; None: nothing new. Asked after each message."""
+        """Return the state if it has changed since the last call, after each message."""
         ...
 
 
 @runtime_checkable
 class CountsRefusals(Protocol):
-    """A Session of a service with a breaker."""
+    """Session of a service with a breaker."""
 
     def new_refusals(self) -> int:
-        """How many requests the service has refused since it was asked last. Asked after each message."""
+        """Return the number of refusals since the last call, after each message."""
         ...
 
 
 @runtime_checkable
 class Edits(Protocol):
-    """A Session of a service whose posts can be changed. Doing it again does no harm."""
+    """Session that can edit posts, idempotently."""
 
     def edit(
         self,
@@ -231,46 +229,47 @@ class Edits(Protocol):
         key: str,
         now: datetime,
     ) -> Outcome:
-        """Makes the post that was sent as `remote_id`, with its `parts`, say what `message` says now; never
-        raises for what a service does. `key` is the edit's own.
+        """Edit the post `remote_id` and its `parts` to match `message`; service errors are never raised.
 
-        One that is gone is NO_POST. After Sent, what it says is kept.
+        `key` is the edit's own. A missing post gives NO_POST. The ids in Sent are stored.
         """
         ...
 
 
 @runtime_checkable
 class Deletes(Protocol):
-    """A Session of a service whose posts can be taken back. Doing it again does no harm."""
+    """Session that can delete posts, idempotently."""
 
     def delete(self, message: Any, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Takes the post and its parts back; never raises for what a service does. One that is gone already
-        is Sent, too. Of the `message` only the destination counts."""
+        """Delete the post and its parts; service errors are never raised.
+
+        A missing post is Sent, too. Only the `message`'s destination is used.
+        """
         ...
 
 
 class AsyncSession(Protocol):
-    """The same for channels that can send without blocking: one message at a time, many such at once."""
+    """Session that sends without blocking, one message at a time."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether it is connected, and fit for the next message."""
+        """Return whether it is connected and usable for the next message."""
         ...
 
     async def open(self) -> Temporary | None:
-        """Connects for the next message. Returns the obstacle, if there is one."""
+        """Connect for the next message. Return the obstacle, if any."""
         ...
 
     async def send(self, message: Any, *, now: datetime, following: Callable[[], Any]) -> Outcome:
-        """Sends; never raises for what a server or a network does.
+        """Send a message; server and network errors are never raised.
 
-        A session may ask `following` once, for the message that it will be given next (None: not known yet),
-        and prepare the server for it. Nothing of its text may leave before it is given.
+        A session may call `following` once to get its next message (None: unknown) and prepare the server.
+        Nothing of that message's text may be sent before its turn.
         """
         ...
 
     def cut_off(self) -> None:
-        """Close at once, for good; a message on its way ends with the outcome of a lost connection."""
+        """Close at once, for good; a pending message ends as a lost connection."""
         ...
 
     async def close(self) -> None: ...
@@ -278,31 +277,30 @@ class AsyncSession(Protocol):
 
 @runtime_checkable
 class BatchSession(Protocol):
-    """A Session that takes up to `batch` recipients of one letter at once."""
+    """Session that accepts up to `batch` recipients of a letter at once."""
 
     @property
     def batch(self) -> int: ...
 
     def send_batch(self, letter: Letter, recipients: Sequence[Recipient], *, now: datetime) -> list[Outcome]:
-        """The outcome for each recipient, in their order; never raises for what a service does."""
+        """Send and return the outcomes in order; service errors are never raised."""
         ...
 
 
 @runtime_checkable
 class Previews(Protocol):
-    """A Channel that knows how its messages look; of any other the words are shown as they are."""
+    """Channel that can preview its messages; for others, the text is shown."""
 
     def preview(self, message: Any) -> Looks:
-        """How it would stand there. Pure; DoesNotFit is raised by none."""
+        """Preview a message. Pure; never raises DoesNotFit."""
         ...
 
 
 class Channel(Protocol):
     """A channel, loaded on first use.
 
-    `lane` is how its lanes are made; `account_lane`, where several lanes share an account, how that one's is:
-    whatever goes through one of them counts for the account, too. `breaker`, where its service shuts out
-    whoever goes on with requests that it refuses, says when it is given a rest.
+    `lane` has the defaults of its lanes; `account_lane` those for an account that several lanes share, whose
+    limits apply in addition. `breaker` pauses requests if the service blocks clients after many refusals.
     """
 
     key: str
@@ -312,30 +310,32 @@ class Channel(Protocol):
     breaker: Breaker | None
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
-        """Which outgoing account carries a newsletter's messages to a destination, by the newsletter's
-        `options`: one for all destinations, or the destination itself."""
+        """Return the account for a newsletter's messages to a destination, by `options`.
+
+        It may be the destination itself.
+        """
         ...
 
     def shared_account(self, core: str) -> str:
-        """The account that several destinations share, such as a bot; empty where each has its own."""
+        """Return the account that destinations share, such as a bot, or ""."""
         ...
 
     def domain(self, core: str) -> str:
-        """The recipient's domain, for limits per domain; empty where there is none."""
+        """Return the recipient's domain for limits, or ""."""
         ...
 
     def compose(self, letter: Letter, recipient: Recipient) -> Any:
-        """The message. Pure."""
+        """Build the message. Pure."""
         ...
 
     def composer(self, letter: Letter) -> Callable[[Recipient], Any]:
-        """`compose` for the very many recipients of one letter. Raises what compose raises."""
+        """Return `compose` for many recipients of a letter. Raises the same errors."""
         ...
 
     def connect(self, lane: LaneFacts) -> Session:
-        """A session; it may open its connection lazily, at the first send."""
+        """Open a session, perhaps connecting at the first send."""
         ...
 
     def sessions(self, lane: LaneFacts) -> Callable[[], AsyncSession] | None:
-        """A maker of asynchronous sessions, which connect lazily; None where all sessions block."""
+        """Return a factory of asynchronous sessions that connect lazily, or None."""
         ...

@@ -1,4 +1,4 @@
-"""What bridges have in common: an admin's destinations, each of which is a lane of its own, in order."""
+"""Base of bridges: admins' destinations, each with its own serial lane."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -50,12 +50,12 @@ DELETE = fields.switch(
 )
 
 
-# Key of the config for a finding that does not prevent saving; it is shown beside the destination.
+# Config key of a warning shown with the destination; it does not prevent saving.
 WARNING = "warning"
 
 
 def account_field(kind: str, label: str, help_text: str) -> Field:
-    """The field `account` of destinations that share the accounts of that kind."""
+    """Return the field `account` for destinations with shared accounts."""
 
     def choices() -> list[tuple[str, str]]:
         names = Account.objects.filter(kind=kind).values_list("name", flat=True)
@@ -72,7 +72,7 @@ def account_field(kind: str, label: str, help_text: str) -> Field:
 
 
 def account_values(kind: str, name: str) -> dict[str, str]:
-    """The values of an account's fields (see BridgeSpec.account_fields). Raises InvalidDestination."""
+    """Return an account's field values (see BridgeSpec.account_fields). Raises InvalidDestination."""
     account = Account.objects.filter(kind=kind, name=name).first()
     try:
         return opened(account.secrets) if account else {}
@@ -81,11 +81,11 @@ def account_values(kind: str, name: str) -> dict[str, str]:
 
 
 class BridgeSpec(ABC):
-    """A ChannelSpec of destinations that admins set up; nobody signs up for it."""
+    """ChannelSpec of destinations that admins set up; no sign-up."""
 
     key: str
     label: str
-    # What happens there, for who chooses among the services.
+    # Explains the channel in a choice of services.
     sentence: str = ""
     public_sign_up = False
     is_by_code = False
@@ -93,15 +93,15 @@ class BridgeSpec(ABC):
     is_companion = False
     arrangements = frozenset(ARRANGEMENTS)
     destination_fields: tuple[Field, ...]
-    # What an account needs that many destinations share, such as a bot; none where each has its own.
+    # Fields of shared accounts, such as bots.
     account_fields: tuple[Field, ...] = ()
-    # Those of its own; all bridges have some more.
+    # Specific options, besides the common ones.
     own_options: tuple[Field, ...] = ()
     asks_when_unsure = False
-    # Whether its sessions can change what they posted, and take it back (Edits, Deletes).
+    # Its sessions can edit and delete posts (Edits, Deletes).
     edits = False
     deletes = False
-    # Whether a core is made of a name that the admin chose, which may come to stand for another account.
+    # The core contains a name chosen by the admin, which may later mean another account.
     core_is_chosen = False
     announcement_hook = ""
 
@@ -113,39 +113,37 @@ class BridgeSpec(ABC):
         return (*self.own_options, TEMPLATE, *offered, *unsure)
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        """Raises InvalidDestination."""
         return self.destination(read_fields(self.destination_fields, data, owner=self.label))
 
     @abstractmethod
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Of the fields, cleaned: each name is there. Raises InvalidDestination."""
+        """Build the destination from cleaned fields. Raises InvalidDestination."""
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """Those that are given. Raises InvalidDestination."""
+        """Return the options that are set. Raises InvalidDestination."""
         given = read_fields(self.option_fields, data, owner=self.label)
         return {name: value for name, value in given.items() if value}
 
     @abstractmethod
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """As ChannelSpec has it."""
+        """Check a destination (see ChannelSpec)."""
 
     @property
     def connect(self) -> "OAuth | None":
-        """How the service itself gives what a destination needs, where it does."""
+        """Return the OAuth connection, if the service has one."""
         return None
 
     def place(self, config: Mapping[str, str]) -> str:
-        """A destination's account or room, as the service knows it; empty where that is not known."""
+        """Return the service's id of the account or room, or ""."""
         return ""
 
     def check_account(self, values: Mapping[str, str]) -> str:
-        """Whose account it is, as the service says (network); `values` are the account's fields. Raises
-        InvalidDestination."""
+        """Return the account's name from the service (network). Raises InvalidDestination."""
         raise InvalidDestination(f"{self.label} needs no account besides its destinations.")
 
 
 class BridgeChannel(ABC):
-    """A Channel whose every destination is a lane of its own, posting in order."""
+    """Channel with a serial lane for each destination."""
 
     key: str
     crash_policy: CrashPolicy
@@ -157,7 +155,7 @@ class BridgeChannel(ABC):
         return core
 
     def shared_account(self, core: str) -> str:
-        """Where several destinations share an account, their cores begin with its name and a slash."""
+        """Return the prefix of the core before a slash, if accounts are shared."""
         return core.partition("/")[0] if self.account_lane is not None and "/" in core else ""
 
     def domain(self, core: str) -> str:
@@ -171,12 +169,12 @@ class BridgeChannel(ABC):
 
     @abstractmethod
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Any:
-        """What the session is given. Pure."""
+        """Build the session's message. Pure."""
 
     def sessions(self, lane: LaneFacts) -> None:
-        """Its sessions block."""
+        """Return None: its sessions block."""
         return
 
     @abstractmethod
     def connect(self, lane: LaneFacts) -> Session:
-        """As Channel has it."""
+        """Open a session (see Channel)."""

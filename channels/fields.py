@@ -1,6 +1,6 @@
-"""Fields that several bridges have, made alike: a field of one name means the same in all of them.
+"""Common fields of bridges: equal names have equal meanings.
 
-What makes a typed value tidy raises ValueError with a sentence.
+Cleaning functions raise ValueError with a sentence.
 """
 
 import re
@@ -14,7 +14,6 @@ from common.truncation import plain_line
 
 
 def nickname(typed: str) -> str:
-    """A short name that an admin gives an account. Raises ValueError."""
     name = typed.removeprefix("@").lower()
     if not re.fullmatch(r"[\w.-]{1,64}", name):
         raise ValueError("give a short name of letters, digits, dots, dashes or underscores, such as bot.")
@@ -22,7 +21,6 @@ def nickname(typed: str) -> str:
 
 
 def short_name(typed: str) -> str:
-    """What an admin calls one of several destinations at one place."""
     name = typed.lower()
     if not re.fullmatch(r"[\w.-]{1,64}", name):
         raise ValueError("give a short name of letters, digits, dots, dashes or underscores, such as news.")
@@ -30,22 +28,19 @@ def short_name(typed: str) -> str:
 
 
 def secret_word(typed: str) -> str:
-    """A token or a password, as it may stand in a header. Raises ValueError, which does not repeat it."""
+    """Check a token or password for use in a header. Raises ValueError without its text."""
     if not re.fullmatch(r"[!-~]{1,500}", typed):
         raise ValueError("it has spaces or letters no token has.")
     return typed
 
 
 def language_code(typed: str) -> str:
-    """Raises ValueError."""
     if not re.fullmatch(r"[A-Za-z]{2,3}", typed):
         raise ValueError("give a code of two or three letters, such as en.")
     return typed.lower()
 
 
 def words_of_at_most(limit: int) -> Callable[[str], str]:
-    """A line of so many characters."""
-
     def clean(typed: str) -> str:
         if len(text := plain_line(typed)) > limit:
             raise ValueError(f"at most {limit} characters.")
@@ -55,7 +50,7 @@ def words_of_at_most(limit: int) -> Callable[[str], str]:
 
 
 def posting_url(example: str) -> Callable[[str], str]:
-    """An address that is a secret: whoever knows it may post there. `example` is a host, for people."""
+    """Return a cleaner for secret URLs that allow posting. `example` is a host for people."""
 
     def clean(typed: str) -> str:
         try:
@@ -71,35 +66,32 @@ def posting_url(example: str) -> Callable[[str], str]:
 
 
 def server(name: str, label: str, *, example: str) -> Field:
-    """The address of the server that has the account."""
     clean = partial(server_url, example=example)
     return Field(name, label, f"Such as https://{example}.", required=True, clean=clean)
 
 
 def secret(name: str, label: str, help: str) -> Field:
-    """A token or a key; `help` says where to get it."""
     return Field(name, label, help, required=True, secret=True, clean=secret_word)
 
 
 def line(name: str, label: str, help: str, *, most: int) -> Field:
-    """One line of at most so many characters."""
     return Field(name, label, help, clean=words_of_at_most(most))
 
 
 def choice(name: str, label: str, help: str, choices: Mapping[str, str]) -> Field:
-    """One of few values, each with the words for it; the first is the usual one."""
+    """Return a field with few values; the first is the default."""
     return Field(name, label, help, choices=lambda: list(choices.items()), clean=str.lower)
 
 
 def pictures(*, most: int) -> Field:
-    """How many of a post's pictures are posted along; the usual one is one."""
+    """Return the field for the number of pictures; the default is one."""
     counts = {count: count for count in ("1", "0", *map(str, range(2, most + 1)))}
     help = "How many of a post's pictures are posted with it. Without them it is posted all the same."
     return choice("images", "Pictures", help, counts)
 
 
 def switch(name: str, label: str, help: str = "") -> Field:
-    """Yes or no; the usual one is no."""
+    """Return a yes-or-no field; the default is no."""
     return choice(name, label, help, {"": "No", "on": "Yes"})
 
 

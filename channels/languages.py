@@ -1,4 +1,4 @@
-"""Languages: which one to write in."""
+"""Languages for letters and pages."""
 
 from django.conf.locale import LANG_INFO
 from django.utils import translation
@@ -10,7 +10,7 @@ DEFAULT_LANGUAGE = "en"
 
 
 def spoken(language: str) -> str:
-    """The nearest language that the program's own words are there in; English if none is near."""
+    """Return the nearest available translation, or English."""
     try:
         return spoken_variety(language_tag(language))
     except LookupError:
@@ -18,7 +18,7 @@ def spoken(language: str) -> str:
 
 
 def dated_in(language: str) -> str:
-    """The language for a letter's dates: its own if Django knows it, also where our words are English."""
+    """Return the language for dates: the letter's, if Django knows it, even without our translation."""
     tag = language_tag(language).lower()
     if not speaks(language):
         for code in (*LANG_INFO.get(tag, {}).get("fallback", ()), tag, _primary(tag)):
@@ -28,7 +28,7 @@ def dated_in(language: str) -> str:
 
 
 def speaks(language: str) -> bool:
-    """Whether the program's own words are there in it. What is no language is taken for English."""
+    """Return whether a translation exists. Invalid tags count as English."""
     tag = language_tag(language).lower()
     return not tag or _primary(tag) == _primary(spoken(tag))
 

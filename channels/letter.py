@@ -1,4 +1,4 @@
-"""A letter, which all its readers share, and a recipient of it."""
+"""Letters and recipients."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,11 +15,10 @@ NO_VALUES: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """What is sent to everybody alike: the form letter of an issue, or one other mail.
+    """Content shared by all recipients: an issue's form letter, or another mail.
 
-    `placeholders` maps a field's name (lower case) to the token that stands for it in subject, html and text.
-    `newsletter` is its name, as in addresses; `newsletter_title` is what readers see. `web_url` is the
-    issue's own page, where the newsletter has pages.
+    `placeholders` maps field names (lower case) to tokens in subject, html and text. `newsletter` is the name
+    in addresses, `newsletter_title` is for readers. `web_url` is the issue's page, if any.
     """
 
     kind: str
@@ -41,16 +40,16 @@ class Letter:
     newsletter_title: str = ""
     web_url: str = ""
     page_url: str = ""
-    # When it was published; None where it has no such time.
+    # Time of publication, if any.
     at: datetime | None = None
-    # The newsletter's own code may have another value of any field for each recipient.
+    # The newsletter's own code may set any field per recipient.
     has_own_code: bool = False
-    # Those that sign it, where it is mail; the first is the one that everybody can read.
+    # For mail. The first is the one that everybody supports.
     signing_keys: tuple[SigningKey, ...] = field(default=(), repr=False)
 
 
 class Recipient(NamedTuple):
-    """One delivery's own part: whom it goes to, and their links."""
+    """One delivery's recipient and links."""
 
     delivery_id: int
     core: str
@@ -60,13 +59,13 @@ class Recipient(NamedTuple):
     secrets: Mapping[str, str] = NO_VALUES
     unsubscribe_url: str = ""
     manage_url: str = ""
-    # Values of fields that the newsletter's own code has for this recipient.
+    # Values from the newsletter's own code.
     params: Mapping[str, str] = NO_VALUES
 
     def __repr__(self) -> str:
-        """Names the delivery only: secrets belong in no log."""
+        """Hide everything but the delivery, because logs must not contain secrets."""
         return f"Recipient({self.delivery_id})"
 
 
 class LetterError(Refused):
-    """A letter cannot be rendered. The message is one sentence that names the template and its fault."""
+    """A letter cannot be rendered. The message names the template and the error."""

@@ -1,6 +1,6 @@
-"""What a destination needs may come from the service itself: a person says yes there.
+"""OAuth connections, which obtain a destination's data from its service.
 
-It is the grant with a code (RFC 6749 §4.1). A kind that knows it has a subclass of OAuth as its `connect`.
+Uses the authorization code grant (RFC 6749 §4.1). A spec returns its OAuth subclass in `connect`.
 """
 
 import base64
@@ -26,7 +26,7 @@ from common.text import one_line, shortened
 T = TypeVar("T")
 AGAIN = "Press Connect once more."
 LONGEST_SECRET, LONGEST_SAID = 2_000, 300
-# RFC 6749 §5.2, and Slack's words for the same.
+# RFC 6749 §5.2, and Slack's equivalents.
 # https://docs.slack.dev/reference/methods/oauth.v2.access
 CODE_IS_OVER = frozenset({"invalid_grant", "invalid_code", "code_already_used", "code_expired"})
 APP_IS_UNKNOWN = frozenset(
@@ -36,16 +36,16 @@ REDIRECT_IS_WRONG = frozenset({"bad_redirect_uri", "redirect_uri_mismatch"})
 
 
 class NotConnected(Refused):
-    """The service gave nothing. The message is a sentence or two for who pressed the button."""
+    """No connection. The message is for the person who pressed the button."""
 
 
 class AppUnknown(NotConnected):
-    """The service does not know our application, or not under this secret."""
+    """The service does not know our application or its secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Authorisation:
-    """Where a browser is sent so that its person says yes, and what `finish` needs afterwards."""
+    """URL to open in the browser, and data to keep for `finish`."""
 
     url: str
     kept: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -53,7 +53,7 @@ class Authorisation:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a service gave: a destination's fields, and what else it said of the place."""
+    """Data from a service: fields of a destination, and details of the place."""
 
     fields: Mapping[str, str] = field(repr=False)
     config: Mapping[str, str] = field(default_factory=dict)
@@ -61,10 +61,10 @@ class Grant:
 
 
 class OAuth(ABC):
-    """One service's way. `key` and `label` name its applications among the accounts of services.
+    """OAuth flow of a service. `key` and `label` name its applications among service accounts.
 
-    `asks` are the destination's fields that have to be known before. With `account_fields` an admin makes the
-    application there and gives these, by the `steps`; without, `register` makes it.
+    `asks` are fields needed first. With `account_fields` an admin creates the application by the `steps`;
+    without, `register` does.
     """
 
     key: str
@@ -73,40 +73,40 @@ class OAuth(ABC):
     asks: tuple[str, ...] = ()
     account_fields: tuple[Field, ...] = ()
     steps: tuple[str, ...] = ()
-    # Whether it leads back to https addresses alone.
+    # It redirects only to https URLs.
     needs_https = False
 
     def known_as(self, given: Mapping[str, str]) -> str:
-        """What people know the service by, such as its host."""
+        """Return the service's public name, such as its host."""
         return self.service
 
     def check_account(self, values: Mapping[str, str]) -> str:
-        """How an application is known; it cannot be tried but by connecting."""
+        """Return the application's name; only a connection can test it."""
         return values["client_id"]
 
     def register(self, given: Mapping[str, str], return_url: str) -> Mapping[str, str]:
-        """Makes an application at the service (network). Raises NotConnected."""
+        """Register an application at the service (network). Raises NotConnected."""
         raise NotConnected(f"{self.label}: add it first.")
 
     def is_known(self, app: Mapping[str, str], given: Mapping[str, str]) -> bool:
-        """Whether the service still knows what was registered there (network)."""
+        """Return whether the service still knows the application (network)."""
         return True
 
     @abstractmethod
     def begin(
         self, given: Mapping[str, str], return_url: str, state: str, app: Mapping[str, str]
     ) -> Authorisation:
-        """Where to go (network). `given` are the destination's fields so far. Raises NotConnected."""
+        """Return the URL to open (network); `given` are the fields so far. Raises NotConnected."""
 
     @abstractmethod
     def finish(self, code: str, return_url: str, kept: Mapping[str, str], app: Mapping[str, str]) -> Grant:
-        """What the service gives for the code (network). Raises NotConnected."""
+        """Exchange the code (network). Raises NotConnected."""
 
 
 class WebhookOAuth(OAuth):
-    """A service with one address, which makes a webhook for who says yes.
+    """Service with fixed URLs that creates a webhook.
 
-    The token that comes along is for nothing that we do, and is not kept.
+    The access token is not needed and not stored.
     """
 
     authorise_address: str
@@ -129,16 +129,15 @@ class WebhookOAuth(OAuth):
         return ask_service(ask, self.token_address, self.service, hidden=(code, app["client_secret"]))
 
     def headers(self) -> Mapping[str, str]:
-        """By which the service wants to know us."""
+        """Return headers that the service requires."""
         return {}
 
     @abstractmethod
     def granted(self, answer: ApiResponse) -> Grant:
-        """The webhook that it made. Raises UnreadableAnswer."""
+        """Read the new webhook. Raises UnreadableAnswer."""
 
 
 def application_fields(where: str) -> tuple[Field, ...]:
-    """What an application has at its service."""
     return (
         Field("client_id", "Client ID", f"From {where}.", required=True, clean=secret_word),
         Field(
@@ -148,13 +147,13 @@ def application_fields(where: str) -> tuple[Field, ...]:
 
 
 def authorise_url(address: str, app: Mapping[str, str], return_url: str, **more: str) -> str:
-    """RFC 6749 §4.1.1; `more` are scope, state and the like."""
+    """Return the URL of RFC 6749 §4.1.1; `more` are scope, state and the like."""
     asked = {"response_type": "code", "client_id": app["client_id"], "redirect_uri": return_url, **more}
     return f"{address}?{urlencode(asked)}"
 
 
 def token_form(code: str, return_url: str, app: Mapping[str, str], **more: str) -> dict[str, str]:
-    """RFC 6749 §4.1.3."""
+    """Return the form of RFC 6749 §4.1.3."""
     return {
         "grant_type": "authorization_code",
         "code": code,
@@ -166,14 +165,14 @@ def token_form(code: str, return_url: str, app: Mapping[str, str], **more: str) 
 
 
 def new_verifier() -> tuple[str, str]:
-    """A verifier and its challenge by S256 (RFC 7636 §4.1 and §4.2)."""
+    """Return a verifier and its S256 challenge (RFC 7636 §4.1 and §4.2)."""
     verifier = secrets.token_urlsafe(48)
     digest = hashlib.sha256(verifier.encode()).digest()
     return verifier, base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def code_of_yes(params: Mapping[str, str], service: str) -> str:
-    """The code that a person's yes led back with (RFC 6749 §4.1.2). Raises NotConnected."""
+    """Return the code from the redirect (RFC 6749 §4.1.2). Raises NotConnected."""
     error = params.get("error", "")
     if error == "access_denied":
         raise NotConnected(f"You said no at {service}, so nothing was connected.")
@@ -187,7 +186,7 @@ def code_of_yes(params: Mapping[str, str], service: str) -> str:
 
 
 def a_secret(said: object) -> str:
-    """A text of the service's that is kept. Raises UnreadableAnswer."""
+    """Check a secret from the service. Raises UnreadableAnswer."""
     if not isinstance(said, str) or not 0 < len(said) <= LONGEST_SECRET:
         raise UnreadableAnswer("It gave no usable answer.")
     return said
@@ -201,11 +200,8 @@ def ask_service(
     hidden: Collection[str] = (),
     session: ApiSession | None = None,
 ) -> T:
-    """What `act` gets of a service for a client of its own (network). `hidden` is masked in what it says.
-
-    Raises NotConnected with a sentence for who pressed the button.
-    """
-    # (Slack tells of failures with 200.)
+    """Call `act` with a client (network), with `hidden` masked in errors. Raises NotConnected."""
+    # Slack reports errors with status 200.
     speaks = ApiService(
         service,
         words=lambda answer: answer.text_at("error_description") or answer.text_at("error"),

@@ -1,4 +1,4 @@
-"""A post's pictures, as channels send them along. No picture ever stops a post, whatever is wrong with it."""
+"""Pictures of posts. Errors with pictures never stop a post."""
 
 import logging
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from common.ttl_cache import TtlCache
 
 MOST_FETCHED = 10_000_000
 FETCH_SECONDS = 10.0
-# As long as it takes to send an issue to many accounts.
+# Enough to send an issue to many accounts.
 REMEMBERED_SECONDS = 900.0
 ROOM = 32_000_000
-# What a picture that could not be had takes of the room.
+# Cache size of a failed picture.
 NOTHING_SIZE = 1_000
 HEADERS = {"Accept": "image/webp,image/png,image/jpeg,image/gif;q=0.9,*/*;q=0.1"}
 
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PictureBounds:
-    """What a service takes: the longest side in pixels, and the octets of the file."""
+    """A service's limits: longest side in pixels, file size in octets."""
 
     most_side: int = 1920
     most_bytes: int = 2_000_000
@@ -39,15 +39,15 @@ _fetched: TtlCache[bytes | None] = TtlCache(
 _made: TtlCache[CleanPicture | None] = TtlCache(
     room=ROOM, seconds=REMEMBERED_SECONDS, size=lambda made: (len(made.data) if made else 0) + NOTHING_SIZE
 )
-# Accounts that post at once wait for one fetch of a picture instead of each having its own.
+# Accounts that post at once wait for one fetch of a picture.
 _turns = tuple(Lock() for _ in range(16))
 
 
 def fetched_picture(image: PostImage, bounds: PictureBounds = USUAL) -> CleanPicture | None:
-    """The picture from where it stands (network), as JPEG or PNG of that size without anything that came with
-    it; None if it cannot be had. Its octets are fetched once in 15 minutes, at most 10 MB in 10 seconds.
+    """Fetch a picture (network) as JPEG or PNG within bounds and without metadata; None if unavailable.
 
-    Never for compose, which is pure. Raises NetworkInTransaction.
+    Fetched once in 15 minutes, at most 10 MB in 10 seconds. Not for compose, which is pure. Raises
+    NetworkInTransaction.
     """
     url = image.url
     with _turns[hash(url) % len(_turns)]:
@@ -55,7 +55,6 @@ def fetched_picture(image: PostImage, bounds: PictureBounds = USUAL) -> CleanPic
 
 
 def forget_pictures() -> None:
-    """Frees what is remembered."""
     _fetched.clear()
     _made.clear()
 
@@ -72,7 +71,6 @@ def _picture(url: str, bounds: PictureBounds) -> CleanPicture | None:
 
 
 def _octets(url: str) -> bytes | None:
-    """What stands at the address, if it begins as a picture does."""
     try:
         answer = client().get(url, headers=HEADERS, timeout=FETCH_SECONDS, max_bytes=MOST_FETCHED)
     except FetchError as error:
@@ -85,11 +83,11 @@ def _octets(url: str) -> bytes | None:
 
 
 def is_picture(octets: bytes) -> bool:
-    """By its first octets: what a server calls it proves nothing."""
+    """Check the first octets, because Content-Type proves nothing."""
     is_webp = octets[:4] == b"RIFF" and octets[8:12] == b"WEBP"
     return is_webp or octets.startswith((b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a"))
 
 
 def _leave_out(url: str, why: str) -> None:
-    """Says why a post goes out without it. Only the host is named: an address may hold a secret."""
+    """Log the reason, with only the host, because an address may be secret."""
     log.info("A picture of %s is left out. %s", host_of(url), why)

@@ -1,6 +1,6 @@
-"""The %Fields% of letters and the holes that they leave in a form letter, with one recipient's values. Pure.
+"""The %Fields% of letters, and placeholders for them in form letters. Pure.
 
-Names are lower case here.
+Names are in lower case.
 """
 
 import html
@@ -13,32 +13,30 @@ from functools import lru_cache
 from channels.letter import Letter, LetterError, Recipient
 from common.text import one_line, without_controls
 
-# What `one_line` would leave as it is; nearly all values are so.
+# Unchanged by `one_line`; nearly all values match.
 _PLAIN = re.compile("[!-~]*")
 
 
 def fill_html(text: str, placeholders: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """`placeholders`: field → token; `values`: field → text, escaped. A field without one is empty."""
+    """Fill in `values` (field → text), escaped, for `placeholders` (field → token); default: empty."""
     return _fill(text, placeholders, values, written_html)
 
 
 def fill_text(text: str, placeholders: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """As `fill_html`, for the text part; a value stays on its line."""
+    """Fill the text part, each value on one line."""
     return _fill(text, placeholders, values, written_text)
 
 
 def written_html(value: str) -> str:
-    """A value as html has it."""
     return html.escape(without_controls(value))
 
 
 def written_text(value: str) -> str:
-    """A value as a text has it: on one line."""
     return value if _PLAIN.fullmatch(value) else one_line(value)
 
 
 def fill_header(text: str, placeholders: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """As `fill_html`, for a header's text; the whole of it is one line."""
+    """Fill a header's text, on one line."""
     return one_line(_fill(text, placeholders, values, one_line))
 
 
@@ -70,19 +68,19 @@ BUILT_IN = (
     "archiveLink",
     "webLink",
 )
-# RFC 5322 §3.2.3: a name with one of these is written in quotes.
+# RFC 5322 §3.2.3: a name with one of these needs quotes.
 _SPECIALS = re.compile(r'[()<>\[\]:;@\\,."]')
-# What may differ from one recipient to the next.
+# May differ between recipients.
 PERSONAL = frozenset(
     {"to", "tofull", "tonickname", "toemail", "tonicknameoremail", "removelink", "managelink"}
 )
-# Upstream's rule; `\%x%` is a literal `%x%`. Neither `width:100%` nor `%20` can be the beginning of one.
+# Upstream's rule; `\%x%` is a literal `%x%`. Neither `width:100%` nor `%20` can begin one.
 FIELD = re.compile(r"(\\?)%([A-Za-z]\w*)%", re.ASCII)
 _ALPHABET = string.ascii_letters + string.digits
 
 
 class UnknownField(LetterError):
-    """A template uses a field that does not exist. The message names the existing ones."""
+    """A template uses an unknown field. The message lists the valid ones."""
 
     def __init__(self, field: str, names: Mapping[str, str]) -> None:
         there_are = ", ".join(f"%{name}%" for name in names.values())
@@ -90,16 +88,15 @@ class UnknownField(LetterError):
 
 
 def field_names(params: Mapping[str, str]) -> dict[str, str]:
-    """Every field of a newsletter with these extra parameters: name in lower case → as it is written."""
+    """Return all fields of a newsletter, including parameters: lower case → as written."""
     built_in = {name.lower(): name for name in BUILT_IN}
     return built_in | {name.lower(): name for name in params if name.lower() not in built_in}
 
 
 def values_for(letter: Letter, recipient: Recipient, names: Collection[str] | None = None) -> dict[str, str]:
-    """One recipient's value of every field, or of those named (in lower case).
+    """Return a recipient's values of all fields, or of the named ones (lower case).
 
-    Extra parameters are fields too; a built-in wins unless blank. What the newsletter's own code gave the
-    recipient wins over both.
+    Precedence: values from the newsletter's own code, built-in fields unless blank, extra parameters.
     """
     params = {name.lower(): value for name, value in letter.params.items()} if letter.params else {}
     wanted = BUILT_IN_VALUES.keys() | params.keys() if names is None else names
@@ -110,7 +107,7 @@ def values_for(letter: Letter, recipient: Recipient, names: Collection[str] | No
 
 
 def values_without_reader(params: Mapping[str, str], shared: Mapping[str, str]) -> dict[str, str]:
-    """The values that a letter has before it is anybody's: `shared` unless blank, then extra parameters."""
+    """Return values without a recipient: `shared` unless blank, then extra parameters."""
     said = {name: value for name, value in shared.items() if value.strip()}
     return {name.lower(): value for name, value in params.items()} | said
 
@@ -142,7 +139,7 @@ BUILT_IN_VALUES: Mapping[str, Callable[[Letter, Recipient], str]] = {
     "removelink": lambda _, recipient: recipient.unsubscribe_url,
     "managelink": lambda _, recipient: recipient.manage_url,
     "archivelink": lambda letter, _: letter.archive_url,
-    # Where the letter can be read on the web: its own page, else the archive, else its only post's link.
+    # The issue's page, else the archive, else the link of its only post.
     "weblink": lambda letter, _: (
         letter.web_url or letter.archive_url or (letter.entries[0].link if len(letter.entries) == 1 else "")
     ),
@@ -150,10 +147,10 @@ BUILT_IN_VALUES: Mapping[str, Callable[[Letter, Recipient], str]] = {
 
 
 class Placeholders:
-    """A random token for each field of one letter.
+    """Random tokens for the fields of a letter.
 
-    Random, so that no post can contain one; letters and digits only, so that neither escaping nor
-    inlining changes it; all of one length, so that none is the beginning of another.
+    Random, so that no post contains one; letters and digits, so that escaping and inlining keep them; of
+    equal length, so that none is another's prefix.
     """
 
     def __init__(self, params: Mapping[str, str]) -> None:
@@ -163,7 +160,7 @@ class Placeholders:
         self._used: dict[str, str] = {}
 
     def token(self, field: str) -> str:
-        """The token that stands for the field, in any case of letters. Raises UnknownField."""
+        """Return a field's token, ignoring case. Raises UnknownField."""
         name = field.lower()
         if name not in self._tokens:
             raise UnknownField(field, self._names)
@@ -172,5 +169,5 @@ class Placeholders:
 
     @property
     def used(self) -> dict[str, str]:
-        """The fields that the letter has so far: name in lower case → token."""
+        """Return the fields used so far: lower case → token."""
         return dict(self._used)

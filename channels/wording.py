@@ -1,6 +1,6 @@
-"""What a bridge says of a post or a digest: the usual words, an admin's template, or the operator's own code.
+"""Texts of bridges: the default, an admin's template, or the operator's code. Pure.
 
-Pure. The parts are plain text; a channel escapes each, and fits them to its service's measure.
+Parts are plain text; channels escape and cut them.
 """
 
 import re
@@ -11,7 +11,7 @@ from channels.announcement import Announcement, Line
 from common.truncation import DoesNotFit, FittingPart, fit_parts, packed
 
 LONGEST_TEMPLATE = 2_000
-# `{title}`, `{title|New post}`; two braces stand for one.
+# `{title}`, `{title|New post}`; two braces are a literal one.
 _PLACE = re.compile(r"\{\{|\}\}|\{([a-z]+)(?:\|([^{}]*))?\}")
 
 PLACES: Mapping[str, Callable[[Announcement], str]] = {
@@ -27,16 +27,16 @@ PLACES: Mapping[str, Callable[[Announcement], str]] = {
     "titles": lambda said: "\n".join(f"• {line.title}" for line in said.lines),
     "posts": lambda said: "\n".join(f"• {line.title} {line.link}".rstrip() for line in said.lines),
 }
-# They are cut last, or not at all.
+# Cut last, or never.
 _WHOLE = frozenset({"link", "date", "count", "posts"})
 
 
 class BadTemplate(ValueError):
-    """The template names what there is not. The message is a sentence."""
+    """The template is invalid. The message is a sentence."""
 
 
 def checked_template(template: str) -> str:
-    """The template, as it is kept. Raises BadTemplate."""
+    """Normalize a template. Raises BadTemplate."""
     text = template.replace("\r\n", "\n").strip()
     if len(text) > LONGEST_TEMPLATE:
         raise BadTemplate(f"a template has at most {LONGEST_TEMPLATE:,} characters.")
@@ -52,10 +52,10 @@ def checked_template(template: str) -> str:
 
 
 def parts_of(said: Announcement, template: str = "", *, link: bool = True) -> list[FittingPart]:
-    """What is posted: the words of the newsletter's own code, else the template's, else the usual ones.
+    """Return the text's parts: the newsletter's own, else the template's, else the default.
 
-    The link is in it, once and whole, unless a template leaves it out. Without `link`, for services that show
-    it as a card, it is where somebody put it.
+    The link is included, uncut, unless a template omits it. `link=False` (the service shows a card) adds
+    none.
     """
     if said.own_words:
         return _own(said, link=link)
@@ -63,8 +63,10 @@ def parts_of(said: Announcement, template: str = "", *, link: bool = True) -> li
 
 
 def extra_parts(said: Announcement, names: Collection[str]) -> list[FittingPart]:
-    """What may follow the usual words, as far as there is room: the “titles” of a digest's posts, the
-    “hashtags” of a post, its “summary”. Whole titles and hashtags; the hashtags go before the summary."""
+    """Return optional parts: a digest's “titles”, “hashtags” and “summary”.
+
+    Titles and hashtags are not cut; hashtags have priority over the summary.
+    """
     parts = []
     if "titles" in names:
         parts += [FittingPart(f"\n• {line.title}", optional=1) for line in said.lines]
@@ -80,8 +82,7 @@ def extra_parts(said: Announcement, names: Collection[str]) -> list[FittingPart]
 
 
 def thread_of(first: str, lines: Iterable[Line], fits: Callable[[str], bool], *, most: int) -> list[str]:
-    """A text and the posts of a digest, in as few texts as `fits` allows; a link that alone is too long is
-    left out. Texts beyond so many are left out, too."""
+    """Pack a text and a digest's posts into few texts, at most `most`; omit links that are too long."""
     return packed(first, (_fitted(line, fits) for line in lines), fits, most=most)
 
 
@@ -94,10 +95,10 @@ def _fitted(line: Line, fits: Callable[[str], bool]) -> str:
 
 
 def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
-    """`[name] New Post: TITLE, by AUTHOR LINK`, and the forms without title or author; of a digest `[name]
-    TITLE LINK`. Upstream's words. Without `link`, for services that show it as a card.
+    """Return `[name] New Post: TITLE, by AUTHOR LINK`, upstream's default text.
 
-    A post that has no link is followed by its text, because it cannot be read anywhere else.
+    Title and author are optional; a digest has `[name] TITLE LINK`. Without `link`, the service shows a card.
+    A post without a link is followed by its text, which is not available elsewhere.
     """
     start = [FittingPart("["), FittingPart(said.newsletter, cuttable=True), FittingPart("] ")]
     if said.is_digest:
@@ -117,12 +118,12 @@ def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
 
 
 def headline(said: Announcement) -> str:
-    """The title; of a post that has neither title nor link the whole text, which its title only begins."""
+    """Return the title, or the whole text if the post has neither title nor link."""
     return said.title if said.is_titled or _is_read_elsewhere(said) else said.summary or said.title
 
 
 def text_of_unlinked(said: Announcement) -> list[FittingPart]:
-    """The text of a post that has no link, on lines below its title."""
+    """Return the text of a post without a link, below its title."""
     if _is_read_elsewhere(said) or said.summary in ("", headline(said)):
         return []
     return [FittingPart("\n\n"), FittingPart(said.summary, cuttable=True)]
@@ -133,7 +134,7 @@ def _is_read_elsewhere(said: Announcement) -> bool:
 
 
 def listed_parts(said: Announcement, most: int) -> list[FittingPart]:
-    """A digest's first posts, each on a line of its own, with the link beneath its title."""
+    """Return the first posts of a digest, one per line, with linked titles."""
     parts = []
     for line in said.lines[:most]:
         parts += [FittingPart("\n• "), FittingPart(line.title, cuttable=True, link=line.link)]
@@ -142,7 +143,7 @@ def listed_parts(said: Announcement, most: int) -> list[FittingPart]:
 
 
 def _own(said: Announcement, *, link: bool) -> list[FittingPart]:
-    """As it was written, lines included, with the link at least once, unless that is not wanted."""
+    """Return the own text unchanged, with the link added if missing and wanted."""
     text, url = said.own_words, said.link
     before, found, after = text.partition(url) if url else (text, "", "")
     parts = [FittingPart(before, cuttable=True)]

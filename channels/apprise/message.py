@@ -1,4 +1,4 @@
-"""An announcement as plain text for any service. Pure."""
+"""Plain text announcements for any service. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from channels.wording import parts_of
 from common.truncation import FittingPart
 
 MOST_CHARACTERS = 2_000
-# Mentions, and the beginnings of links in Markdown and in angle brackets: what most services have in common.
+# Mentions, and beginnings of Markdown or bracketed links, as in most services.
 _SIGNS = re.compile(r"@|<|\](?=[(\[])")
 
 
 @dataclass(frozen=True, slots=True)
 class PlainMessage:
-    """A text yet to be fitted to its service. With a `refusal` there is none."""
+    """Text not yet cut to its service's limit. With a `refusal` there is none."""
 
     secrets: Mapping[str, str] = field(repr=False)
     parts: tuple[FittingPart, ...]
@@ -25,7 +25,7 @@ class PlainMessage:
 
 
 def plain_message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PlainMessage:
-    """The words of a post or a digest. What would mention somebody is broken with an invisible joiner."""
+    """Build the text, with mentions broken by an invisible joiner."""
     parts = (
         part if part.link else replace(part, text=_SIGNS.sub(rf"\g<0>{WORD_JOINER}", part.text))
         for part in parts_of(said, options.get("template", ""))

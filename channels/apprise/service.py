@@ -1,4 +1,4 @@
-"""One service of Apprise's, made anew for each message: it sleeps between those of one object."""
+"""Apprise service, created for each message, because it sleeps between messages of one object."""
 
 import re
 import sys
@@ -19,7 +19,7 @@ from common.net.errors import AddressRefused, host_of, never_left
 from common.text import words
 from common.transactions import forbid_open_transaction
 
-# Their servers are the user's own, so that they may be at private addresses.
+# Run by users, so private addresses are possible.
 OWN_SERVERS = words(
     "bark barks gotify gotifys humhub humhubs ncloud nclouds nctalk nctalks signal signals smseagle smseagles"
     " synology synologys workflow workflows zulip"
@@ -29,7 +29,7 @@ FIXED_SERVERS = words(
     " kavenegar lark line msgbird nexmo onesignal opsgenie pbul plivo pover prowl pushed pushy"
     " revolt ryver seven sinch spugpush threema voipms vonage webex wecombot wxteams"
 )
-# What is ours to say.
+# Set only by us.
 RESERVED = words(
     "attach body cto emojis format host overflow proxy redirect redirects retry rto store title tz url verify"
     " wait"
@@ -38,14 +38,14 @@ RESERVED = words(
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """`host` is empty where the service has one address for all."""
+    """Service of an Apprise URL; `host` is empty if the service has a fixed address."""
 
     schema: str
     host: str = ""
 
 
 def service_address(url: str) -> ServiceAddress:
-    """What an Apprise URL says of its server. Raises ValueError with a sentence that does not repeat it."""
+    """Parse an Apprise URL. Raises ValueError without the URL in the text."""
     schema, _, rest = url.partition("://")
     schema = schema.lower()
     if not rest or len(url) > LONGEST_URL or not re.fullmatch("[!-~]+", url):
@@ -68,25 +68,25 @@ def service_address(url: str) -> ServiceAddress:
 
 
 def secrets_of(url: str) -> list[str]:
-    """What no outcome may show of a URL: the whole, and all in it but short words and the server's name."""
+    """Return the parts of a URL to mask: all but short words and the server's name."""
     host = service_address(url).host
     return [url, *(part for part in re.split("[/?&=:@]", url) if len(part) >= 8 and part.lower() != host)]
 
 
 class CannotUse(Exception):
-    """Nothing was sent. The message is a sentence for people, without secrets."""
+    """Nothing was sent. The message is for people, without secrets."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceReply:
-    """Whether a service took a message, and else what Apprise logged of it."""
+    """Whether a service accepted a message, and Apprise's log if not."""
 
     taken: bool
     words: str = ""
 
 
 class _Call:
-    """The requests of one message: through the guarded session, or none if it is only a look."""
+    """Requests of one message, through the guarded session; a look sends none."""
 
     def __init__(self, allow: Sequence[Network] | None, *, is_look: bool) -> None:
         self._client = client() if allow is None else SafeClient(allow=allow)
@@ -110,10 +110,10 @@ _call: ContextVar[_Call] = ContextVar("apprise_call")
 
 
 class GuardedRequests(ModuleType):
-    """The module `requests` as Apprise's plugins see it: its calls go through the guarded session.
+    """The module `requests` as seen by Apprise's plugins, with guarded calls.
 
-    Each plugin reads an Apprise URL in its own way, so a check of the URL before the call may be about
-    another host. Only the call itself can be checked.
+    Plugins parse URLs differently, so a check of the URL might apply to another host. Only the call can be
+    checked.
     """
 
     def __getattr__(self, name: str) -> Any:
@@ -132,7 +132,7 @@ _guarded = GuardedRequests("requests")
 
 
 def guard(plugin: type) -> None:
-    """Replace `requests` in the modules of a plugin and of the plugins it inherits from."""
+    """Replace `requests` in the modules of a plugin and its base classes."""
     for base in plugin.__mro__:
         module = sys.modules[base.__module__]
         if getattr(module, "requests", None) is requests:
@@ -140,10 +140,10 @@ def guard(plugin: type) -> None:
 
 
 class ApprisedService:
-    """Raises CannotUse for a URL that Apprise cannot read, or that has another number of targets than one."""
+    """Service of a URL. Raises CannotUse for an unreadable URL or several targets."""
 
     def __init__(self, url: str, *, timeout: float, allow: Sequence[Network] | None = None) -> None:
-        # It is large, and most processes never need it.
+        # Imported late: it is large, and most processes do not need it.
         import apprise
 
         self._asset = apprise.AppriseAsset(
@@ -170,7 +170,7 @@ class ApprisedService:
         return int(self._service.body_maxlen)
 
     def send(self, text: str) -> ServiceReply:
-        """Send the text (network). Raises CannotUse when nothing was sent."""
+        """Send the text (network). Raises CannotUse if nothing was sent."""
         call, reply = self._notify(text)
         failure = call.failure
         if reply.taken or failure is None or len(call.urls) > 1 or not never_left(failure):
@@ -178,9 +178,9 @@ class ApprisedService:
         raise _unreachable(call.urls[0], failure)
 
     def reach(self) -> None:
-        """Ask the user's own server for its front page, to see that it may be called and listens (network).
+        """Request the front page of the user's own server (network). Raises CannotUse.
 
-        Raises CannotUse.
+        This checks that the server is allowed and listens.
         """
         if self._schema not in OWN_SERVERS:
             return

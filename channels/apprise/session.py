@@ -1,4 +1,4 @@
-"""Sends by Apprise, and makes of its log what can be made of it."""
+"""Session that sends with Apprise and interprets its log."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def check_url(
     allow: Sequence[Network] | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> None:
-    """Raises InvalidDestination. Nothing is posted, so whether a token is good remains to be seen."""
+    """Check a URL without posting, so the token is not tested. Raises InvalidDestination."""
     url = destination.secrets["apprise_url"]
     try:
         ApprisedService(url, timeout=timeout, allow=allow).reach()
@@ -45,14 +45,14 @@ def check_url(
         raise InvalidDestination(f"apprise_url: {error}") from None
 
 
-# Apprise hides the answer's words, so that a refusal is believed only when it holds.
+# Apprise hides the answer's text, so a refusal counts only if it persists.
 REFUSALS, REFUSALS_BELIEVED = (401, 403, 404, 410), 3
-# How its services log the status of an answer.
+# Format of status codes in Apprise's logs.
 _STATUS = re.compile(r"error=(\d{3})\b")
 
 
 class AppriseSession:
-    """Used by one thread at a time. `allow` are networks to be called although they are not public."""
+    """Session. Used by one thread at a time. `allow` lists permitted private networks."""
 
     def __init__(self, *, allow: Sequence[Network] | None = None, timeout: float = TIMEOUT_SECONDS) -> None:
         self._allow, self._timeout = allow, timeout
@@ -66,7 +66,7 @@ class AppriseSession:
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Sends once. `progress` counts refusals, of which three disable the destination."""
+        """Send once. `progress` counts refusals, of which three disable the destination."""
         if message.refusal:
             return Permanent(message.refusal)
         url = message.secrets["apprise_url"]
@@ -82,7 +82,7 @@ class AppriseSession:
         return masked(_outcome(reply, service_address(url).schema, progress), secrets_of(url))
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Nothing to close."""
 
 
 def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> Outcome:
@@ -91,7 +91,7 @@ def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> O
     said = f"{schema}, by Apprise: {reply.words[:LONGEST_WORDS] or 'not sent.'}"
     match = _STATUS.search(reply.words)
     if match is None:
-        # It tells a lost answer no otherwise than other failures.
+        # A lost answer cannot be told from other failures.
         return Ambiguous(said)
     status = int(match[1])
     if status in REFUSALS:
@@ -107,16 +107,16 @@ def _outcome(reply: ServiceReply, schema: str, progress: Mapping[str, Any]) -> O
 
 class AppriseChannel(BridgeChannel):
     key = "apprise"
-    # It knows no key, and no service can be asked by it.
+    # Apprise has no key, and cannot look up messages.
     crash_policy = CrashPolicy.HOLD
-    # Its slowest services want five and a half seconds between messages.
+    # Apprise's slowest services require 5.5 seconds between messages.
     lane = LaneDefaults(spacing_seconds=6.0)
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PlainMessage:
         return plain_message_of(said, options, recipient)
 
     def preview(self, message: PlainMessage) -> Looks:
-        """As Previews has it. By our own limit; that of the service may be lower."""
+        """Preview with our own limit; the service's may be lower."""
         try:
             text = fit_parts(message.parts, lambda text: len(text) <= MOST_CHARACTERS)
         except DoesNotFit:
@@ -124,5 +124,5 @@ class AppriseChannel(BridgeChannel):
         return Looks(text.replace(WORD_JOINER, ""), len(text), MOST_CHARACTERS, message.refusal)
 
     def connect(self, lane: LaneFacts) -> AppriseSession:
-        """The credentials come with each message."""
+        """The credentials are in each message."""
         return AppriseSession()

@@ -1,4 +1,4 @@
-"""What the rest of the program knows of Apprise."""
+"""Apprise as the rest of the program sees it."""
 
 from collections.abc import Mapping
 
@@ -9,13 +9,12 @@ from common.ports.channels import Field, ParsedDestination
 
 
 def apprise_url(typed: str) -> str:
-    """Raises ValueError."""
     service_address(typed)
     return typed
 
 
 class AppriseSpec(BridgeSpec):
-    """Sends by Apprise to what has no channel of its own."""
+    """Services without a channel of their own."""
 
     key = "apprise"
     label = "Apprise (without receipts)"
@@ -35,7 +34,7 @@ class AppriseSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """`core` is name@service."""
+        """Build the destination; `core` is name@service."""
         schema = service_address(given["apprise_url"]).schema
         account = given["account"]
         return ParsedDestination(
@@ -46,7 +45,7 @@ class AppriseSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Sees whether Apprise can read the URL and its host may be called (network: a look-up).
+        """Check the URL and whether its host may be called (network: DNS).
 
         Raises InvalidDestination.
         """

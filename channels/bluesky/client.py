@@ -1,4 +1,4 @@
-"""One account's API: its tokens, renewed when they have run out, and what it writes on its server.
+"""API client of one account, which renews its tokens.
 
 https://docs.bsky.app/docs/api/at-protocol-xrpc-api
 """
@@ -18,9 +18,9 @@ from channels.http.transport import TIMEOUT_SECONDS, ApiResponse, Transport, ser
 
 T = TypeVar("T")
 LONGEST_TOKEN = 8_000
-# That of app passwords is com.atproto.appPass or com.atproto.appPassPrivileged.
+# App passwords have com.atproto.appPass or com.atproto.appPassPrivileged.
 FULL_ACCESS = "com.atproto.access"
-# Both come with 400. Whatever the token's kind, a new one may do.
+# Both have status 400. Whatever the token's kind, a new one may work.
 STALE = frozenset({"ExpiredToken", "InvalidToken"})
 
 
@@ -35,7 +35,7 @@ BLUESKY = ApiService(
     code=lambda answer: answer.text_at("error"),
     verdicts={
         **dict.fromkeys(STALE, Verdict.TRY_AGAIN),
-        # The account's own password was given, and it wants a second factor.
+        # The account's main password was given, and it needs a second factor.
         "AuthFactorTokenRequired": Verdict.DESTINATION,
         "AuthenticationRequired": Verdict.DESTINATION,
         "AccountTakedown": Verdict.DESTINATION,
@@ -46,21 +46,21 @@ BLUESKY = ApiService(
 
 
 class SignedIn(NamedTuple):
-    """What a service says of an account that has signed in. `pds` is "" where it does not say."""
+    """Account data after a sign-in. `pds` may be unknown ("")."""
 
     did: str
     handle: str
     pds: str
     is_active: bool
     tokens: Mapping[str, str]
-    # Whether it was the account's own password, which may do everything.
+    # The account's main password, which gives full access.
     is_main_password: bool = False
 
 
 class BlueskyClient:
-    """Each method makes one request, and a few more where tokens have run out. Raises Failed.
+    """Client of one account. Methods make one request, plus a few for expired tokens. Raise Failed.
 
-    `tokens` are those of before, and after it those to keep.
+    `tokens` are the previous ones, and later those to keep.
     """
 
     def __init__(
@@ -72,18 +72,18 @@ class BlueskyClient:
         tokens: Mapping[str, str] = NOTHING,
         timeout: float = TIMEOUT_SECONDS,
     ) -> None:
-        # Another account's are not sent anywhere.
+        # Another account's tokens must not be sent.
         self.tokens = tokens if tokens.get("name") == account.name else NOTHING
         self._transport, self._account, self._now, self._timeout = transport, account, now, timeout
 
     @property
     def code(self) -> str:
-        """The service's own, of the last answer."""
+        """Return the error code of the last answer."""
         answer = self._transport.answer
         return answer.text_at("error") if answer else ""
 
     def sign_in(self) -> SignedIn:
-        """With the password. So may be done 30 times in five minutes, and 300 times a day."""
+        """Sign in with the password. Limits: 30 times in five minutes, and 300 times a day."""
         given = {"identifier": self._account.name, "password": self._account.password}
         url = self._account.service
         made = self._post(url, "com.atproto.server.createSession", read=self._signed_in, json=given)
@@ -91,7 +91,7 @@ class BlueskyClient:
         return made
 
     def upload(self, data: bytes, media_type: str) -> Record:
-        """The blob, as a record refers to it; what no record refers to vanishes after a while."""
+        """Upload a picture and return its blob; blobs without a record are deleted after a while."""
 
         def blob(answer: ApiResponse) -> Record:
             said = answer.at("blob")
@@ -103,8 +103,7 @@ class BlueskyClient:
         return self._write("com.atproto.repo.uploadBlob", read=blob, data=data, headers=headers)
 
     def put(self, key: str, record: Record) -> Record:
-        """Writes the post with that key; one that is there already is replaced. Its `uri`, and the `cid` of
-        what it says: so answers refer to it."""
+        """Create or replace the post with that key. Return `uri` and `cid`, for replies."""
 
         def made(answer: ApiResponse) -> Record:
             return {name: an_id(answer.at(name)) for name in ("uri", "cid")}
@@ -113,7 +112,7 @@ class BlueskyClient:
         return self._write("com.atproto.repo.putRecord", read=made, posting=True, json=what)
 
     def delete(self, key: str) -> None:
-        """A second time changes nothing."""
+        """Delete the post with that key; repeatable."""
         self._write("com.atproto.repo.deleteRecord", read=lambda _: None, json=self._place(key))
 
     def _place(self, key: str) -> Record:
@@ -122,7 +121,7 @@ class BlueskyClient:
         return {"repo": self.tokens["did"], "collection": COLLECTION, "rkey": key}
 
     def _write(self, method: str, *, read: Callable[[ApiResponse], T], **options: Any) -> T:
-        """A request to the account's own server, once more with new tokens."""
+        """Send a request to the account's own server, repeated once with new tokens."""
 
         def once() -> T:
             return self._post(self.tokens["pds"], method, read=read, token=self.tokens["access"], **options)
@@ -142,7 +141,7 @@ class BlueskyClient:
         try:
             made = self._post(self._account.service, method, read=self._signed_in, token=token)
         except Failed as failed:
-            # A busy service says nothing of the token; signing in is dear.
+            # A temporary failure says nothing about the token, and signing in is rate-limited.
             if isinstance(failed.outcome, Temporary) and self.code not in STALE:
                 raise
             self.sign_in()
@@ -167,7 +166,7 @@ class BlueskyClient:
                 raise UnreadableAnswer("no tokens")
         if not DID.fullmatch(did):
             raise UnreadableAnswer("no DID")
-        # It may have moved since it was looked up. Where nobody says, the service passes requests on.
+        # It may have moved since the look-up. Without an address the service forwards requests.
         pds = pds_of(answer.at("didDoc"))
         kept = pds or self._account.pds or self._account.service
         tokens = {"name": self._account.name, "did": did, "pds": kept, "access": access, "refresh": refresh}
@@ -176,7 +175,7 @@ class BlueskyClient:
 
 
 def scope_of(token: str) -> str:
-    """The scope that an access token says it has; "" where it cannot be read (RFC 7519 §3)."""
+    """Return the scope in an access token, or "" if unreadable (RFC 7519 §3)."""
     _, _, rest = token.partition(".")
     payload = rest.partition(".")[0]
     try:
@@ -188,7 +187,7 @@ def scope_of(token: str) -> str:
 
 
 def pds_of(document: Any) -> str:
-    """The server that keeps the posts of whom a DID document describes; "" where it names none."""
+    """Return the PDS named in a DID document, or ""."""
     services = document.get("service") if isinstance(document, Mapping) else None
     for service in services if isinstance(services, list) else ():
         if isinstance(service, Mapping) and str(service.get("id", "")).endswith("#atproto_pds"):

@@ -1,4 +1,4 @@
-"""An announcement as records of posts. Pure."""
+"""Announcements as Bluesky records. Pure."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from common.truncation import DoesNotFit, FittingPart, cut_to, fitted, plain_lin
 # https://github.com/bluesky-social/atproto/blob/main/lexicons/app/bsky/feed/post.json
 MOST_GRAPHEMES, MOST_OCTETS = 300, 3_000
 fits_post = within((graphemes, MOST_GRAPHEMES), (octets, MOST_OCTETS))
-# So much of an address is shown; its facet has it whole.
+# Characters of a link that are shown; its facet has all of it.
 SHOWN_LINK = 40
 _FACET = re.compile(r"(?P<url>https?://\S*[^\s.,;:!?'\")\]}>…])|(?<![\w#/&])#(?P<tag>\w+)(?![\w…])")
 
@@ -26,9 +26,9 @@ _FACET = re.compile(r"(?P<url>https?://\S*[^\s.,;:!?'\")\]}>…])|(?<![\w#/&])#(
 def rich_text(
     parts: Sequence[FittingPart], hashtags: Collection[str], *, is_own: bool = False
 ) -> tuple[str, list[dict[str, Any]]]:
-    """The text, within the limits, and its facets. Raises DoesNotFit.
+    """Return the text, within the limits, and its facets. Raises DoesNotFit.
 
-    Of what the post says (the parts that may be cut) only its `hashtags` are facets, unless the words are the
+    In parts that may be cut (the post's words) only `hashtags` become facets, unless the words are the
     newsletter's own.
     """
     shown = [FittingPart(_shown(part), part.cuttable, part.link) for part in parts]
@@ -44,20 +44,19 @@ def rich_text(
 
 
 def shown_link(link: str) -> str:
-    """An address as Bluesky's own apps show it: without its scheme, and short."""
+    """Shorten a link as Bluesky's apps do."""
     bare = plain_line(link.partition("://")[2]).removeprefix("www.").rstrip("/")
     return bare if len(bare) <= SHOWN_LINK else f"{bare[:SHOWN_LINK]}…"
 
 
 def tags_of(facets: Sequence[dict[str, Any]]) -> set[str]:
-    """The hashtags among the facets, in lower case."""
     return {facet["features"][0].get("tag", "").casefold() for facet in facets}
 
 
 def _shown(part: FittingPart) -> str:
     if part.link:
         return shown_link(part.link)
-    # Lines stay; a text with halves of characters cannot be sent.
+    # Line breaks remain; lone surrogates cannot be sent.
     return "".join(char for char in part.text if char == "\n" or category(char) not in ("Cc", "Cs"))
 
 
@@ -89,8 +88,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BlueskyAccount:
-    """Whose posts they are. `name` is what it signs in with, at `service`; `pds` is where its posts are
-    written, "" where nobody has looked yet."""
+    """An account: `name` to sign in at `service`; `pds` stores its posts ("" if not known yet)."""
 
     name: str
     service: str
@@ -100,7 +98,7 @@ class BlueskyAccount:
 
 @dataclass(frozen=True, slots=True)
 class BlueskyPost:
-    """`plain` is said where the record is refused; `picture` is the address of its card's."""
+    """Post; `plain` is used if the record is refused, `picture` is the URL for its card."""
 
     record: Record
     plain: Record
@@ -109,7 +107,7 @@ class BlueskyPost:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A post, and those that answer it, each the one before. With a `refusal` there is nothing to post."""
+    """Post and its replies, each to the one before. With a `refusal` there is nothing to post."""
 
     account: BlueskyAccount
     at: datetime = EPOCH
@@ -128,7 +126,6 @@ def account_of(recipient: Recipient) -> BlueskyAccount:
 
 
 def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    """The post of a post or a digest, with its thread where that is wanted."""
     account = account_of(recipient)
     if said.refusal:
         return Message(account, refusal=said.refusal)
@@ -136,7 +133,7 @@ def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipi
         return Message(account, refusal="The post's link is longer than what Bluesky takes.")
     try:
         posts = [_announcing(said, options)]
-    except DoesNotFit:  # the template's own words are too many; the usual ones always fit
+    except DoesNotFit:  # the template's text is too long; the default always fits
         options = {**options, "template": ""}
         posts = [_announcing(said, options)]
     if not (posts[0].record["text"].strip() or "embed" in posts[0].record):
@@ -167,7 +164,7 @@ def _announcing(said: Announcement, options: Mapping[str, str]) -> BlueskyPost:
 def _record(
     said: Announcement, options: Mapping[str, str], text: str, facets: list[Record], number: int = 0
 ) -> Record:
-    # Answers come after what they answer.
+    # Replies are later than what they reply to.
     at = (said.at + timedelta(milliseconds=number)).astimezone(UTC).isoformat(timespec="milliseconds")
     record: Record = {"$type": COLLECTION, "text": text, "createdAt": at.replace("+00:00", "Z")}
     shown = tags_of(facets)

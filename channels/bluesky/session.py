@@ -1,4 +1,4 @@
-"""Writes posts into an account's repository."""
+"""Session that writes posts into an account's repository."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,19 +51,19 @@ _LETTERS = "234567abcdefghijklmnopqrstuvwxyz"
 _LENGTH = 13
 _CLOCK_BITS = 10
 _MOST_MICROSECONDS = 2**53 - 1
-# Posts of one moment differ by their hash, within a second.
+# Posts of one moment differ by a hash, within a second.
 _SPREAD = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def record_key(at: datetime, key: str) -> str:
-    """The key of the post that was published `at` and whose delivery has that `key`."""
+    """Return the record key for a time of publication and a delivery's key."""
     spread, clock = divmod(int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]), 2**_CLOCK_BITS)
     return tid((at - _EPOCH) // timedelta(microseconds=1) + spread % _SPREAD, clock)
 
 
 def tid(microseconds: int, clock: int) -> str:
-    """A “timestamp identifier”: 13 letters of microseconds since 1970, and ten bits of the clock's own."""
+    """Return a “timestamp identifier”: 13 letters for microseconds since 1970 and ten clock bits."""
     number = min(max(microseconds, 0), _MOST_MICROSECONDS) << _CLOCK_BITS | clock
     return "".join(_LETTERS[number >> 5 * place & 31] for place in reversed(range(_LENGTH)))
 
@@ -82,7 +82,7 @@ def check_account(
     timeout: float = TIMEOUT_SECONDS,
     plc: str = PLC,
 ) -> ParsedDestination:
-    """The destination by its DID, with its server. Raises InvalidDestination with what the service said."""
+    """Return the destination with its DID and server. Raises InvalidDestination."""
     transport = Transport(session)
     config, service = destination.config, destination.config["service_url"]
     account = BlueskyAccount(config["handle"], service, "", destination.secrets["app_password"])
@@ -106,7 +106,7 @@ def check_account(
 
 
 def _pds(transport: Transport, did: str, plc: str, timeout: float) -> str:
-    """The server by its DID's document; "" where that cannot be read: then the service passes posts on."""
+    """Return the PDS from the DID's document; "" if unreadable: then the service forwards posts."""
     _, method, name = did.split(":", 2)
     url = f"{plc}/{did}" if method == "plc" else f"https://{unquote(name)}/.well-known/did.json"
     client = ApiClient(transport, host_of(url), BLUESKY, utcnow(), timeout=timeout)
@@ -116,17 +116,16 @@ def _pds(transport: Transport, did: str, plc: str, timeout: float) -> str:
         return ""
 
 
-# app.bsky.embed.external: of a card's picture.
+# app.bsky.embed.external: limits for a card's picture.
 THUMB = PictureBounds(most_side=1_200, most_bytes=1_000_000)
 
 
 def thumb_of(url: str) -> CleanPicture | None:
-    """The picture for a card, if it can be had (network)."""
     return fetched_picture(PostImage(url), THUMB)
 
 
 class BlueskySession(ApiSession):
-    """Posts for one account at a time, whose tokens are its state. Used by one thread at a time."""
+    """Session of one account, with its tokens as state. Used by one thread at a time."""
 
     def __init__(
         self,
@@ -148,9 +147,9 @@ class BlueskySession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Posts, and answers with the thread. Whatever an earlier attempt did, there is one post of a key.
+        """Post, and reply with the thread. The key makes repetitions harmless.
 
-        `progress` has the posts that stand already, and the picture that was uploaded.
+        `progress` has the posts that exist, and the uploaded picture.
         """
         if message.refusal:
             return Permanent(message.refusal)
@@ -181,7 +180,7 @@ class BlueskySession(ApiSession):
         return Sent(root, url=url, parts=tuple(answers), remark=remark)
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Deletes the last post of a thread first. A second time is fine."""
+        """Delete a thread from its end; repeatable."""
         client = self._client(message.account, now)
         try:
             for uri in (*reversed(parts), remote_id):
@@ -193,7 +192,6 @@ class BlueskySession(ApiSession):
         return Sent()
 
     def new_state(self) -> Mapping[str, str] | None:
-        """The tokens, if they were renewed."""
         if self._tokens == self._kept:
             return None
         self._kept = self._tokens
@@ -215,11 +213,11 @@ class BlueskySession(ApiSession):
         raise refused
 
     def _versions(self, client: BlueskyClient, post: BlueskyPost, done: dict[str, Any]) -> Iterator[Record]:
-        """The post as it should be, then ever plainer; each is asked for when the one before was refused."""
+        """Yield ever plainer versions, each for use if the one before was refused."""
         had = done.get("thumb")
         if had or self._uploaded(client, post, done):
             yield _with_thumb(post.record, done["thumb"])
-            # A picture that no post refers to is forgotten after a while.
+            # A picture without a post is deleted after a while.
             if had and client.code == "BlobNotFound" and self._uploaded(client, post, done):
                 yield _with_thumb(post.record, done["thumb"])
             done.pop("thumb")
@@ -228,7 +226,7 @@ class BlueskySession(ApiSession):
             yield post.plain
 
     def _uploaded(self, client: BlueskyClient, post: BlueskyPost, done: dict[str, Any]) -> bool:
-        """Whether there is a picture for the card now. No picture stops a post."""
+        """Upload the card's picture and return whether it worked. Failures don't stop the post."""
         picture = self._picture_of(post.picture) if post.picture else None
         if picture is None or len(picture.data) > THUMB.most_bytes:
             return False
@@ -246,16 +244,16 @@ def _with_thumb(record: Record, thumb: Record) -> Record:
 
 class BlueskyChannel(BridgeChannel):
     key = "bluesky"
-    # A repetition has the same record key, and is the same post: no number of them makes two.
+    # A repetition has the same record key, and so never makes a second post.
     crash_policy = CrashPolicy.LOOK_UP
-    # Far below 5,000 points an hour, of which a post costs two; and easy on followers.
+    # Well below 5,000 points an hour, with two for a post; and few posts for followers at once.
     lane = LaneDefaults(spacing_seconds=60.0)
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return message_of(said, options, recipient)
 
     def preview(self, message: Message) -> Looks:
-        """As Previews has it: of the two limits that a post has, by the one that it is nearer to."""
+        """Preview a post with the limit that is closer."""
         if message.refusal:
             return Looks("", refusal=message.refusal)
         first, *others = message.posts
@@ -273,7 +271,7 @@ class BlueskyChannel(BridgeChannel):
         )
 
     def connect(self, lane: LaneFacts) -> BlueskySession:
-        """The password comes with each message, the tokens with the lane."""
+        """The password is in each message, the tokens are in the lane."""
         return BlueskySession(lane.state)
 
 

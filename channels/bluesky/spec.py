@@ -1,4 +1,4 @@
-"""What the rest of the program knows of Bluesky."""
+"""Bluesky as the rest of the program sees it."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ ENTRYWAY = "https://bsky.social"
 LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 # https://atproto.com/specs/handle
 HANDLE = re.compile(rf"(?=.{{1,253}}\Z)(?:{LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?")
-# https://atproto.com/specs/did, of the two kinds that there are, in so many letters as can be kept.
+# https://atproto.com/specs/did: the two methods in use, within our maximum length.
 DID = re.compile(r"did:plc:[a-z2-7]{24}|did:web:(?=.{1,150}\Z)[a-z0-9.-]+(?:%3A\d{1,5})?")
 LABELS = {
     "": "None",
@@ -26,8 +26,8 @@ LABELS = {
 
 
 def handle(typed: str) -> str:
-    """A handle, or a DID. Raises ValueError."""
-    # Copied from the app, it comes with marks of direction.
+    """Check a handle or DID. Raises ValueError."""
+    # A handle copied from the app contains direction marks.
     name = plain_line(typed).removeprefix("@")
     if DID.fullmatch(name):
         return name
@@ -37,19 +37,18 @@ def handle(typed: str) -> str:
 
 
 def app_password(typed: str) -> str:
-    """Raises ValueError."""
     if len(typed) > 256 or not typed.isprintable():
         raise ValueError("it has letters no password has, or too many.")
     return typed
 
 
 class BlueskySpec(BridgeSpec):
-    """Posts to an account of the admin's."""
+    """Posts to an account of the admin."""
 
     key = "bluesky"
     label = "Bluesky"
     sentence = "A post of an account of yours, with a card of its link."
-    # No edits: its app goes on showing the first version, and a replaced record loses its likes.
+    # No edits: Bluesky's app shows the first version, and a replaced record loses its likes.
     deletes = True
     announcement_hook = "bluesky_announcement"
     destination_fields = (
@@ -92,7 +91,7 @@ class BlueskySpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """`core` is what was given, a handle or a DID; `check` makes it the DID, which no handle changes."""
+        """Build the destination; `check` replaces `core` with the DID, which is permanent."""
         name, service = given["handle"], given["service_url"] or ENTRYWAY
         return ParsedDestination(
             core=name,
@@ -102,8 +101,8 @@ class BlueskySpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Signs in, and finds where the account's posts are kept (network). Raises InvalidDestination."""
-        # The client is not loaded where nothing is checked.
+        """Sign in, and find the account's server (network). Raises InvalidDestination."""
+        # Imported late: most processes check nothing.
         from channels.bluesky.session import check_account
 
         return check_account(destination)

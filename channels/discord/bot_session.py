@@ -1,4 +1,4 @@
-"""Posts messages with a bot's token, and finds those whose answer was lost."""
+"""Session of a bot, which can look up messages after a lost answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ MESSAGES_LOOKED_AT = 100
 CLOCKS_DIFFER = timedelta(minutes=10)
 DISCORD_EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
 REST_LATER = timedelta(minutes=10)
-# Its followers have it, or it has a thread.
+# Already shown to followers, or already has a thread.
 DONE_ALREADY = (ALREADY_CROSSPOSTED, HAS_A_THREAD)
 SAME_WORDS = "A message with the same words is there, and the post has no link to know it by."
 AS_ITSELF = (
@@ -41,18 +41,17 @@ AS_ITSELF = (
     " channel, and room for one more webhook there."
 )
 NOT_YET = "Whether the post went out is looked up again: it may still appear."
-# After so long a request that was cut off is done, or never will be. Webhooks have no nonce that keeps a
-# message from being posted twice.
+# After so long an interrupted request has ended. Webhooks have no nonce against duplicates.
 WEBHOOK_SETTLES = timedelta(minutes=5)
 WEBHOOK_NAME = "Feedletter"
 UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
 
 
 class BotSession(DiscordSession):
-    """Session of a bot, which posts to many channels. `base` is the API's address. Used by one thread.
+    """Session of a bot that posts to many channels. `base` is the API's URL. Used by one thread.
 
-    A post under another name or picture goes through a webhook that the bot has in the channel: Discord
-    allows the bot's own messages neither.
+    For another name or picture it posts through a webhook of its own in the channel, because Discord does not
+    allow that for a bot's messages.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class BotSession(DiscordSession):
     ) -> None:
         super().__init__(session=session, timeout=timeout)
         self._token, self._base = token, base
-        # The webhook of each channel; "" where there can be none. Their tokens are secrets, too.
+        # The webhook of each channel; "" if there can be none. Their tokens are secrets, too.
         self._webhooks: dict[str, str] = {}
         self._secrets = [token]
 
@@ -78,8 +77,10 @@ class BotSession(DiscordSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Posts once: an unfinished earlier attempt is looked for first. `progress` names a message that was
-        posted, and what was done with it since."""
+        """Post once, after a look-up of an unfinished attempt.
+
+        `progress` names a message already posted and the steps already done.
+        """
         if message.refusal:
             return Permanent(message.refusal)
         if not self._token:
@@ -111,7 +112,7 @@ class BotSession(DiscordSession):
         if not message.look:
             return self._posted_by_bot(client, message, body, key, in_thread=in_thread)
         thread_id = message.thread_id or _own_thread(message)
-        # Once more where somebody has deleted the webhook.
+        # Repeat once if somebody has deleted the webhook.
         for is_again in (False, True):
             url = self._webhook(client, message, anew=is_again)
             if not url:
@@ -133,7 +134,7 @@ class BotSession(DiscordSession):
         return (f"{url}/messages/{number}", {"thread_id": channel} if is_thread else {}) if url else None
 
     def _webhook(self, client: ApiClient, message: Message, *, anew: bool = False) -> str:
-        """Return the bot's webhook in the channel, which is made if there is none; "" if it may not.
+        """Return the bot's webhook in the channel, creating it if necessary; "" if not allowed.
 
         Raises Failed.
         """
@@ -162,13 +163,13 @@ class BotSession(DiscordSession):
 
     def _place_of_webhooks(self, client: ApiClient, channel: str, message: Message) -> str:
         if _own_thread(message):
-            # Threads have the webhooks of their channel.
+            # Threads use the webhooks of their channel.
             place = f"{self._base}/channels/{channel}"
             channel = self._ask(client, place, lambda answer: snowflake(answer.at("parent_id")))
         return f"{self._base}/channels/{channel}/webhooks"
 
     def _creators(self, client: ApiClient, message: Message) -> dict[str, str]:
-        """Return who made each webhook of the channel; {} if the bot may not ask. Raises Failed."""
+        """Return the creators of the channel's webhooks; {} if the bot may not ask. Raises Failed."""
         try:
             place = self._place_of_webhooks(client, message.config.get("channel_id", ""), message)
             return {str(row.get("id")): _creator(row) for row in self._ask(client, place, _objects)}
@@ -178,7 +179,7 @@ class BotSession(DiscordSession):
             return {}
 
     def _url_of(self, webhook: Any) -> str:
-        """Return the address of a webhook with a token; its token is covered in all texts from now on."""
+        """Return the URL of a webhook with a token, and mask the token in all texts from now on."""
         token = webhook.get("token") if isinstance(webhook, Mapping) else None
         if not isinstance(token, str) or not token:
             return ""
@@ -211,7 +212,7 @@ class BotSession(DiscordSession):
         return f"{self._base}/channels/{message.thread_id or message.config.get('channel_id', '')}"
 
     def _looked_up(self, client: ApiClient, message: Message, begun_at: datetime) -> Outcome | None:
-        """The message of an earlier attempt, if it stands in the channel; None if it does not."""
+        """Return the outcome of an earlier attempt; None if its message does not exist."""
         if self.begins_thread(message):
             return Ambiguous("Whether the post went out cannot be looked up in a forum.", holds=True)
         try:
@@ -219,15 +220,14 @@ class BotSession(DiscordSession):
             newest = self._ask(
                 client, f"{self._channel(message)}/messages?limit={MESSAGES_LOOKED_AT}", _objects
             )
-            # Who may not read a channel's history is told that there is none.
+            # Without the right to read the history, a channel looks empty.
             is_told_all = bool(newest) or not self._ask(
                 client, self._channel(message), lambda answer: answer.at("last_message_id")
             )
             creators = self._creators(client, message) if any(map(_webhook_of, newest)) else {}
         except Failed as failed:
             why = failed.outcome
-            # Nobody can ask now, which is not the message's fault: what is unknown stays unknown, and the
-            # message keeps its place before later ones.
+            # Nobody can ask now, which is not the message's fault: it stays unknown, and before later ones.
             if isinstance(why, Temporary) and (why.stops_account or why.stops_lane):
                 return replace(why, suspect=False)
             words = "" if isinstance(why, Sent) else why.text
@@ -238,7 +238,7 @@ class BotSession(DiscordSession):
             author, is_recent = found.get("author"), _posted_at(found["id"]) >= since
             is_own = isinstance(author, Mapping) and author.get("id") == me
             if webhook := _webhook_of(found):
-                # One that is gone by now, or that the bot may not see, was the bot's if it uses one.
+                # If the webhook is deleted or hidden, assume that it was the bot's, if it uses one.
                 is_own = creators.get(webhook, me if message.look else "") == me
             if is_own and is_recent and any(_is_alike(found, body) for body in (message.full, message.plain)):
                 if not message.link:
@@ -266,9 +266,11 @@ class BotSession(DiscordSession):
         progress: Mapping[str, Any],
         now: datetime,
     ) -> Outcome:
-        """Does with a message that stands what is to be done with it besides, each thing once. What Discord
-        refuses is a remark; what has to wait, such as the eleventh message of an hour for followers, is done
-        later."""
+        """Crosspost a posted message or begin its thread, each once.
+
+        A refusal becomes a remark. A step that has to wait, such as the eleventh crosspost of an hour, is
+        done later.
+        """
         if not isinstance(outcome, Sent):
             return outcome
         url, _ = self.place(message, outcome.remote_id)
@@ -304,7 +306,7 @@ class BotSession(DiscordSession):
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What is done with a message: a request beneath its address. `lacks` is what it is without."""
+    """Request beneath a message's URL. `lacks` says what is missing without it."""
 
     lacks: str
     body: Mapping[str, Any] | None = None
@@ -322,7 +324,7 @@ def _steps(message: Message) -> dict[str, _Step]:
 
 
 def _own_thread(message: Message) -> str:
-    """Return the id of the destination's channel if that is a thread."""
+    """Return the channel's id if it is a thread."""
     is_thread = message.config.get("channel_type") in THREADS
     return message.config.get("channel_id", "") if is_thread else ""
 
@@ -341,7 +343,6 @@ def _unreadable(words: str) -> str:
 
 
 def _objects(answer: ApiResponse) -> list[Mapping[str, Any]]:
-    """Return the objects of a list that have an id. Raises UnreadableAnswer."""
     rows = answer.json
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) for row in rows):
         raise UnreadableAnswer("no list of objects")
@@ -349,19 +350,18 @@ def _objects(answer: ApiResponse) -> list[Mapping[str, Any]]:
 
 
 def _posted_at(number: str) -> datetime:
-    """The time that a message's id holds: its upper 42 bits are milliseconds since 2015."""
+    """Return the time in a message's id: its upper 42 bits are milliseconds since 2015."""
     return DISCORD_EPOCH + timedelta(milliseconds=int(number) >> 22)
 
 
 def _is_alike(found: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """Whether a message has the words and the card of a body. Cards of previews are Discord's own."""
+    """Compare text and card of a message. Preview cards are Discord's own."""
     if _unspaced(found.get("content")) != _unspaced(body["content"]):
         return False
     return not body["embeds"] or _look(found.get("embeds")) == _look(body["embeds"])
 
 
 def _look(embeds: Any) -> tuple[str, ...]:
-    """What a card has of its post and of its newsletter."""
     card = embeds[0] if isinstance(embeds, list) and embeds and isinstance(embeds[0], Mapping) else {}
     footer = card.get("footer")
     name = footer.get("text") if isinstance(footer, Mapping) else ""
@@ -369,5 +369,5 @@ def _look(embeds: Any) -> tuple[str, ...]:
 
 
 def _unspaced(text: Any) -> str:
-    """Without its spaces and lines, which Discord may write otherwise."""
+    """Remove white space, which Discord may change."""
     return "".join(str(text or "").split())

@@ -1,4 +1,4 @@
-"""The channels of Discord: by a webhook, and by a bot."""
+"""Discord channels: webhook and bot."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,15 +17,13 @@ from channels.rules.breakers import Breaker
 
 
 class _Discord(BridgeChannel):
-    """What both ways to post have in common."""
-
     breaker: Breaker | None = BREAKER
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return message_of(said, options, recipient)
 
     def preview(self, message: Message) -> Looks:
-        """As Previews has it. A card has no length that people need to mind."""
+        """Preview a message. Cards have no limit worth showing."""
         words = message.full.get("content", "")
         card = next((_card(embed) for embed in message.full.get("embeds", ())), None)
         is_thread = message.config.get("channel_type") in FORUMS or message.wants_thread
@@ -52,13 +50,13 @@ def _card(embed: Mapping[str, Any]) -> LinkCard:
 
 class DiscordChannel(_Discord):
     key = "discord"
-    # A webhook knows no key, and may not read.
+    # Webhooks have no idempotency key and cannot read.
     crash_policy = CrashPolicy.HOLD
-    # 30 messages a minute are a channel's limit.
+    # Discord's limit is 30 messages a minute per channel.
     lane = LaneDefaults(spacing_seconds=2.0)
 
     def connect(self, lane: LaneFacts) -> WebhookSession:
-        """The webhook comes with each message."""
+        """The webhook is in each message."""
         return WebhookSession(base=settings.DISCORD_API_URL)
 
 
@@ -66,7 +64,7 @@ class DiscordBotChannel(_Discord):
     key = "discord_bot"
     crash_policy = CrashPolicy.LOOK_UP
     lane = LaneDefaults(spacing_seconds=2.0)
-    # 50 requests in any second are a bot's limit: what a full bucket gives at once, and what a second adds.
+    # Discord's limit is 50 requests per second per bot, for the burst and the rate together.
     account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=40.0, burst=10)
 
     def connect(self, lane: LaneFacts) -> BotSession:

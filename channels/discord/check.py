@@ -1,4 +1,4 @@
-"""Asks Discord what a webhook, a channel or a bot is, before it is saved."""
+"""Checks of webhooks, channels and bots before they are saved."""
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -40,20 +40,20 @@ class DiscordConnect(WebhookOAuth):
 
 
 T = TypeVar("T")
-# Of webhooks that post for us; others belong to an application, or follow another channel.
+# Webhooks that post for us; others belong to an application, or follow another channel.
 INCOMING = 1
 # https://discord.com/developers/docs/resources/channel#forum-tag-object
 MOST_FORUM_TAGS, MOST_OF_A_TAG = 20, 50
-# A category and a directory hold channels, not messages.
+# Categories and directories hold channels, not messages.
 HOLD_CHANNELS = (4, 14)
 
 
 def check_webhook(destination: ParsedDestination, *, asking: ApiSession | None = None) -> ParsedDestination:
-    """The destination with what Discord says of it. Raises InvalidDestination."""
+    """Add Discord's data about the webhook. Raises InvalidDestination."""
     url, asking = destination.secrets["webhook_url"], asking or ApiSession()
 
     def read(answer: ApiResponse) -> tuple[Any, str, dict[str, str]]:
-        # The server may be left out; then there are no links to messages.
+        # The server may be missing; then there are no links to messages.
         guild = answer.at("guild_id")
         places = {
             "channel_id": snowflake(answer.at("channel_id")),
@@ -73,12 +73,12 @@ def check_webhook(destination: ParsedDestination, *, asking: ApiSession | None =
 def check_channel(
     destination: ParsedDestination, token: str, *, asking: ApiSession | None = None
 ) -> ParsedDestination:
-    """The destination with what Discord says of it. Raises InvalidDestination."""
+    """Add Discord's data about the channel. Raises InvalidDestination."""
     config = destination.config
 
     def read(answer: ApiResponse) -> tuple[str, int, str, str]:
         snowflake(answer.at("id"))
-        # A conversation with one person has no server.
+        # A direct message has no server.
         guild = answer.at("guild_id")
         return _name(answer), int(answer.at("type")), snowflake(guild) if guild else "", _tags(answer)
 
@@ -93,7 +93,7 @@ def check_channel(
 
 
 def check_bot(token: str, *, asking: ApiSession | None = None) -> str:
-    """The bot's name. Raises InvalidDestination."""
+    """Return the bot's name. Raises InvalidDestination."""
 
     def read(answer: ApiResponse) -> str:
         return _name(answer, "username") or snowflake(answer.at("id"))
@@ -111,7 +111,7 @@ def _asked(
     blamed: str,
     place: str,
 ) -> T:
-    """`blamed` is the field that a refused token is told of. Raises InvalidDestination."""
+    """Send a GET request; `blamed` is the field for a refused token. Raises InvalidDestination."""
     if not token:
         raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
     client = asking.client(url, BOT, utcnow(), secrets=(token,))
@@ -125,7 +125,7 @@ def _name(answer: ApiResponse, of: str = "name") -> str:
 
 
 def _tags(answer: ApiResponse) -> str:
-    """A forum's tags, each on a line: its id, a space and its name."""
+    """Return a forum's tags, one per line: id, space, name."""
     said = answer.at("available_tags")
     found = [
         (tag.get("id"), plain_line(str(tag.get("name") or ""))[:MOST_OF_A_TAG])

@@ -1,4 +1,4 @@
-"""An announcement as a message of Discord, in full and once more plain. Pure."""
+"""Discord messages, each in a full and a plain version. Pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,27 +13,27 @@ from common.truncation import DoesNotFit, FittingPart, cut_at_word, cut_to, fit_
 from subscriptions.rules.filter_words import found_in, read_words
 
 ZERO_WIDTH_SPACE = "\u200b"
-# The colon too: `:name:` is an emoji, and `https:` begins a link.
+# Includes the colon: `:name:` is an emoji, and `https:` begins a link.
 _MARKUP = re.compile(r"[\\*_~|>\[\]()#\-<:`]")
-# At the end of a part, too: another follows.
+# Also at the end of a part: another part follows.
 _EVERYBODY = re.compile(r"@(?=everyone|here|\Z)", re.IGNORECASE)
 _ESCAPED = re.compile(r"\\([^0-9A-Za-z\s])")
-# As they are written here: [words](<address>), or <address> alone.
+# As written by this module: [words](<address>) or <address>.
 _LINK = re.compile(r"\[((?:[^\]\\]|\\.)*)\]\(<[^<>\s]*>\)|(?<!\\)<(https?://[^<>\s]*)>")
-# Of a post in brief: what is bold, the quotation, and the age.
+# In a compact post: bold, quotation and age.
 _FRAME = re.compile(r"(?<!\\)\*\*|^> ", re.MULTILINE)
 _AGO = re.compile(r"<t:(\d{1,12}):R>")
-# Where a link without brackets stands, Discord leaves these out at its end.
+# Discord leaves these out at the end of a link without brackets.
 _LEFT_OUT = re.compile(r"[.,:;\"'\])]+$")
 
 
 def ago(moment: datetime) -> str:
-    """How long ago it was, which Discord goes on counting in everybody's own language."""
+    """Return a relative time, which Discord updates in each reader's language."""
     return f"<t:{int(moment.timestamp())}:R>"
 
 
 def unaddressed(text: str) -> str:
-    """The text, in which nobody is called; for where Discord knows no markup."""
+    """Disable mentions, where Discord has no markup."""
     return _EVERYBODY.sub(f"@{ZERO_WIDTH_SPACE}", text)
 
 
@@ -42,7 +42,7 @@ def escaped(text: str) -> str:
 
 
 def written(part: FittingPart) -> str:
-    """In markup: a link in brackets shows no preview, and ends where it ends."""
+    """Format a part. A link in brackets has no preview and a clear end."""
     if not part.link:
         return escaped(part.text)
     url = f"<{_url(part.link)}>"
@@ -50,14 +50,14 @@ def written(part: FittingPart) -> str:
 
 
 def with_preview(part: FittingPart) -> str:
-    """As `written`, with a preview of the link; for `apart` parts."""
+    """Format a part with a preview of its link; for parts from `apart`."""
     if not part.link or part.text != part.link:
         return written(part)
     return _LEFT_OUT.sub(lambda match: "".join(f"%{ord(char):02X}" for char in match[0]), _url(part.link))
 
 
 def apart(parts: Sequence[FittingPart]) -> list[FittingPart]:
-    """The parts, in which a space stands before and after each link."""
+    """Put a space before and after each link."""
     made: list[FittingPart] = []
     for part in parts:
         last = made[-1] if made else FittingPart(" ")
@@ -68,7 +68,7 @@ def apart(parts: Sequence[FittingPart]) -> list[FittingPart]:
 
 
 def shown(text: str) -> str:
-    """What people see of a text in markup that was written here; of a link its words."""
+    """Return the visible text of our markup; for links their words."""
     text = _AGO.sub(lambda match: f"{datetime.fromtimestamp(int(match[1]), UTC):%Y-%m-%d}", text)
     text = _FRAME.sub("", _LINK.sub(lambda match: match[1] or match[2], text))
     return _ESCAPED.sub(r"\1", text)
@@ -78,16 +78,16 @@ def _url(link: str) -> str:
     return _EVERYBODY.sub("%40", link.replace(">", "%3E"))
 
 
-# In code points, as staff of Discord's say.
+# In code points, according to Discord's staff.
 CONTENT_LIMIT, THREAD_NAME_LIMIT = 2_000, 100
 TITLE_LIMIT, DESCRIPTION_LIMIT, URL_LIMIT = 256, 4_096, 2_048
-# Of a post's summary; more of it would push a conversation off the screen.
+# For summaries; longer ones would fill the screen.
 EMBED_SUMMARY_LIMIT = 500
-# The same for a post in brief; of one whose summary is no longer than this the picture says more.
+# For compact posts; the picture is shown instead if the summary is shorter than the second.
 BRIEF_LIMIT, PICTURE_SAYS_MORE = 300, 100
-# Of a digest; its page has all of them.
+# For a digest; its page has all posts.
 MOST_LISTED = 10
-# A thread takes five.
+# Discord's limit for a thread.
 MOST_TAGS = 5
 NO_PREVIEWS, SILENT = 1 << 2, 1 << 12
 TOO_LONG = "The link alone is longer than what Discord takes."
@@ -97,9 +97,9 @@ NO_FOOTER = "-"
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`full` and `plain` are bodies of requests. With a `refusal` there is nothing to post.
+    """Message with request bodies `full` and `plain`. With a `refusal` there is nothing to post.
 
-    `thread_id` is the thread it goes into; `thread_name` is for forums, where each post begins one.
+    `thread_id` is an existing thread; `thread_name` is for forums, where each post begins one.
     """
 
     full: Mapping[str, Any] = field(default_factory=dict)
@@ -110,19 +110,19 @@ class Message:
     thread_id: str = ""
     thread_name: str = ""
     applied_tags: tuple[str, ...] = ()
-    # Those of them that an admin chose: the others may be gone from the forum by now.
+    # Chosen by an admin; the other tags may no longer exist.
     chosen_tags: tuple[str, ...] = ()
     wants_thread: bool = False
-    # After so many minutes without a word a thread is put away; "" for no thread beneath the message.
+    # Minutes without a message until the thread is archived; "" for no thread.
     thread_minutes: str = ""
     wants_crosspost: bool = False
-    # By which a message of an earlier attempt is known; without one others may have the same words.
+    # Identifies the message of an earlier attempt; without it, equal texts are ambiguous.
     link: str = ""
     refusal: str = ""
 
 
 def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    """The message of a post or a digest. Nobody is called but the role that the admin chose."""
+    """Build the message of a post or a digest. Only the chosen role is mentioned."""
     if said.refusal:
         return Message(refusal=said.refusal)
     if options.get("style") == "compact" or options.get("trim"):
@@ -172,7 +172,7 @@ def _full(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _body(words: str, options: Mapping[str, str], *, flags: int = 0) -> dict[str, Any]:
-    """With all that is to be in every body: what Discord may take for a call is none."""
+    """Build a request body without any mentions but the role's."""
     role = options.get("role", "")
     flags |= SILENT if options.get("silent") else 0
     return {
@@ -184,7 +184,7 @@ def _body(words: str, options: Mapping[str, str], *, flags: int = 0) -> dict[str
 
 
 def _calls(said: Announcement, options: Mapping[str, str]) -> bool:
-    """Whether a post calls the role: each does, or those with one of the words that were chosen."""
+    """Return whether to mention the role: always, or for posts with a chosen word."""
     words = options.get("role_words", "")
     texts = (said.title, said.summary, *said.categories, *(line.title for line in said.lines))
     return not words or found_in(read_words(words), texts)
@@ -193,7 +193,7 @@ def _calls(said: Announcement, options: Mapping[str, str]) -> bool:
 def _tags(
     said: Announcement, options: Mapping[str, str], config: Mapping[str, str], *, but: Sequence[str]
 ) -> list[str]:
-    """The ids of the forum's tags that are called as the post's categories are."""
+    """Return the ids of forum tags that have the names of the post's categories."""
     if not options.get("tags_by_category"):
         return []
     wanted = {category.casefold() for category in said.categories}
@@ -211,7 +211,6 @@ def _words(
     limit: int,
     shown: Callable[[FittingPart], str] = written,
 ) -> str:
-    """Raises DoesNotFit."""
     left = limit - len(_call(options))
     return fit_parts(
         apart(parts_of(said, options.get("template", ""))), lambda text: len(text) <= left, shown
@@ -219,8 +218,11 @@ def _words(
 
 
 def _compact(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
-    """`**Newsletter** · [Title](<link>) · age`, and beneath it the beginning of the post as a quotation, or
-    its picture where there are few words; of a digest its posts. Raises DoesNotFit."""
+    """Build a compact message. Raises DoesNotFit.
+
+    `**Newsletter** · [Title](<link>) · age`, then the beginning of the post as a quotation, its picture if
+    there are few words, or the posts of a digest.
+    """
     left = CONTENT_LIMIT - len(_call(options))
     age = "" if said.is_digest else f" · {ago(said.dated or said.at)}"
     name = FittingPart(said.newsletter_title, cuttable=True)
@@ -255,9 +257,9 @@ def _card(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
         "url": said.link,
         "description": lines or _cut(summary, EMBED_SUMMARY_LIMIT),
         "timestamp": said.at.isoformat(),
-        # Black is no colour there.
+        # Discord treats black as no colour.
         "color": max(int(colour, 16), 1) if colour else None,
-        # Neither of these two knows markup.
+        # These two have no markup.
         "author": {"name": unaddressed(author)} if author else None,
         "footer": {"text": unaddressed(footer)} if footer else None,
         "thumbnail" if is_small else "image": {"url": image} if image else None,
@@ -266,19 +268,18 @@ def _card(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _picture(said: Announcement, options: Mapping[str, str]) -> str:
-    """The address of the post's first picture that Discord takes; "" where none is wanted."""
     if options.get("image") == "none":
         return ""
     return next((image.url for image in said.images if len(image.url) <= URL_LIMIT), "")
 
 
 def _cut(text: str, limit: int) -> str:
-    """Escaped; the limit is for what is written, escapes included."""
+    """Escape and cut; the limit includes escapes."""
     return escaped(cut_at_word(text, lambda part: len(escaped(part)) <= limit))
 
 
 def _listed(said: Announcement, room: int) -> list[str]:
-    """A line for each of a digest's first posts, as many as there is room for; how many more its page has."""
+    """List as many of a digest's posts as fit, and the number of the others."""
     made: list[str] = []
     for number, line in enumerate(said.lines):
         title = cut_to(line.title, TITLE_LIMIT)
@@ -292,7 +293,7 @@ def _listed(said: Announcement, room: int) -> list[str]:
 
 
 def _thread_name(said: Announcement, template: str) -> str:
-    """Words without markup, and never none."""
+    """Return plain text, never empty."""
     parts = parts_of(replace(said, own_words=""), template or "{title}")
     name = plain_line("".join(part.text for part in parts))
     return cut_to(unaddressed(name), THREAD_NAME_LIMIT) or UNTITLED

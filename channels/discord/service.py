@@ -1,4 +1,4 @@
-"""What Discord's answers mean, and how a message is named there."""
+"""Discord's error codes and identifiers."""
 
 import hashlib
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from channels.http.transport import ApiResponse
 from channels.rules.breakers import Breaker
 
 UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED, HAS_A_THREAD = 10008, 40033, 160004
-# A message of another author, such as a webhook: it cannot be edited, and not deleted without a permission.
+# A message of another author, such as a webhook: not editable, and deletable only with a permission.
 OF_ANOTHER = (50005, 50013)
-# The channel has no such webhook; the bot may not manage webhooks; the channel has as many as it may have.
+# The webhook does not exist; the bot may not manage webhooks; the channel has the most allowed.
 UNKNOWN_WEBHOOK, NO_WEBHOOKS = 10015, (50013, 30007)
-# A forum takes no message outside a thread.
+# A forum accepts no message outside a thread.
 NEEDS_THREAD = 220001
 NONCE_LENGTH = 25
 # https://discord.com/developers/docs/topics/opcodes-and-status-codes#json
@@ -27,7 +27,7 @@ _VERDICTS: Mapping[Any, Verdict] = {
     # The channel, its server or the webhook is gone.
     **dict.fromkeys((10003, 10004, 10015, 50027), Verdict.DESTINATION),
     # Missing access or permissions, verification level too high, connection revoked, thread archived or
-    # locked, too many active threads: people of the server can undo each of these.
+    # locked, too many active threads: people of the server can undo all of these.
     **dict.fromkeys((50001, 50013, 50009, 40012, 50083, 160005, 160006), Verdict.FORBIDDEN),
     **dict.fromkeys(
         (
@@ -35,7 +35,7 @@ _VERDICTS: Mapping[Any, Verdict] = {
             ALREADY_CROSSPOSTED,
             HAS_A_THREAD,
             50035,
-            # Messages of another author, and Discord's own.
+            # Messages of another author or of Discord.
             50005,
             50021,
             50006,
@@ -55,9 +55,9 @@ _VERDICTS: Mapping[Any, Verdict] = {
 
 
 def code_of(answer: ApiResponse) -> Any:
-    """Discord's code, else the status; "everywhere" for a limit of all that the bot does.
+    """Return Discord's code, else the status; "everywhere" for a limit on all of the bot's requests.
 
-    A 429 of the proxy before Discord names no scope and no Via: it shuts out our whole address.
+    A 429 of Discord's proxy has no scope and no Via: it blocks our whole address.
     """
     scope = answer.headers.get("X-RateLimit-Scope", "user" if "Via" in answer.headers else "global")
     if answer.status == 429 and scope == "global":
@@ -67,7 +67,7 @@ def code_of(answer: ApiResponse) -> Any:
 
 
 def _words(answer: ApiResponse) -> str:
-    """With the place in the message that it is about, for 50035."""
+    """For 50035, include the part of the message that is invalid."""
     said, errors = answer.at("message"), answer.at("errors")
     return f"{said if isinstance(said, str) else ''} {errors if isinstance(errors, dict) else ''}".strip()
 
@@ -83,7 +83,7 @@ BREAKER = Breaker(
 _COMMON = ApiService(
     name="Discord",
     breaker=BREAKER,
-    # It may be the message or the channel; only what is gone is not called again.
+    # Unclear whether the message or the channel: only what is gone is disabled.
     unknown_refusal=Verdict.STOPS,
     words=_words,
     code=code_of,
@@ -91,7 +91,7 @@ _COMMON = ApiService(
 )
 WEBHOOK = replace(
     _COMMON,
-    # Who calls a webhook that is not there again and again is shut out.
+    # Repeated calls of a missing webhook get us blocked.
     verdicts={**_VERDICTS, 404: Verdict.DESTINATION},
     advice="Make a new webhook in the channel's settings under Integrations, and save its address.",
 )
@@ -103,12 +103,12 @@ BOT = replace(
 
 
 def agent() -> dict[str, str]:
-    """The header by which we are known; Discord asks for that form."""
+    """Return the User-Agent, in the format that Discord requires."""
     return {"User-Agent": f"DiscordBot ({settings.SITE_URL}, {settings.VERSION})"}
 
 
 def nonce_of(key: str) -> str:
-    """The key in 25 letters and digits; it is longer itself."""
+    """Hash a key to 25 letters and digits, because it is too long itself."""
     number, letters = int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"), ""
     while len(letters) < NONCE_LENGTH:
         number, digit = divmod(number, 36)
@@ -117,13 +117,12 @@ def nonce_of(key: str) -> str:
 
 
 def snowflake(said: Any) -> str:
-    """An id. Raises UnreadableAnswer."""
     if not isinstance(said, str) or not said.isascii() or not said.isdecimal() or len(said) > 20:
         raise UnreadableAnswer("Discord named no id.")
     return said
 
 
 def sent(guild: str, channel: str, message: str) -> Sent:
-    """What stands there now. Its id names the channel, too: in a forum that is a thread of its own."""
+    """Return the outcome. The id includes the channel: in a forum each post has its own thread."""
     url = f"{settings.DISCORD_URL}/channels/{guild}/{channel}/{message}" if guild else ""
     return Sent(remote_id=f"{channel}/{message}", url=url)

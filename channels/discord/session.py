@@ -1,4 +1,4 @@
-"""Posts messages by webhooks, and what a bot's session has in common with that."""
+"""Webhook session, and the base of both Discord sessions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -33,36 +33,35 @@ from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 
 
 class DiscordSession(ApiSession, ABC):
-    """What both ways to post have in common: once more plain, edits, deletions."""
+    """Common to webhooks and bots: plain fallback, edits, deletions."""
 
     @abstractmethod
     def api(self, message: Message, now: datetime) -> ApiClient: ...
 
     @abstractmethod
     def place(self, message: Message, remote_id: str) -> tuple[str, dict[str, str]]:
-        """Where a message that was posted stands: its address at the API, and the query."""
+        """Return the API URL and the query of a posted message."""
 
     @abstractmethod
     def posted(
         self, client: ApiClient, message: Message, body: Mapping[str, Any], key: str, *, in_thread: bool
     ) -> Sent:
-        """Posts a body. Raises Failed."""
+        """Post a body. Raises Failed."""
 
     def place_of_another(
         self, client: ApiClient, message: Message, remote_id: str
     ) -> tuple[str, dict[str, str]] | None:
-        """Return where a message of another author can be changed; None if it cannot. Raises Failed."""
+        """Return where another author's message can be changed, or None. Raises Failed."""
         return None
 
     def headers(self) -> dict[str, str]:
         return agent()
 
     def begins_thread(self, message: Message) -> bool:
-        """Whether the message is to be the first of a thread of its own."""
         return message.wants_thread and not message.thread_id
 
     def post(self, client: ApiClient, message: Message, key: str) -> Outcome:
-        """In full, else plain; in a thread of its own where a forum wants that."""
+        """Post in full, else plain; in a new thread if a forum requires it."""
         in_thread = self.begins_thread(message)
         bodies = [message.full, message.plain]
         while True:
@@ -80,13 +79,13 @@ class DiscordSession(ApiSession, ABC):
     def edit(
         self, message: Message, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
-        """Writes the message that was posted anew. It calls nobody again."""
+        """Edit the posted message, without mentions."""
         if message.refusal:
             return Permanent(message.refusal)
         client, bodies = self.api(message, now), [message.full, message.plain]
         while True:
             body = bodies.pop(0)
-            # An edit may not change whether a message makes a sound.
+            # An edit cannot change whether a message is silent.
             new = {"content": body["content"], "embeds": body["embeds"], "allowed_mentions": {"parse": []}}
             try:
                 self._change(client, message, remote_id, "PATCH", json=new)
@@ -98,7 +97,7 @@ class DiscordSession(ApiSession, ABC):
                     return of_one_post(failed.outcome)
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Deletes it; Sent too if it is gone already."""
+        """Delete the message; Sent if it is already gone."""
         client = self.api(message, now)
         try:
             self._change(client, message, remote_id, "DELETE")
@@ -110,7 +109,6 @@ class DiscordSession(ApiSession, ABC):
     def _change(
         self, client: ApiClient, message: Message, remote_id: str, method: str, **options: Any
     ) -> None:
-        """Edit or delete a message. Raises Failed."""
         options = {**options, "headers": self.headers(), "read": _any}
         url, query = self.place(message, remote_id)
         try:
@@ -131,15 +129,14 @@ class DiscordSession(ApiSession, ABC):
 
 
 def of_one_post(outcome: Outcome) -> Outcome:
-    """Keep the lane open: a right that is missing for one post may be its thread's, not the channel's."""
+    """Keep the lane open: the missing permission may be the thread's, not the channel's."""
     if isinstance(outcome, Temporary) and outcome.forbidden:
         return replace(outcome, stops_lane=False, forbidden=False)
     return outcome
 
 
 class WebhookSession(DiscordSession):
-    """Posts to whatever webhook a message names; `base` is the API's address. Used by one thread at a
-    time."""
+    """Session for the webhook in each message. Used by one thread at a time."""
 
     def __init__(
         self, *, base: str, session: requests.Session | None = None, timeout: float = TIMEOUT_SECONDS
@@ -156,7 +153,7 @@ class WebhookSession(DiscordSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Posts; nobody can tell what became of an unfinished earlier attempt."""
+        """Post once; an unfinished attempt cannot be looked up."""
         if message.refusal:
             return Permanent(message.refusal)
         return self.post(self.api(message, now), message, key)
@@ -180,8 +177,8 @@ class WebhookSession(DiscordSession):
 def post_by_webhook(
     client: ApiClient, url: str, message: Message, body: Mapping[str, Any], *, in_thread: bool, thread_id: str
 ) -> Sent:
-    """Post a body under the name and the picture of the message. Raises Failed."""
-    # Without `wait`, Discord says yes to all.
+    """Post under the message's name and picture. Raises Failed."""
+    # Without `wait`, Discord always reports success.
     query = {"wait": "true", **({"thread_id": thread_id} if thread_id else {})}
     new = {**message.look, **body}
     if body is message.plain:
@@ -199,17 +196,16 @@ def post_by_webhook(
 
 
 def webhook_at(base: str, url: str) -> str:
-    """A webhook's address at the API. As it is kept, its last two parts are its id and its token."""
+    """Return a webhook's API URL: the stored URL ends with id and token."""
     return f"{base}/webhooks/{'/'.join(url.split('/')[-2:])}"
 
 
 def webhook_secrets(url: str) -> tuple[str, ...]:
-    """What no text may show of a webhook's address."""
     return (url, url.rpartition("/")[2])
 
 
 def last_code(client: ApiClient) -> Any:
-    """Return Discord's code for the last answer, or its status; None if it did not answer."""
+    """Return the last answer's Discord code or status; None without an answer."""
     answer = client.transport.answer
     return None if answer is None else code_of(answer)
 
@@ -220,4 +216,4 @@ def _is_gone(client: ApiClient) -> bool:
 
 
 def _any(answer: ApiResponse) -> None:
-    """That it was a success is all that has to be read."""
+    """Any success will do."""

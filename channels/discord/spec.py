@@ -1,4 +1,4 @@
-"""What the rest of the program knows of Discord."""
+"""Discord webhooks and bots as the rest of the program sees them."""
 
 import re
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ _TAKEN_NAMES = ("discord", "clyde")
 
 
 def webhook(typed: str) -> str:
-    """The address of a webhook in one form. Raises ValueError."""
+    """Normalize a webhook's URL. Raises ValueError."""
     try:
         parts = urlsplit(typed)
         is_discords = parts.scheme == "https" and _HOSTS.fullmatch(parts.netloc.lower())
@@ -53,7 +53,7 @@ def webhook(typed: str) -> str:
 
 
 def an_id_of_discord(typed: str) -> str:
-    """The id in what is typed, which may be a link to a channel. Raises ValueError."""
+    """Return an id, also from a link to a channel. Raises ValueError."""
     found = _CHANNEL.search(typed)
     number = found[1] if found else typed
     if not re.fullmatch(r"\d{5,20}", number, re.ASCII):
@@ -62,7 +62,6 @@ def an_id_of_discord(typed: str) -> str:
 
 
 def tags(typed: str) -> str:
-    """Raises ValueError."""
     found = typed.replace(",", " ").split()
     if len(found) > MOST_TAGS:
         raise ValueError(f"at most {MOST_TAGS} tags.")
@@ -70,7 +69,6 @@ def tags(typed: str) -> str:
 
 
 def sender_name(typed: str) -> str:
-    """Raises ValueError."""
     name = plain_line(typed)
     if len(name) > SENDER_LIMIT:
         raise ValueError(f"at most {SENDER_LIMIT} characters.")
@@ -80,14 +78,13 @@ def sender_name(typed: str) -> str:
 
 
 def picture(typed: str) -> str:
-    """Raises ValueError."""
     if not (link := postable(typed)) or len(typed) > 2_000:
         raise ValueError("give the address of a picture on the web, such as https://blog.example/logo.png.")
     return link
 
 
 def colour(typed: str) -> str:
-    """Six hexadecimal digits after a #. Raises ValueError."""
+    """Return # and six hexadecimal digits. Raises ValueError."""
     found = _COLOUR.fullmatch(typed)
     if found is None:
         raise ValueError("give six digits from 0 to 9 and a to f, such as #f5a623.")
@@ -95,7 +92,7 @@ def colour(typed: str) -> str:
 
 
 def words(typed: str) -> str:
-    """Words, phrases in quotes, and * for any letters. Raises ValueError."""
+    """Check words, phrases in quotes, and the wildcard *. Raises ValueError."""
     try:
         return typed_words(read_words(typed))
     except InvalidWords:
@@ -165,7 +162,6 @@ _COMMON = (
 
 
 def _sender(usual: str, needs: str = "") -> tuple[Field, ...]:
-    """The options for the name and the picture under which posts appear."""
     return (
         Field("sender_name", "Name of the sender", f"Empty: {usual} own. {needs}".strip(), clean=sender_name),
         Field("sender_picture", "Picture of the sender", f"Its address; empty: {usual} own.", clean=picture),
@@ -173,7 +169,7 @@ def _sender(usual: str, needs: str = "") -> tuple[Field, ...]:
 
 
 class DiscordSpec(BridgeSpec):
-    """Posts by a webhook, which belongs to one channel of a server."""
+    """Webhook, which belongs to one channel of a server."""
 
     key = "discord"
     label = "Discord"
@@ -193,13 +189,13 @@ class DiscordSpec(BridgeSpec):
     own_options = (*_COMMON, *_sender("the webhook's"))
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """`core` is the webhook's id."""
+        """Build the destination; `core` is the webhook's id."""
         url = given["webhook_url"]
         number = url.split("/")[-2]
         return ParsedDestination(core=number, label=f"Webhook {number}", secrets={"webhook_url": url})
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Asks Discord which channel it is for (network). Raises InvalidDestination."""
+        """Ask Discord which channel it is (network). Raises InvalidDestination."""
         from channels.discord.check import check_webhook
 
         return check_webhook(destination)
@@ -215,7 +211,7 @@ class DiscordSpec(BridgeSpec):
 
 
 class DiscordBotSpec(BridgeSpec):
-    """Posts as a bot, in any channel that it may post to."""
+    """Bot that posts to any channel it may."""
 
     key = "discord_bot"
     label = "Discord bot"
@@ -269,7 +265,7 @@ class DiscordBotSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """`core` is the account's name and the channel's id."""
+        """Build the destination; `core` is the account's name and the channel's id."""
         account, channel = given["account"], given["channel_id"]
         return ParsedDestination(
             core=f"{account}/{channel}",
@@ -278,8 +274,7 @@ class DiscordBotSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Asks Discord what channel it is, and whether the bot sees it (network). Raises
-        InvalidDestination."""
+        """Ask Discord about the channel and the bot's access (network). Raises InvalidDestination."""
         from channels.discord.check import check_channel
 
         values = account_values(self.key, destination.config["account"])

@@ -1,4 +1,4 @@
-"""Reads EMAIL_URL and the URLs of other accounts: where letters go."""
+"""Parsing of EMAIL_URL and the URLs of other mail accounts."""
 
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlencode, urlsplit
@@ -15,7 +15,7 @@ EXPECTED_ACCOUNT_URLS = (
     "(without user:password@ where the server asks for none), anymail+mailgun://KEY@domain (or another mail "
     "service), or mailbox: to keep letters here"
 )
-# Stands for a URL whose secrets cannot be read.
+# Replaces a URL whose secrets cannot be decrypted.
 UNREADABLE = "unreadable:"
 _SECURITY = {"smtp": PLAIN, "smtp+starttls": STARTTLS, "smtps": IMPLICIT}
 _PORTS = {PLAIN: 25, STARTTLS: 587, IMPLICIT: 465}
@@ -23,13 +23,13 @@ _PORTS = {PLAIN: 25, STARTTLS: 587, IMPLICIT: 465}
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """No server: letters are kept for the mailbox page."""
+    """Transport without a server: letters are kept for the mailbox page."""
 
 
 def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings | EspSettings | Mailbox:
-    """Where a lane's account leads: by its own `url`; the default one without a `url` by settings.EMAIL_URL.
+    """Return the transport of a lane's account; the default account without `url` uses EMAIL_URL.
 
-    Raises ImproperlyConfigured. Reads no database: the connections' threads ask it.
+    Raises ImproperlyConfigured. Does not use the database, because the connection threads call it.
     """
     if account == DEFAULT_ACCOUNT and url == UNREADABLE:
         raise ImproperlyConfigured(
@@ -50,7 +50,7 @@ def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings 
 
 
 def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspSettings | Mailbox:
-    """Raises ImproperlyConfigured with the setting's `name` and without the value: it may hold a password."""
+    """Raise ImproperlyConfigured with the setting's `name`, but without its value: it may hold a password."""
     if not url:
         raise ImproperlyConfigured(f"{name} is empty: expected {EXPECTED_ACCOUNT_URLS}.")
     if url == "mailbox:":
@@ -64,7 +64,7 @@ def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspS
         raise _wrong(name, "it contains a space or a control character")
     try:
         parts = urlsplit(url)
-        port = parts.port  # raises ValueError when it is no port
+        port = parts.port  # raises ValueError for an invalid port
     except ValueError:
         # `from None`: the ValueError shows part of the URL.
         raise _wrong(name, "its host or port cannot be read") from None
@@ -87,7 +87,6 @@ def _wrong(name: str, why: str) -> ImproperlyConfigured:
 
 
 def url_to(target: SmtpSettings | EspSettings) -> str:
-    """The URL that says so: parse_email_url reads it back."""
     if isinstance(target, EspSettings):
         secret = f":{quote(target.secret, safe='')}" if target.secret else ""
         options = urlencode({name: value for name, value in target.options.items() if value})

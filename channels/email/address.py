@@ -1,4 +1,4 @@
-"""Reads e-mail addresses: `Name <a@b>` or `a@b`, one at a time. Pure."""
+"""Parser for single e-mail addresses: `Name <a@b>` or `a@b`. Pure."""
 
 import re
 import unicodedata
@@ -13,22 +13,22 @@ from common.text import one_line
 MAX_ADDRESS_TEXT = 512
 MAX_NAME = 100
 
-# Cc, Cs, and the two line breaks of Unicode: none of these belongs in a header.
+# Cc, Cs, and the two line breaks of Unicode: none of these may be in a header.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>")
-# Letters and digits, which most addresses consist of, and which the library would not change. RFC 5321
-# §4.5.3.1 allows 64 characters before the @; with 120 after it, the whole stays below the limit.
+# Letters and digits only, which covers most addresses and which the library would not change. RFC 5321
+# §4.5.3.1 allows 64 characters before the @; with 120 after it, the whole is below the limit.
 _PLAIN = re.compile(
     r"(?=.{1,64}@.{1,120}\Z)(?P<local>[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*)"
     r"@(?P<domain>(?!.*[xX][nN]--)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)"
 )
-# What a machine without a real name can have as its sender: letters@localhost, letters@127.0.0.1.
+# Senders of a machine without a real name: letters@localhost, letters@127.0.0.1.
 _LOCAL_SENDER = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,186}")
 
 
 @dataclass(frozen=True, slots=True)
 class EmailAddress:
-    """`email` goes on the wire (its domain in ASCII), `label` is for people, `core` compares."""
+    """E-mail address: `email` for SMTP (domain in ASCII), `label` for people, `core` for comparison."""
 
     email: str
     label: str
@@ -41,18 +41,18 @@ class EmailAddress:
 
 
 def parse_address(text: str) -> EmailAddress:
-    """The one address of a text. Raises InvalidDestination with what is wrong with it."""
+    """Parse exactly one address. Raises InvalidDestination with the reason."""
     name, address = _split(text)
     try:
         if plain := _PLAIN.fullmatch(address):
-            # As the library has it, at a tenth of the cost where many addresses have the same domain.
+            # Same result as the library, at a tenth of the cost if many addresses share a domain.
             local, known = plain["local"], _domain(plain["domain"].lower())
             return EmailAddress(f"{local}@{known}", f"{local}@{known}", f"{local.lower()}@{known}", name)
         valid = _validated(address)
     except EmailNotValidError as error:
         raise InvalidDestination(f"“{_shown(address)}” is not an e-mail address: {error}") from error
     domain = valid.ascii_domain.lower()
-    # Not casefold(): that would make one address of two (ß and ss are different letters in a mailbox).
+    # Not casefold(): it would merge two addresses (ß and ss are different letters in a mailbox).
     local = unicodedata.normalize("NFC", valid.local_part.lower())
     return EmailAddress(
         email=f"{valid.local_part}@{domain}",
@@ -63,19 +63,18 @@ def parse_address(text: str) -> EmailAddress:
 
 
 def _validated(address: str) -> ValidatedEmail:
-    # `.test` is for trying things out and reaches nobody; other reserved names (RFC 6761) are refused.
+    # `.test` is for trials and reaches nobody; other reserved names (RFC 6761) are refused.
     return validate_email(address, strict=True, check_deliverability=False, test_environment=True)
 
 
 @lru_cache(maxsize=10_000)
 def _domain(domain: str) -> str:
-    """The domain of an address, which the library has found good. Raises EmailNotValidError."""
     return _validated(f"a@{domain}").ascii_domain.lower()
 
 
 @lru_cache(maxsize=256)
 def parse_sender(text: str) -> EmailAddress:
-    """A From or Reply-To: also one of this machine (letters@localhost). Raises InvalidDestination."""
+    """Parse a From or Reply-To, which may be local (letters@localhost). Raises InvalidDestination."""
     try:
         return parse_address(text)
     except InvalidDestination:
@@ -86,7 +85,6 @@ def parse_sender(text: str) -> EmailAddress:
 
 
 def clean_name(text: str) -> str:
-    """A display name on one line, without control characters or quotes around it."""
     name = one_line(CONTROLS.sub(" ", text))
     if len(name) >= 2 and name[0] == name[-1] == '"':
         name = re.sub(r"\\(.)", r"\1", name[1:-1]).strip()
@@ -114,7 +112,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def checked_name(text: str) -> str:
-    """The name, cleaned. Raises InvalidDestination for control characters and for more than MAX_NAME."""
+    """Clean a name. Raises InvalidDestination for control characters or excessive length."""
     if CONTROLS.search(text.strip()):
         raise InvalidDestination("The name contains a line break or another control character.")
     name = clean_name(text)

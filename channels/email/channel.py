@@ -23,10 +23,10 @@ from channels.rules.breakers import Breaker
 
 
 class EmailChannel:
-    """One SMTP account carries all letters, over several connections at once."""
+    """Channel for e-mail. One account sends all letters, over several connections."""
 
     key = "email"
-    # The same Message-ID again: nothing is lost, and most mailboxes show one of two.
+    # The same Message-ID again: nothing is lost, and most mailboxes show only one of two.
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults(serial=False, concurrency=10)
     account_lane: LaneDefaults | None = None
@@ -36,7 +36,7 @@ class EmailChannel:
         return options.get("account") or DEFAULT_ACCOUNT
 
     def shared_account(self, core: str) -> str:
-        """Its lanes are accounts themselves."""
+        """Return nothing: the lanes are accounts themselves."""
         return ""
 
     def domain(self, core: str) -> str:
@@ -46,7 +46,6 @@ class EmailChannel:
         return self.form(letter).message(recipient)
 
     def form(self, letter: Letter) -> WireLetter:
-        """The letter as octets with holes, for very many recipients."""
         return WireLetter(
             letter,
             site_host=settings.SITE_HOST,
@@ -58,7 +57,6 @@ class EmailChannel:
         return self.form(letter).message
 
     def sessions(self, lane: LaneFacts) -> Callable[[], SmtpSession] | None:
-        """For SMTP servers."""
         try:
             target = transport_of(lane.account, lane.credentials.get("url", ""))
         except ImproperlyConfigured:
@@ -66,11 +64,11 @@ class EmailChannel:
         if not isinstance(target, SmtpSettings):
             return None
         helo, most = helo_name(), lane.messages_per_connection
-        # No lambda: it is handed to another process.
+        # No lambda: it is pickled for another process.
         return partial(SmtpSession, target, helo=helo, messages_per_connection=most)
 
     def connect(self, lane: LaneFacts) -> Session:
-        """Reads the account's URL, or EMAIL_URL; connects at the first message."""
+        """Read the account's URL, or EMAIL_URL. The connection opens at the first message."""
         try:
             target = transport_of(lane.account, lane.credentials.get("url", ""))
         except ImproperlyConfigured as error:

@@ -1,4 +1,4 @@
-"""Writes header fields: ASCII, folded, and never more fields than asked for. Pure."""
+"""Header fields: ASCII, folded, with no way to inject fields. Pure."""
 
 import base64
 import re
@@ -15,7 +15,7 @@ RETURN_PATH_PURPOSE = "bounce"
 
 
 def return_path(delivery_id: int) -> str:
-    """Where the bounces of that delivery go; empty without BOUNCE_DOMAIN."""
+    """Return the delivery's bounce address; empty without BOUNCE_DOMAIN."""
     domain = settings.BOUNCE_DOMAIN
     if not domain:
         return ""
@@ -23,7 +23,7 @@ def return_path(delivery_id: int) -> str:
 
 
 def is_ours(token: Token) -> bool:
-    """Whether we made that return address: whoever names it has seen the letter, or its way."""
+    """Check that we made the return address: its user has seen the letter or its transport."""
     return is_stamp(RETURN_PATH_PURPOSE, token.text, token.stamp)
 
 
@@ -36,20 +36,18 @@ _LONGEST_LINK = 950
 _WORD_OCTETS = 39
 _PLAIN = 60
 _PLAIN_WORD = re.compile(f"[!-~]{{1,{_PLAIN}}}")
-# RFC 5322 §3.2.3 atext, without what encoded words are made of.
+# RFC 5322 §3.2.3 atext, without the characters of encoded words.
 _ATOMS = re.compile(r"[A-Za-z0-9!#$%&'*+/^_`{|}~-]+( [A-Za-z0-9!#$%&'*+/^_`{|}~-]+)*")
 _PLAIN_LINK = re.compile(r"[A-Za-z0-9:/?#@=&.%+_~-]{1,900}")
 _IN_ADDRESS = re.compile("[^\\s<>\x00-\x1f\x7f-\x9f]+@[A-Za-z0-9.-]+")
 
 
 def one_line(text: str, limit: int = MAX_FIELD_TEXT) -> str:
-    """The text without control characters and line breaks, with single spaces, cut to `limit` characters."""
     line = common_text.one_line(CONTROLS.sub(" ", text[: 8 * limit]))
     return common_text.shortened(line, limit)
 
 
 def text_field(name: str, text: str) -> str:
-    """A field of free text, such as Subject. Leaves it readable where ASCII allows it."""
     line = one_line(text)
     if not line:
         return f"{name}: {CRLF}"
@@ -65,14 +63,14 @@ def text_field(name: str, text: str) -> str:
 
 
 def address_field(name: str, address: EmailAddress) -> str:
-    """From, To or Reply-To with its one address. Raises ValueError for what no address can be."""
+    """Format From, To or Reply-To. Raises ValueError for an impossible address."""
     mailbox = checked(address.email)
     display = phrase(address.name)
     return named_field(name, display, f"<{mailbox}>") if display else f"{name}: {mailbox}{CRLF}"
 
 
 def to_field(address: str, name: str) -> str:
-    """To, with an address that was checked. Nearly always there is nothing to quote or fold."""
+    """Format To. Most checked addresses need no quoting or folding."""
     if not name:
         return f"To: {address}{CRLF}"
     if _ATOMS.fullmatch(name) and len(name) + len(address) <= _PLAIN:
@@ -81,25 +79,23 @@ def to_field(address: str, name: str) -> str:
 
 
 def named_field(name: str, display: str, rest: str) -> str:
-    """A field of a phrase and the address or id in angle brackets (`rest`), on one line where they fit."""
     line = f"{name}: {display}"
     fits = CRLF not in line and len(line) + 1 + len(rest) <= _LINE
     return f"{line} {rest}{CRLF}" if fits else f"{line}{CRLF} {rest}{CRLF}"
 
 
 def phrase(text: str) -> str:
-    """A display name: atoms, a quoted string, or encoded words."""
     line = one_line(clean_name(text), 100)
     if len(line) <= _PLAIN and _ATOMS.fullmatch(line):
         return line
-    # Readers decode "=?" even inside quotes, whatever RFC 2047 §5 says.
+    # Readers decode "=?" even inside quotes, despite RFC 2047 §5.
     if len(line) <= _PLAIN and line.isascii() and "=?" not in line:
         return '"' + re.sub(r'(["\\])', r"\\\1", line) + '"' if line else ""
     return _encoded(line)
 
 
 def url_field(name: str, *urls: str) -> str:
-    """A field of links (RFC 2369). It leaves out any that is too long for a line (RFC 5322 §2.1.1)."""
+    """Format a field of links (RFC 2369); omit links too long for a line (RFC 5322 §2.1.1)."""
     links = [
         link
         if _PLAIN_LINK.fullmatch(link)
@@ -112,14 +108,13 @@ def url_field(name: str, *urls: str) -> str:
 
 
 def checked(address: str) -> str:
-    """The address, if it cannot break out of `<…>` or its line. Raises ValueError."""
+    """Return the address. Raises ValueError if it could break out of `<…>` or its line."""
     if not _IN_ADDRESS.fullmatch(address):
         raise ValueError("The address contains what no e-mail address may.")
     return address
 
 
 def _encoded(line: str) -> str:
-    """Encoded words (RFC 2047)."""
     chunks = [b""]
     for character in line:
         # §5: a character may not be split between two words.

@@ -1,4 +1,4 @@
-"""Turns a letter into octets with holes, once, and these into each recipient's message. Pure."""
+"""Letter encoded once, with placeholders, then filled for each recipient. Pure."""
 
 import re
 from collections.abc import Callable
@@ -24,16 +24,16 @@ from common.signing import mac
 
 # A test shows the letter as subscribers get it.
 BULK_KINDS = frozenset({"issue", "test"})
-# Gmail's feedback loop tells complaints apart by this: campaign, customer, kind of mail, sender.
+# Gmail's feedback loop groups complaints by this: campaign, customer, kind of mail, sender.
 SENDER_ID = "feedletter"
 NO_RECIPIENT = Recipient(delivery_id=0, core="", label="")
 
 
 class WireLetter:
-    """A letter as octets with holes. Raises InvalidDestination when its sender is no address.
+    """Encoded letter with placeholders. Raises InvalidDestination for an invalid sender.
 
-    Readers who leave by mail write to `bounce_domain`. `return_path` gives the envelope's sender of a
-    delivery (RFC 5321 §4.4) by its id: an empty one means From.
+    Unsubscribe mails go to `bounce_domain`. `return_path` maps a delivery's id to its envelope sender (RFC
+    5321 §4.4); empty means From.
     """
 
     def __init__(
@@ -48,19 +48,17 @@ class WireLetter:
         self._by_mail = f"mailto:leave@{bounce_domain}?subject=" if bounce_domain else ""
         self._sender = parse_sender(letter.from_email)
         self._is_bulk = letter.kind in BULK_KINDS
-        # The header fields that are the same for everybody.
         head = [
             headers.address_field("From", self._sender),
             headers.address_field("Reply-To", parse_sender(letter.reply_to)) if letter.reply_to else "",
             "MIME-Version: 1.0\r\n",
-            # RFC 3834 §5: keeps vacation notices away.
+            # RFC 3834 §5: prevents vacation notices.
             "Auto-Submitted: auto-generated\r\n",
-            # The same as the letter's html says.
+            # Same as in the letter's html.
             f"Content-Language: {language_tag(letter.language) or DEFAULT_LANGUAGE}\r\n",
             *(_list_fields(letter, self._sender, site_host) if self._is_bulk else ()),
         ]
         self._head = "".join(head).encode()
-        # Holes whose value is the same for everybody are filled here, once.
         self._placeholders = {
             name: token
             for name, token in letter.placeholders.items()
@@ -72,7 +70,7 @@ class WireLetter:
         values = values_for(letter, NO_RECIPIENT, common)
         text, html = fill_text(letter.text, common, values), fill_html(letter.html, common, values)
         self._subject = fill_header(letter.subject, common, values) if common else letter.subject
-        # Nearly always the subject is the same for a whole issue.
+        # The subject is nearly always the same for a whole issue.
         is_fixed = not any(token in self._subject for token in self._placeholders.values())
         self._fixed = headers.one_line(self._subject) if is_fixed else None
         self._body = body(
@@ -80,7 +78,7 @@ class WireLetter:
         )
 
     def message(self, recipient: Recipient) -> MailMessage:
-        """The message of one delivery. Raises ValueError for an address that no header can hold."""
+        """Build a delivery's message. Raises ValueError for an address that no header can hold."""
         letter = self.letter
         address = headers.checked(recipient.config.get("address") or recipient.core)
         values = values_for(letter, recipient, self._placeholders) if self._placeholders else {}
@@ -94,8 +92,7 @@ class WireLetter:
         if self._is_bulk and recipient.unsubscribe_url:
             link = recipient.unsubscribe_url
             by_mail = self._by_mail and self._by_mail + link.rstrip("/").rpartition("/")[2]
-            # RFC 2369 §3.2: the link to be preferred comes first. The second field is word for word that of
-            # RFC 8058 §3.1.
+            # RFC 2369 §3.2: the preferred link is first. The second field is verbatim from RFC 8058 §3.1.
             leaving = headers.url_field("List-Unsubscribe", link, by_mail)
             own = f"{own}{leaving}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n"
         filled, has_dots = self._body.filled(values)
@@ -113,25 +110,26 @@ def compose_mail(
     bounce_domain: str = "",
     return_path: Callable[[int], str] = lambda _: "",
 ) -> MailMessage:
-    """One message of a letter that has no others. Arguments and errors as WireLetter's."""
     wire = WireLetter(letter, site_host=site_host, bounce_domain=bounce_domain, return_path=return_path)
     return wire.message(recipient)
 
 
 def message_id(token: str, delivery_id: int, domain: str) -> str:
-    """The same for every attempt of a delivery, so that mailboxes can drop a duplicate."""
+    """Return the same id for each attempt of a delivery, so that mailboxes can drop a duplicate."""
     return f"<{message_mark(token, delivery_id)}.{delivery_id}@{domain}>"
 
 
 def message_mark(token: str, delivery_id: int) -> str:
-    """32 hex digits that nobody can guess from another reader's letter of the same issue: a report that
-    quotes them comes from someone who had this one."""
+    """Return 32 hex digits that cannot be guessed from another reader's letter.
+
+    A report that quotes them comes from someone who had this letter.
+    """
     return mac(token, f"message-id:{delivery_id}")
 
 
 def _list_fields(letter: Letter, sender: EmailAddress, site_host: str) -> list[str]:
     title = headers.phrase(letter.newsletter_title)
-    # The newsletter's identity (RFC 2919), a dot-atom: it does not change with the title.
+    # The newsletter's identity (RFC 2919), a dot-atom that does not change with the title.
     labels = [label for label in f"{letter.newsletter}.{site_host}".split(".") if label]
     identity = "<" + re.sub("[^A-Za-z0-9._-]", "-", ".".join(labels)) + ">"
     owner = f"mailto:{parse_sender(letter.reply_to).email if letter.reply_to else sender.email}"
@@ -141,7 +139,7 @@ def _list_fields(letter: Letter, sender: EmailAddress, site_host: str) -> list[s
         headers.url_field("List-Archive", letter.archive_url) if letter.archive_url else "",
         headers.url_field("List-Help", letter.page_url or owner),
         headers.url_field("List-Owner", owner),
-        # RFC 2369 §3.4: nobody can write to the list.
+        # RFC 2369 §3.4: nobody can post to the list.
         "List-Post: NO\r\n",
         f"Feedback-ID: {_plain(letter.token)}:{_plain(letter.newsletter)}:{letter.kind}:{SENDER_ID}\r\n",
     ]

@@ -1,4 +1,4 @@
-"""A message as octets, ready for the wire but for its date. Pure."""
+"""Encoded message without its date. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from channels.email.dkim.signing import sign
 
 @dataclass(slots=True)
 class MailMessage:
-    """`sender` and `recipient` are the envelope. Its octets have CRLF line ends and no Date yet.
+    """Message with envelope (`sender`, `recipient`) and octets (CRLF line ends, no Date yet).
 
-    They are in pieces, most of them the same for all messages of a letter: so they are handed to another
-    process once. `has_dots`: whether a line may begin with one.
+    `pieces` are mostly shared by all messages of a letter, so they are passed to another process once.
+    `has_dots`: a line may begin with a dot.
     """
 
     sender: str
@@ -27,8 +27,10 @@ class MailMessage:
 
     @property
     def needs_utf8(self) -> bool:
-        """Whether only a server with SMTPUTF8 (RFC 6531) can take it: a local part is not ASCII,
-        in the envelope or in the header (a From, where the envelope has a return address of ours)."""
+        """Return whether the message requires SMTPUTF8 (RFC 6531): a local part is not ASCII.
+
+        The header counts too: a From may be non-ASCII while the envelope has our return address.
+        """
         if not (self.sender.isascii() and self.recipient.isascii()):
             return True
         for piece in self.pieces:
@@ -44,7 +46,6 @@ class MailMessage:
         return b"".join(self.pieces)
 
     def dated(self, now: datetime) -> bytes:
-        """The octets as sent at `now` (aware), signed where the sender's domain has keys."""
         dated = b"".join((_date(int(now.timestamp())), *self.pieces))
         return sign(dated, self.signing_keys, now) + dated if self.signing_keys else dated
 

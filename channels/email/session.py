@@ -1,4 +1,4 @@
-"""Sessions for one thread at a time: with an SMTP server, with its stand-ins, and to try a login."""
+"""SMTP sessions for single threads, their substitutes, and a login check."""
 
 import asyncio
 import ssl
@@ -16,12 +16,12 @@ from channels.email.smtp_replies import CannotConnect, Reply, reply_words
 from channels.email.smtp_session import SmtpSession
 from common.refused import Refused
 
-# For somebody who waits for a page.
+# Somebody waits for a page.
 IMPATIENT = Timeouts(connect=10, reply=10, message=120)
 
 
 class BlockingSmtpSession:
-    """An SMTP session for callers that wait: its loop runs while a message is sent. Used by one thread."""
+    """Blocking SMTP session with its own event loop."""
 
     def __init__(self, target: SmtpSettings, **options: Any) -> None:
         self._loop = uvloop.new_event_loop()
@@ -36,8 +36,7 @@ class BlockingSmtpSession:
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """The server's answer as an Outcome. `key` and `begun_at` are of no use to SMTP: the Message-ID
-        is the key, and nobody can be asked what became of an earlier attempt."""
+        """Send a message; SMTP has no use for `key` (the Message-ID) or `begun_at` (no look-up)."""
         return self._loop.run_until_complete(self.pipeline.send(message, now=now))
 
     def close(self) -> None:
@@ -47,7 +46,7 @@ class BlockingSmtpSession:
 
 
 class MailboxSession:
-    """Keeps every message, for the mailbox page."""
+    """Keep every message for the mailbox page."""
 
     def send(
         self,
@@ -61,11 +60,11 @@ class MailboxSession:
         return Sent(stored=message.dated(now))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 class UnusableSession:
-    """Stands in where the settings name no usable server: every message waits, and says why."""
+    """Make all messages wait, with the reason, for lack of a usable server."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -82,15 +81,15 @@ class UnusableSession:
         return Temporary(self.reason, stops_lane=True)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 class CannotLogIn(Refused):
-    """The account would not do. The message says why, in the server's words, never the password."""
+    """The login failed. The message quotes the server, never the password."""
 
 
 def probe_login(target: object, *, context: ssl.SSLContext | None = None) -> str:
-    """What a server answered to the login, in a sentence. Network. Raises CannotLogIn."""
+    """Try the login and return the server's answer as a sentence. Network. Raises CannotLogIn."""
     if not isinstance(target, SmtpSettings):
         raise CannotLogIn("Only SMTP servers can be tried like this. Send a test mail instead.")
     try:

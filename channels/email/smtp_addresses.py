@@ -1,4 +1,4 @@
-"""Opens a TCP connection to whichever address of a host answers first (RFC 8305)."""
+"""TCP connections to the first address of a host that answers (RFC 8305)."""
 
 import asyncio
 import socket
@@ -6,25 +6,23 @@ from contextlib import suppress
 from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
-# Seconds until the next address is tried beside those that have not answered (RFC 8305 §5).
+# Seconds until the next address is tried in parallel (RFC 8305 §5).
 ATTEMPT_DELAY = 0.25
 # A DNS answer may have any number of addresses.
 MOST_ADDRESSES = 16
 
 
 class Address(NamedTuple):
-    """An address as getaddrinfo gives it."""
-
     family: int
     sockaddr: Any
 
 
-# By host and port: the address that was used last, and whether a server answered there.
+# Last address used for a host and port, and whether a server answered there.
 _last: dict[tuple[str, int], tuple[Address, bool]] = {}
 
 
 async def open_socket(host: str, port: int, seconds: float) -> tuple[socket.socket, Address]:
-    """Connect to one of the host's addresses, each of which has so many seconds. Raises OSError."""
+    """Connect to one of the host's addresses, with `seconds` for each. Raises OSError."""
     async with asyncio.timeout(seconds):
         waiting = await _addresses(host, port)
     attempts: dict[asyncio.Task[socket.socket], Address] = {}
@@ -53,12 +51,12 @@ async def open_socket(host: str, port: int, seconds: float) -> tuple[socket.sock
 
 
 def remember(host: str, port: int, address: Address, *, answers: bool) -> None:
-    """Begin with that address the next time, or with the one after it if no server `answers` there."""
+    """Start with this address next time, or with the next one unless it `answers`."""
     _last[host, port] = address, answers
 
 
 async def _addresses(host: str, port: int) -> list[Address]:
-    """Return the addresses, the families in turn (RFC 8305 §4), the one that worked first."""
+    """Return addresses, families alternating (RFC 8305 §4), the last one that worked first."""
     every = list(dict.fromkeys(await _resolved(host, port)))
     if len(every) == 1:
         return every
@@ -89,6 +87,5 @@ async def _connected(address: Address, seconds: float) -> socket.socket:
 
 
 def _close(attempt: "asyncio.Task[socket.socket]") -> None:
-    """Close the socket of an attempt that came too late."""
     with suppress(asyncio.CancelledError, OSError):
         attempt.result().close()

@@ -1,4 +1,4 @@
-"""One SMTP connection that blocks nobody: commands go out at once, replies come back in order."""
+"""Non-blocking SMTP connection: commands are sent at once, replies arrive in order."""
 
 import asyncio
 import ipaddress
@@ -28,7 +28,7 @@ from channels.rules.trials import Cause
 
 
 def helo_name() -> str:
-    """A name, or an address literal (RFC 5321 §4.1.3)."""
+    """Return a host name or an address literal (RFC 5321 §4.1.3)."""
     try:
         address = ipaddress.ip_address(settings.SITE_HOST)
     except ValueError:
@@ -37,14 +37,17 @@ def helo_name() -> str:
 
 
 MAX_REPLY = 65_536
-# No command has so many replies: a server that speaks on and on is not listened to.
+# No command has so many replies; a server that sends more is disconnected.
 MOST_UNREAD = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Seconds, as RFC 5321 §4.5.3.2 wants them: for each address and for TLS, for the reply to a command, and
-    for the reply to the final dot, where a client that gives up early sends the message twice."""
+    """Seconds, as recommended in RFC 5321 §4.5.3.2.
+
+    `connect` is per address and for TLS, `reply` per command, `message` for the reply to the final dot. A
+    client that gives up on the final dot early sends the message twice.
+    """
 
     connect: float = 10
     reply: float = 300
@@ -53,7 +56,7 @@ class Timeouts:
 
 
 code_of = itemgetter(0)
-# Three of four replies are the same for every message.
+# Three of four replies are the same for all messages.
 _USUAL = {
     line: Reply(int(line[:3]), line[4:])
     for line in (
@@ -64,28 +67,22 @@ _USUAL = {
 
 
 class Wire(asyncio.Protocol):
-    """Octets out, replies in, each with bounds."""
-
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._unread, self._lines, self._size = b"", list[bytes](), 0
         self._replies: deque[Reply] = deque()
         self._waiter: asyncio.Future[None] | None = None
-        # How many replies are waited for, and until which moment of the loop's clock.
         self._wanted, self._deadline, self._seconds = 1, 0.0, 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._lost = ""
         self._all_has_left = True
-        # It was given up because no reply came.
         self.was_silent = False
 
-    # --- what asyncio tells us
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's transports are no subclass of asyncio's.
+        # uvloop's transports are not a subclass of asyncio's.
         self._transport = cast(asyncio.Transport, transport)
-        # So that we are told whenever something has not left yet. TLS pauses at the limit, TCP above it.
+        # Makes asyncio report unsent data. TLS pauses at the limit, TCP above it.
         self._transport.set_write_buffer_limits(high=1)
 
     def pause_writing(self) -> None:
@@ -105,7 +102,7 @@ class Wire(asyncio.Protocol):
             if not self._lines and line in _USUAL:
                 self._replies.append(_USUAL[line])
                 continue
-            # Some servers put a blank line before a reply.
+            # Some servers send a blank line before a reply.
             if not line.strip():
                 continue
             code, more = line[:3], line[3:4] == b"-"
@@ -124,26 +121,24 @@ class Wire(asyncio.Protocol):
         if self._has(self._wanted):
             self._wake()
         elif len(self._replies) > before:
-            # Each command has its own time (RFC 5321 §4.5.3.2), also where several went out together.
+            # Each command has its own timeout (RFC 5321 §4.5.3.2), also if several were sent together.
             self._deadline = self._loop.time() + self._seconds
 
     def _has(self, number: int) -> bool:
-        """Whether so many replies are there, or one that may end the matter: after 354 none comes."""
+        """Check for this many replies, or one that may be the last: no reply follows 354."""
         return len(self._replies) >= number or any(reply.code != 250 for reply in self._replies)
-
-    # --- what a session does
 
     @property
     def is_open(self) -> bool:
         return not self._lost
 
     def say(self, octets: bytes) -> None:
-        """Sends; what cannot be sent shows at the next reply."""
+        """Send octets; a failure shows at the next reply."""
         if self._transport is not None and not self._lost:
             self._transport.write(octets)
 
     async def reply(self, seconds: float) -> Reply:
-        """The next reply, whole within so many seconds. Raises Lost."""
+        """Return the next whole reply within `seconds`. Raises Lost."""
         if not self._replies:
             await self.arrival(1, seconds)
         if not self._replies:
@@ -151,15 +146,17 @@ class Wire(asyncio.Protocol):
         return self._replies.popleft()
 
     def took(self, codes: Sequence[int]) -> bool:
-        """Takes the next replies, if they have these codes and no others are there."""
+        """Consume the pending replies if exactly these codes are there."""
         if len(self._replies) != len(codes) or any(map(ne, codes, map(code_of, self._replies))):
             return False
         self._replies.clear()
         return True
 
     async def arrival(self, number: int, seconds: float) -> None:
-        """Waits until so many replies are there to be had, or one that is a refusal, or the connection is
-        lost; when one of them takes longer than so many seconds it is given up."""
+        """Wait for this many replies, a refusal, or the loss of the connection.
+
+        Aborts the connection if one reply takes longer than `seconds`.
+        """
         if self._lost or self._has(number):
             return
         self._wanted, self._seconds = number, seconds
@@ -176,7 +173,7 @@ class Wire(asyncio.Protocol):
             self._waiter, self._wanted = None, 1
 
     def _look_at_the_time(self) -> None:
-        """The timer is set once for many replies: to set one for each takes longer than to read the reply."""
+        """Check the deadline. One timer serves many replies: setting one costs more than reading a reply."""
         self._timer = None
         if self._waiter is None or self._lost:
             return
@@ -187,8 +184,8 @@ class Wire(asyncio.Protocol):
             self._timer = self._loop.call_at(self._deadline, self._look_at_the_time)
 
     async def encrypt(self, context: ssl.SSLContext, host: str, seconds: float) -> None:
-        """Begins TLS. Raises OSError."""
-        # RFC 3207 §4.2: forget whatever was said in the clear, or somebody on the way could have said it.
+        """Start TLS. Raises OSError."""
+        # RFC 3207 §4.2: discard everything received in the clear; an attacker could have injected it.
         self._unread, self._lines, self._size = b"", [], 0
         self._replies.clear()
         assert self._transport is not None  # noqa: S101 - for the type checker
@@ -200,7 +197,6 @@ class Wire(asyncio.Protocol):
         self.connection_made(transport)
 
     def abort(self, why: str) -> None:
-        """Closes at once."""
         self._end(why)
         if self._transport is not None:
             self._transport.abort()
@@ -219,11 +215,10 @@ class Wire(asyncio.Protocol):
 
 @dataclass(slots=True)
 class Connection:
-    """A server that has greeted us, with what it offers (RFC 1869), and how many messages it had from us."""
+    """Greeted connection and its features (RFC 1869)."""
 
     wire: Wire
     features: dict[str, str]
-    # What the server said to the login, where there was one.
     login: Reply | None = None
     messages: int = 0
 
@@ -231,7 +226,6 @@ class Connection:
 async def connect(
     target: SmtpSettings, *, helo: str, context: ssl.SSLContext | None, timeouts: Timeouts
 ) -> Connection:
-    """Connected, greeted, encrypted and logged in. Raises CannotConnect with a sentence."""
     where = f"The mail server {target.name}"
     opening = _Opening(target, helo, context or _usual_context(), timeouts)
     try:
@@ -246,13 +240,11 @@ async def connect(
 
 @lru_cache(maxsize=1)
 def _usual_context() -> ssl.SSLContext:
-    """Made once: reading the system's certificates takes longer than a hundred messages."""
+    """Cache the context: reading the system's certificates takes longer than a hundred messages."""
     return ssl.create_default_context()
 
 
 class _Opening:
-    """The dialogue before the first message."""
-
     def __init__(self, target: SmtpSettings, helo: str, context: ssl.SSLContext, timeouts: Timeouts) -> None:
         self.target, self.helo, self.context, self.timeouts = target, helo, context, timeouts
 
@@ -273,7 +265,6 @@ class _Opening:
         return Connection(wire, features, login)
 
     async def _greeted(self, opened: socket.socket) -> tuple[Wire, dict[str, str]]:
-        """Return the encrypted connection, and the features that the server offers."""
         target, is_implicit = self.target, self.target.security == IMPLICIT
         async with asyncio.timeout(self.timeouts.connect):
             _, wire = await asyncio.get_running_loop().create_connection(
@@ -283,7 +274,7 @@ class _Opening:
                 server_hostname=target.host if is_implicit else None,
             )
         try:
-            # The server speaks first, without a command.
+            # The server speaks first.
             self._expect(await wire.reply(self.timeouts.reply), 220)
             features = await self._introduced(wire)
             if target.security == STARTTLS:
@@ -301,9 +292,9 @@ class _Opening:
         return wire, features
 
     async def _introduced(self, wire: Wire) -> dict[str, str]:
-        """What the server offers, keyword in lower case → parameters.
+        """Return the features: keyword in lower case → parameters.
 
-        After EHLO; HELO is only for a server that does not know it: any other refusal is meant for us.
+        HELO is only for servers that do not know EHLO; any other refusal concerns us.
         """
         reply = await self._command(wire, f"EHLO {self.helo}")
         if reply.code in (500, 502, 504):
@@ -314,7 +305,7 @@ class _Opening:
         features: dict[str, str] = {}
         # The first line is the server's name.
         for line in reply.text.decode("ascii", "replace").split("\n")[1:]:
-            # Some write AUTH=PLAIN, as a draft once said.
+            # Some write AUTH=PLAIN, from an old draft.
             keyword, _, parameters = line.replace("=", " ", 1).partition(" ")
             known = features.get(keyword.lower(), "")
             features[keyword.lower()] = f"{known} {parameters}".strip()

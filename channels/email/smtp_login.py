@@ -1,4 +1,4 @@
-"""Logs in to an SMTP server by the mechanisms that it offers, one after the other (RFC 4954)."""
+"""SMTP login with the mechanisms that the server offers (RFC 4954)."""
 
 import base64
 import binascii
@@ -14,7 +14,7 @@ PLAIN, STARTTLS, IMPLICIT = "plain", "starttls", "implicit"
 
 @dataclass(frozen=True, slots=True)
 class SmtpSettings:
-    """An SMTP server. `security` is plain, starttls or implicit; an empty user logs in nowhere."""
+    """SMTP server. `security` is plain, starttls or implicit; an empty user means no login."""
 
     host: str
     port: int
@@ -24,27 +24,26 @@ class SmtpSettings:
 
     @property
     def name(self) -> str:
-        """host:port, for messages to people."""
         return f"{self.host}:{self.port}"
 
 
 Ask = Callable[[str], Awaitable[Reply]]
 _LOGGED_IN, _CHALLENGE, _REFUSED = 235, 334, 535
-# RFC 5321 §4.2.2, §4.2.3: the server does not understand the argument; it knows us already.
+# RFC 5321 §4.2.2, §4.2.3: the server does not understand the argument; it is already logged in.
 _BAD_ARGUMENT, _OUT_OF_TURN = 501, 503
 # Some servers ask for the user twice.
 MOST_CHALLENGES = 3
 _KNOWN = ("PLAIN", "LOGIN", "CRAM-MD5")
-# By server and user: the mechanism that worked last. A refused try counts where accounts are locked.
+# Last mechanism that worked, by server and user. Failed tries count towards a lock of the account.
 _worked: dict[tuple[str, str], str] = {}
 
 
 async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: bool, ask: Ask) -> Reply:
-    """Return the reply that accepts the login; each mechanism is tried once. Raises CannotConnect, Lost.
+    """Log in with the first mechanism that works. Raises CannotConnect or Lost.
 
-    A temporary refusal ends it at once: the other mechanisms would ask the same account.
+    A temporary refusal ends the login, because it would apply to the other mechanisms too.
     """
-    # Only CRAM-MD5 keeps the password from those who listen.
+    # Only CRAM-MD5 hides the password from eavesdroppers.
     order = _KNOWN if is_encrypted else _KNOWN[::-1]
     usual = _worked.get((target.name, target.user))
     mechanisms = sorted((name for name in order if name in offered), key=lambda name: name != usual)
@@ -59,14 +58,14 @@ async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: 
         try:
             reply = await _tried(mechanism, target, ask)
         except Lost:
-            # Some servers hang up after a refusal: that is the reason to report.
+            # Some servers hang up after a refusal: report the refusal.
             if refusal is None:
                 raise
             break
         if reply.code == _LOGGED_IN or (reply.code == _OUT_OF_TURN and refusal is None):
             _worked[target.name, target.user] = mechanism
             return reply
-        # That the password is wrong says more than that a mechanism is unknown.
+        # A wrong password is more informative than an unknown mechanism.
         if refusal is None or refusal.code != _REFUSED:
             refusal = reply
         if not 500 <= reply.code < 600:
@@ -84,7 +83,6 @@ async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: 
 
 
 async def _tried(mechanism: str, target: SmtpSettings, ask: Ask) -> Reply:
-    """Return the server's last reply to the dialogue of one mechanism."""
     user, password = target.user.encode(), target.password.encode()
     if mechanism == "LOGIN":
         return await _by_name_and_password(user, password, ask)
@@ -116,18 +114,15 @@ async def _by_name_and_password(user: bytes, password: bytes, ask: Ask) -> Reply
 
 
 async def _ended(reply: Reply, ask: Ask) -> Reply:
-    """Cancel a dialogue in which the server asks for more than there is to say."""
     return await ask("*") if reply.code == _CHALLENGE else reply
 
 
 def _signed(challenge: bytes, user: bytes, password: bytes) -> str:
-    """Return the answer to a challenge of CRAM-MD5 (RFC 2195)."""
     digest = hmac.new(password, _decoded(challenge), "md5").hexdigest()
     return _base64(user + b" " + digest.encode())
 
 
 def _decoded(challenge: bytes) -> bytes:
-    """Return what the server asks; nothing if that is no base64."""
     try:
         return base64.b64decode(challenge)
     except binascii.Error:

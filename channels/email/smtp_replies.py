@@ -1,6 +1,4 @@
-"""What a mail server's reply, or the loss of its connection, means for the recipient and for the
-lane. Pure.
-"""
+"""Outcomes from SMTP replies and lost connections, for recipients and lanes. Pure."""
 
 import os
 import re
@@ -16,44 +14,42 @@ from channels.rules.trials import Cause
 
 MAX_REPLY_WORDS = 500
 NO_SMTP = -1
-# Each message for such a host hears this once, whatever else goes on. The second is rspamd's way to say so.
+# Each first message to such a host gets this. The second is rspamd's wording.
 _GREYLISTED = re.compile(
     r"gr[ea]y-?\s?list|\A451 4\.7\.1 (?:please )?try again later\.?\Z|please retry in \d", re.IGNORECASE
 )
-# Words for “too fast” without one of the codes that say so.
+# “Too fast”, without one of the codes for it.
 _TOO_FAST = re.compile(
     r"throttl|\brate.{0,20}(?:limit|exceed)|too many (?:\w+ )?(?:messages|mails)", re.IGNORECASE
 )
-# Words for “too many at a time”.
+# “Too many at a time”.
 _CROWDED = re.compile(
     r"too many (?:[\w-]+ ){0,2}(?:connections|sessions|threads)"
     r"|\b(?:connection|session|thread)s?\b.{0,20}\blimit"
     r"|(?:maximum .{0,30}|concurrent (?:smtp )?)(?:connections|sessions)",
     re.IGNORECASE,
 )
-# RFC 3463 §3.5: “mail system congestion” only lasts for a while. With 550, it is a daily quota of ours.
+# RFC 3463 §3.5: “mail system congestion” is temporary. With 550, it is a daily quota of ours.
 _CONGESTED = "5.4.5"
-# The server that we talk to hands on what another one said.
+# Our server relays the reply of another server.
 _QUOTES = re.compile(r"\bhost \S+ (?:said|refused)|\bremote (?:server|host) (?:said|returned)", re.IGNORECASE)
-# What every letter of the account would hear, whoever it is for.
+# Every letter of the account would get this reply.
 _OF_ACCOUNT = {
     Meaning.LOGIN: "The mail server wants another login than it got (Mail set-up, or EMAIL_URL)",
     Meaning.RELAY: "The mail server does not relay for us; check the account (Mail set-up, or EMAIL_URL)",
 }
-# What every letter for that domain would hear, and before a recipient is named, all.
+# Every letter for the domain would get this reply; before RCPT, every letter.
 _OF_DOMAIN = frozenset({Meaning.IDENTITY, Meaning.BLOCKED, Meaning.RELAY, Meaning.RATE, Meaning.SENDER})
 
 
 class Reply(NamedTuple):
-    """A reply's code, NO_SMTP if it is no reply of SMTP, and the text of its lines."""
+    """Reply code, or NO_SMTP for an invalid reply, and the text of its lines."""
 
     code: int
     text: bytes
 
 
 class Stage(StrEnum):
-    """Where in the dialogue; the value is for messages to people."""
-
     MAIL = "MAIL FROM"
     RCPT = "RCPT TO"
     DATA = "DATA"
@@ -61,7 +57,7 @@ class Stage(StrEnum):
 
 
 def reply_words(code: int, text: bytes | str) -> str:
-    """The server's own words on one line: printable, at most MAX_REPLY_WORDS characters."""
+    """Return the reply on one line: printable, at most MAX_REPLY_WORDS characters."""
     if isinstance(text, bytes):
         text = text[: 4 * MAX_REPLY_WORDS].decode("utf-8", "replace")
     line = text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
@@ -70,7 +66,7 @@ def reply_words(code: int, text: bytes | str) -> str:
 
 
 def outcome_of_reply(stage: Stage, code: int, text: bytes) -> Outcome | None:
-    """None: go on with the next command. Only the end of the message can be Sent or Ambiguous."""
+    """Return the outcome, or None to continue. Only the end of the message can be Sent or Ambiguous."""
     said = reply_words(code, text)
     if stage is Stage.MESSAGE and 200 <= code < 300:
         return Sent(remote_id=said[:255])
@@ -90,22 +86,22 @@ def outcome_of_reply(stage: Stage, code: int, text: bytes) -> Outcome | None:
 
 
 def _is_about_us(code: int, status: str, said: str) -> bool:
-    """Rate, policy, log-in: the next message of this lane would hear the same."""
+    """Return whether the next message of this lane would get the same reply."""
     if code in (421, 454):
         return True
     if _GREYLISTED.search(said):
         return False
-    # 4.2.x is about one mailbox: it may get too much from everybody.
+    # 4.2.x concerns one mailbox: it may get too much mail from everybody.
     return status.startswith("4.7.") or (not status.startswith("4.2.") and bool(_TOO_FAST.search(said)))
 
 
 def _refused(stage: Stage, code: int, status: str, said: str) -> Outcome:
     meant = meaning(said, code=code, status=status)
-    # RFC 5321 §4.2.3: “exceeded storage allocation” is the mailbox's, unless it says more.
+    # RFC 5321 §4.2.3: “exceeded storage allocation” concerns the mailbox, unless the text says more.
     if meant is Meaning.SIZE and stage is Stage.RCPT and meaning(said, status=status) is not Meaning.SIZE:
         meant = Meaning.FULL
     quotes = _QUOTES.search(said) is not None
-    # 503: the dialogue went out of step.
+    # 503: the dialogue is out of step.
     if code == 503:
         return Temporary(said, status=status)
     if (meant in _OF_ACCOUNT and not quotes) or status == _CONGESTED:
@@ -113,8 +109,8 @@ def _refused(stage: Stage, code: int, status: str, said: str) -> Outcome:
         return _of_lane(text, status, meant)
     if meant is Meaning.SIZE:
         return _held_up(Holdup.LETTER, said, status, meant)
-    # At MAIL the recipient is not named yet: it is not about the reader, whatever it says. Some servers say
-    # so only at RCPT (Postfix: smtpd_delay_reject).
+    # At MAIL the recipient is not named yet, so the reply cannot concern the reader. Some servers send it
+    # only at RCPT (Postfix: smtpd_delay_reject).
     if stage is Stage.MAIL and meant in (Meaning.BLOCKED, Meaning.RATE):
         return _of_lane(said, status, meant)
     if stage is Stage.MAIL or (meant is Meaning.SENDER and not quotes):
@@ -137,9 +133,9 @@ def _strange(stage: Stage, said: str) -> str:
 
 
 class CannotConnect(Exception):
-    """No connection that could take a message: network, TLS, greeting or login. One sentence.
+    """No usable connection: network, TLS, greeting or login failed. The message is one sentence.
 
-    `words` are those of the server, or of the network.
+    `words` come from the server or the network.
     """
 
     def __init__(self, text: str, cause: Cause, words: str = "") -> None:
@@ -148,7 +144,6 @@ class CannotConnect(Exception):
 
 
 def cause_of(error: BaseException) -> Cause:
-    """What a socket's error, or a connection that was lost, means before the first message."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return Cause.CERTIFICATE
     if isinstance(error, ssl.SSLError):
@@ -161,7 +156,7 @@ def cause_of(error: BaseException) -> Cause:
 
 
 class Lost(Exception):
-    """The connection ended or fell silent. `sent_all`: everything to be said had been said."""
+    """The connection ended or timed out. `sent_all`: nothing was left to send."""
 
     def __init__(self, text: str, *, sent_all: bool) -> None:
         super().__init__(text)
@@ -169,14 +164,13 @@ class Lost(Exception):
 
 
 def reason(error: Exception) -> str:
-    """A socket's error, for people."""
     if isinstance(error, TimeoutError):
         return "it did not answer in time"
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate was refused ({error.verify_message})"
     if isinstance(error, ssl.SSLError):
         return f"TLS failed ({error.reason or error})"
-    # asyncio's own words name the address once more.
+    # asyncio's message repeats the address.
     number = getattr(error, "errno", None)
     said = os.strerror(number) if number and number > 0 else getattr(error, "strerror", None)
     return reply_words(0, said or str(error) or type(error).__name__)

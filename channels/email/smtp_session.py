@@ -1,4 +1,4 @@
-"""Sends messages over one SMTP connection at a time, pipelined where the server offers it (RFC 2920)."""
+"""SMTP session over one connection at a time, pipelined if the server offers it (RFC 2920)."""
 
 import logging
 import ssl
@@ -19,7 +19,7 @@ from channels.rules.trials import Cause
 log = logging.getLogger(__name__)
 
 MESSAGES_PER_CONNECTION = 100
-# Seconds. A server that was told of a message and has not got it for longer may have given us up.
+# Seconds. A server that waits longer for an announced message may have closed the connection.
 ANNOUNCED_FOR = 5.0
 PATIENT = Timeouts()
 _ENVELOPE = (Stage.MAIL, Stage.RCPT, Stage.DATA)
@@ -27,18 +27,15 @@ _GO_ON = (250, 250, 354)
 _WANTED = {Stage.MAIL: 250, Stage.RCPT: 250, Stage.DATA: 354, Stage.MESSAGE: 250}
 _SERVER_GOES = 421
 CUT_OFF = "it did not answer before this worker had to stop"
-# RFC 5321 §4.2.3: bad sequence of commands.
+# RFC 5321 §4.2.3.
 _OUT_OF_TURN = 503
-# Servers that offer PIPELINING and cannot bear a command behind a message: they get none there any more.
+# Servers that offer PIPELINING but fail on a command after a message: not pipelined there any more.
 _ONE_AT_A_TIME: set[tuple[str, int]] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """A message whose envelope went with the message before it; `data` is what will be sent of it.
-
-    `said_at` is on the monotonic clock.
-    """
+    """Message whose envelope was sent with the message before it; `said_at` is monotonic."""
 
     message: MailMessage
     data: bytes
@@ -46,7 +43,7 @@ class _Announced:
 
 
 class SmtpSession:
-    """Connects at the first message and stays connected. One message at a time."""
+    """Session that connects at the first message and stays connected. One message at a time."""
 
     def __init__(
         self,
@@ -73,7 +70,7 @@ class SmtpSession:
         return connection.messages < self.messages_per_connection
 
     async def open(self) -> Temporary | None:
-        """Connects for the next message. Returns the obstacle, if there is one."""
+        """Connect for the next message. Return the obstacle, if any."""
         try:
             await self.ready()
         except CannotConnect as error:
@@ -87,11 +84,11 @@ class SmtpSession:
         now: datetime,
         following: Callable[[], MailMessage | None] | None = None,
     ) -> Outcome:
-        """The server's answer as an Outcome; never raises for what a server or a network does.
+        """Send a message and return the outcome; server and network errors are never raised.
 
-        RFC 2920 §3.1: the next envelope may go in one group with the end of a message. `following` is asked
-        for that message just before this one leaves, and must give it to `send` next. Nothing of it but its
-        envelope leaves before.
+        RFC 2920 §3.1: the next envelope may be sent in one group with the end of a message. `following` is
+        called for that message just before this one is sent, and it must be passed to `send` next. Only its
+        envelope is sent early.
         """
         announced = self._announced
         if announced is not None and announced.message is not message:
@@ -99,7 +96,7 @@ class SmtpSession:
             announced = None
         try:
             connection = await self.ready()
-            # If it is another connection by now, this one has heard of nothing.
+            # A new connection knows nothing of the announced message.
             announced, self._announced = self._announced, None
             data = announced.data if announced else message.dated(now)
             outcome: Outcome | None = None if announced else _obstacle(connection, message, data)
@@ -114,21 +111,20 @@ class SmtpSession:
                     now=now,
                 )
                 if is_gone and is_kept:
-                    # The server had closed the connection we kept, before it knew of this message. It gets
-                    # the message on a new one.
+                    # The server closed the kept connection before it knew of this message. Send it on a new
+                    # one.
                     connection.wire.abort("closed by the server")
                     connection = await self.ready()
                     outcome, _ = await self._transaction(connection, message, data)
         except CannotConnect as error:
             return Temporary(str(error), stops_lane=True)
-        # What was refused at its end is over; its connection is at the next envelope already.
+        # After a refusal at its end the message is done; the connection is already at the next envelope.
         is_between = self._announced is None and self.connection is not None and self.connection.wire.is_open
         if not isinstance(outcome, Sent) and is_between:
             await self._reset()
         return outcome
 
     async def _reset(self) -> None:
-        """RSET makes the connection fit for the next message; if it does not, the connection is given up."""
         assert self.connection is not None  # noqa: S101 - for the type checker
         self.connection.wire.say(b"RSET\r\n")
         with suppress(Lost):
@@ -137,13 +133,14 @@ class SmtpSession:
                 await self.close()
 
     async def close(self) -> None:
-        """Says QUIT and closes; never raises for what a server does."""
+        """Send QUIT and close; server errors are never raised."""
         connection, self.connection = self.connection, None
         announced, self._announced = self._announced, None
         if connection is None or not connection.wire.is_open:
             return
         if announced is not None:
-            # The server waits for its text: QUIT would be a line of it. A message without an end is none.
+            # The server waits for the text, so QUIT would be a line of it. A message without an end is
+            # discarded.
             connection.wire.abort("what was announced is not sent")
             return
         connection.wire.say(b"QUIT\r\n")
@@ -154,13 +151,11 @@ class SmtpSession:
         connection.wire.abort("done")
 
     def cut_off(self) -> None:
-        """Close at once, for good."""
         self._is_cut_off = True
         if self.connection is not None:
             self.connection.wire.abort(CUT_OFF)
 
     async def ready(self) -> Connection:
-        """The connection for the next message, which may be a new one. Raises CannotConnect."""
         if self._is_cut_off:
             raise CannotConnect(CUT_OFF, Cause.CLOSED)
         if self.connection is not None and not self.is_ready:
@@ -181,7 +176,7 @@ class SmtpSession:
         following: Callable[[], MailMessage | None] | None = None,
         now: datetime | None = None,
     ) -> tuple[Outcome, bool]:
-        """The outcome, and whether the server went before it knew of this message."""
+        """Return the outcome, and whether the server left before it knew of this message."""
         connection.messages += 1
         try:
             refused, stage = await self._envelope(connection, message, len(data), is_announced)
@@ -191,7 +186,7 @@ class SmtpSession:
             return Temporary(str(lost)), lost.stage is Stage.MAIL
         if refused is not None:
             if is_announced and stage is Stage.MAIL and connection.wire.is_open:
-                # It may be no more than that the command came together with a message: it is asked again.
+                # Perhaps only because the command came together with a message: try again.
                 self._announce_no_more(refused)
                 return refused, True
             return refused, stage is Stage.MAIL and not connection.wire.is_open
@@ -205,8 +200,8 @@ class SmtpSession:
             reply = await connection.wire.reply(self.timeouts.message)
         except Lost as error:
             text = str(_LostAt(Stage.MESSAGE, error))
-            # Only with the final dot gone and no answer come can the server have the message. What has not
-            # left may have been the next envelope.
+            # The server can have the message only if the final dot was sent and no answer arrived. The unsent
+            # part may be the next envelope.
             is_unknown = error.sent_all or next_envelope
             return Ambiguous(text) if is_unknown else Temporary(text), False
         outcome = _answer(connection, Stage.MESSAGE, reply)
@@ -215,7 +210,6 @@ class SmtpSession:
     def _announce(
         self, connection: Connection, following: Callable[[], MailMessage | None], now: datetime
     ) -> bytes:
-        """The next message's envelope; empty if there is none to be said here."""
         is_last = connection.messages >= self.messages_per_connection
         if is_last or "pipelining" not in connection.features or self._server in _ONE_AT_A_TIME:
             return b""
@@ -224,7 +218,6 @@ class SmtpSession:
             return b""
         data = message.dated(now)
         if _obstacle(connection, message, data) is not None:
-            # It hears so when its turn comes.
             return b""
         self._announced = _Announced(message, data, time.monotonic())
         return b"".join(_commands(connection, message, len(data)))
@@ -240,14 +233,13 @@ class SmtpSession:
     async def _envelope(
         self, connection: Connection, message: MailMessage, size: int, is_announced: bool
     ) -> tuple[Outcome | None, Stage]:
-        """MAIL, RCPT and DATA: the first refusal and its stage; None when the server wants the message."""
+        """Send the envelope. Return the first refusal, or None, and its stage."""
         said = _commands(connection, message, size)
         pipelines = "pipelining" in connection.features
         if pipelines:
             if not is_announced:
                 connection.wire.say(b"".join(said))
             await connection.wire.arrival(len(said), self.timeouts.reply)
-            # What nearly always comes, and needs no judging.
             if connection.wire.took(_GO_ON):
                 return None, Stage.DATA
         for stage, command in zip(_ENVELOPE, said, strict=True):
@@ -261,7 +253,7 @@ class SmtpSession:
         return None, Stage.DATA
 
     async def _rest(self, connection: Connection, refused: Stage) -> None:
-        """Reads the replies to the commands that went out after the refused one."""
+        """Read the replies to the commands sent after the refused one."""
         after = list(Stage)[list(Stage).index(refused) + 1 : list(Stage).index(Stage.MESSAGE)]
         try:
             for stage in after:
@@ -281,15 +273,13 @@ class SmtpSession:
 
 
 class _LostAt(Exception):
-    """The connection ended while the answer to a command was waited for."""
-
     def __init__(self, stage: Stage, error: Lost) -> None:
         super().__init__(f"The connection was lost at {stage}: {error}.")
         self.stage = stage
 
 
 def _obstacle(connection: Connection, message: MailMessage, data: bytes) -> Permanent | Temporary | None:
-    """What the server said at EHLO that it cannot take."""
+    """Return a refusal for what the server does not support."""
     if "smtputf8" not in connection.features and message.needs_utf8:
         return Permanent("The mail server cannot send to addresses with letters like these (no SMTPUTF8).")
     limit = connection.features.get("size", "")
@@ -300,9 +290,8 @@ def _obstacle(connection: Connection, message: MailMessage, data: bytes) -> Perm
 
 
 def _commands(connection: Connection, message: MailMessage, size: int) -> tuple[bytes, bytes, bytes]:
-    """The envelope: MAIL, RCPT and DATA."""
     options = f" SIZE={size}" if "size" in connection.features else ""
-    # Without SMTPUTF8 the message would not have come so far.
+    # Without SMTPUTF8 the message was already refused.
     if "smtputf8" in connection.features and message.needs_utf8:
         options += " SMTPUTF8 BODY=8BITMIME"
     mail = f"MAIL FROM:<{message.sender}>{options}\r\n".encode()
@@ -313,7 +302,7 @@ def _answer(connection: Connection, stage: Stage, reply: Reply) -> Outcome | Non
     if reply.code == _WANTED[stage]:
         return None if stage is not Stage.MESSAGE else outcome_of_reply(stage, reply.code, reply.text)
     outcome = outcome_of_reply(stage, reply.code, reply.text)
-    # 421 announces that the server closes; an answer that is no SMTP leaves us out of step.
+    # 421 announces that the server closes; an invalid reply leaves the dialogue out of step.
     is_refusal = 400 <= reply.code < 600 and reply.code != _SERVER_GOES
     if not (outcome is None or isinstance(outcome, Sent) or is_refusal):
         connection.wire.abort("out of step")

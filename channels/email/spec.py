@@ -1,4 +1,4 @@
-"""What the rest of the program knows of e-mail."""
+"""E-mail as the rest of the program sees it."""
 
 from collections.abc import Mapping
 
@@ -10,13 +10,12 @@ from subscriptions.rules.schedule import ARRANGEMENTS
 
 
 def _accounts() -> list[tuple[str, str]]:
-    """What a newsletter can choose from."""
     names = Account.objects.mail().values_list("name", flat=True)
     return [("", "The default one"), *((name, name) for name in names)]
 
 
 class EmailSpec:
-    """Letters to people, who may sign up themselves."""
+    """E-mail, for which people may sign up themselves."""
 
     key = "email"
     label = "E-mail"
@@ -41,7 +40,7 @@ class EmailSpec:
     )
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        """`email` may carry a name; `name` goes before it. Raises InvalidDestination."""
+        """Parse `email`; `name` overrides the name in it. Raises InvalidDestination."""
         address = parse_address(data.get("email", ""))
         return ParsedDestination(
             core=address.core,
@@ -51,7 +50,7 @@ class EmailSpec:
         )
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """The mail account, if it is another than the default one. Raises InvalidDestination."""
+        """Return the mail account unless it is the default. Raises InvalidDestination."""
         for name in data.keys() - {"account"}:
             raise InvalidDestination(f"E-mail has no option “{name}”.")
         account = data.get("account", "").strip()
@@ -64,5 +63,5 @@ class EmailSpec:
         return {"account": account}
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """As it is: nothing can be asked beforehand, the confirmation mail is the check."""
+        """Return it unchanged: the confirmation mail is the check."""
         return destination

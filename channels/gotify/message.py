@@ -1,4 +1,4 @@
-"""An announcement as a push. Pure."""
+"""Gotify messages. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,14 +9,14 @@ from channels.letter import Recipient
 from channels.wording import parts_of, usual_parts
 from common.truncation import DoesNotFit, FittingPart, fit_parts
 
-# The server has no limit of its own; nobody reads more of a push.
+# The server has no limit, but nobody reads longer pushes.
 LONGEST_MESSAGE = 4_000
 TOO_LONG = f"The link alone is longer than {LONGEST_MESSAGE:,} characters."
 
 
 @dataclass(frozen=True, slots=True)
 class GotifyPush:
-    """The JSON of https://gotify.net/api-docs#/message/createMessage. With a `refusal` there is none."""
+    """JSON of https://gotify.net/api-docs#/message/createMessage. With a `refusal` there is none."""
 
     config: Mapping[str, str]
     secrets: Mapping[str, str] = field(repr=False)
@@ -27,7 +27,7 @@ class GotifyPush:
 
 
 def push_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> GotifyPush:
-    """The push of a post or a digest: a touch opens the link, so the usual words are without it."""
+    """Build the push. A click opens the link, so the default text omits it."""
     template = options.get("template", "")
     if template or said.own_words:
         parts = parts_of(said, template)
@@ -47,7 +47,7 @@ def push_of(said: Announcement, options: Mapping[str, str], recipient: Recipient
         "title": said.newsletter_title,
         "message": text.encode("utf-8", "replace").decode(),
         "priority": int(options.get("priority") or 5),
-        # Nothing in a post is markup there.
+        # Disables markup in posts.
         "extras": {
             "client::display": {"contentType": "text/plain"},
             "client::notification": notification,

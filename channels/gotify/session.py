@@ -1,4 +1,4 @@
-"""Posts messages with an application's token, https://gotify.net/docs/pushmsg."""
+"""Session with an application's token, https://gotify.net/docs/pushmsg."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -36,7 +36,7 @@ GOTIFY = ApiService(
 
 
 class GotifySession(ApiSession):
-    """What was posted can be neither found nor changed with an application's token."""
+    """Session. An application's token cannot find or change posted messages."""
 
     def send(
         self,
@@ -67,7 +67,6 @@ def check_server(
     session: requests.Session | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> None:
-    """Raises InvalidDestination."""
     url = destination.config["server_url"]
     opened = GotifySession(session=session, timeout=timeout)
     client = opened.client(url, GOTIFY, utcnow(), secrets=tuple(destination.secrets.values()))
@@ -91,7 +90,7 @@ def _version(answer: ApiResponse) -> str:
 
 class GotifyChannel(BridgeChannel):
     key = "gotify"
-    # An application's token cannot ask what was posted with it.
+    # An application's token cannot read its messages.
     crash_policy = CrashPolicy.HOLD
     lane = LaneDefaults(spacing_seconds=1.0)
 
@@ -99,7 +98,6 @@ class GotifyChannel(BridgeChannel):
         return push_of(said, options, recipient)
 
     def preview(self, message: GotifyPush) -> Looks:
-        """As Previews has it."""
         text = message.body.get("message", "")
         return Looks(
             text,
@@ -113,5 +111,5 @@ class GotifyChannel(BridgeChannel):
         )
 
     def connect(self, lane: LaneFacts) -> GotifySession:
-        """The token comes with each message."""
+        """The token is in each message."""
         return GotifySession()

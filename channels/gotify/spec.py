@@ -1,4 +1,4 @@
-"""What the rest of the program knows of Gotify."""
+"""Gotify as the rest of the program sees it."""
 
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -11,7 +11,7 @@ PRIORITIES = {"": "Usual: with a sound", "2": "Low: no sound", "8": "High: with 
 
 
 class GotifySpec(BridgeSpec):
-    """Pushes to everybody who is signed in to a Gotify server as the application's owner."""
+    """Pushes to all clients of the application's owner."""
 
     key = "gotify"
     label = "Gotify"
@@ -35,7 +35,7 @@ class GotifySpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """`core` is name@host: a token does not say whose it is."""
+        """Build the destination; `core` is name@host, because a token has no name."""
         host = urlsplit(given["server_url"]).netloc
         return ParsedDestination(
             core=f"{given['account']}@{host}",
@@ -45,9 +45,9 @@ class GotifySpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Asks whether a Gotify server is there (network). Raises InvalidDestination.
+        """Ask whether a Gotify server answers (network). Raises InvalidDestination.
 
-        An application's token can be tried only by posting.
+        A token can only be tested by posting.
         """
         from channels.gotify.session import check_server
 

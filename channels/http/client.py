@@ -1,4 +1,4 @@
-"""Asks a service's API, and turns every end but a good answer into an Outcome that names no secret."""
+"""API client that converts every failure into an Outcome without secrets."""
 
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -23,12 +23,12 @@ T = TypeVar("T")
 MASK = "•••"
 LONGEST_ID = 255
 GONE = (404, 410)
-# Shorter parts of an address, such as "services", are words that an answer may well have.
+# Shorter parts of an address, such as "services", are words that may occur in an answer.
 SHORTEST_SECRET = 9
 
 
 class Failed(Exception):
-    """The request did not do what it should; the outcome says what that means for the message."""
+    """The request failed; the outcome says what that means for the message."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(str(outcome))
@@ -36,17 +36,17 @@ class Failed(Exception):
 
     @property
     def is_about_message(self) -> bool:
-        """Whether a plainer message may be taken."""
+        """Return whether a plainer message may be accepted."""
         return isinstance(self.outcome, Permanent) and not self.outcome.disables
 
 
 class UnreadableAnswer(ValueError):
-    """The service said yes, in an answer that proves nothing."""
+    """The status was success, but the body does not confirm it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiClient:
-    """Requests of one message to one service. `secrets` are masked in whatever an outcome says."""
+    """Requests of one message to one service. `secrets` are masked in outcomes."""
 
     transport: Transport
     host: str
@@ -65,10 +65,10 @@ class ApiClient:
         gone: Callable[[], T] | None = None,
         **options: Any,
     ) -> T:
-        """What `read` finds in the answer to one request, as requests takes it. Raises Failed.
+        """Send one request and return what `read` extracts from the answer. Raises Failed.
 
-        `read` raises UnreadableAnswer for an answer that proves nothing. `posting`: after it the message may
-        stand at the service, whatever the answer says. `gone` has the value when nothing is there.
+        `read` raises UnreadableAnswer for an answer that proves nothing. `posting`: the message may exist
+        afterwards, whatever the answer. `gone` returns the value for 404 and 410.
         """
 
         def request() -> T:
@@ -83,12 +83,12 @@ class ApiClient:
     def ask(
         self, request: Callable[[], T], *, posting: bool = False, gone: Callable[[], T] | None = None
     ) -> T:
-        """What `request` returns, which sends through our transport: a library's call. Raises Failed."""
+        """Return the result of `request`, a library call that uses our transport. Raises Failed."""
         try:
             return request()
         except Exception as error:  # noqa: BLE001 - a library casts what the server says, and trips over odd answers
             for link in exception_chain(error):
-                # A request inside a transaction is our own mistake, not the server's.
+                # A request inside a transaction is our mistake, not the server's.
                 if isinstance(link, NetworkInTransaction):
                     raise link from link.__cause__
             outcome = self._outcome(error, posting=posting)
@@ -97,7 +97,7 @@ class ApiClient:
             self.transport.refusals += 1
         if gone is not None and answer is not None and answer.status in GONE:
             return gone()
-        # Not `from error`: the address in its text may hold a secret, as webhooks' do.
+        # Not `from error`: an address in its text may hold a secret, as with webhooks.
         raise Failed(outcome) from None
 
     def _outcome(self, error: Exception, *, posting: bool) -> Outcome:
@@ -117,19 +117,18 @@ class ApiClient:
 
 
 def masked(outcome: Outcome, secrets: Collection[str]) -> Outcome:
-    """The outcome with each secret, also as it stands in an address, covered."""
     return outcome if isinstance(outcome, Sent) else replace(outcome, text=covered(outcome.text, secrets))
 
 
 def covered(text: str, secrets: Collection[str]) -> str:
-    """The text with each secret, also as it stands in an address, covered."""
+    """Mask each secret, also in its URL-encoded form."""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         text = text.replace(secret, MASK).replace(quote(secret, safe=""), MASK)
     return text
 
 
 def secrets_in(url: str) -> list[str]:
-    """What no outcome may show of an address that is itself a secret: the whole, and its longer parts."""
+    """Return the parts of a secret address that no outcome may show."""
     parts = urlsplit(url)
     place = f"{parts.path}?{parts.query}" if parts.query else parts.path
     return [
@@ -139,25 +138,25 @@ def secrets_in(url: str) -> list[str]:
 
 
 def host_of(url: str) -> str:
-    """Host and port of an address, as outcomes name the service."""
+    """Return the host and port that name a service in outcomes."""
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def an_id(said: Any) -> str:
-    """An id that can be kept. Raises UnreadableAnswer."""
+    """Return an id as text. Raises UnreadableAnswer."""
     if said is None or isinstance(said, bool | list | dict) or not 0 < len(str(said)) <= LONGEST_ID:
         raise UnreadableAnswer("The server named no usable id.")
     return str(said)
 
 
 def a_web_url(said: Any) -> str:
-    """An address that people can be sent to; "" if it is none."""
+    """Return a web address, or "" if it is none."""
     is_web = isinstance(said, str) and said.startswith(("https://", "http://")) and len(said) <= LONGEST_URL
     return said if is_web else ""
 
 
 def a_moment(said: Any) -> datetime | None:
-    """A time in ISO 8601; None if it is none."""
+    """Parse a time in ISO 8601; None if invalid."""
     try:
         moment = datetime.fromisoformat(said)
     except (ValueError, TypeError):
@@ -169,11 +168,10 @@ def a_moment(said: Any) -> datetime | None:
 def told_at_fields(
     address: str, *, credentials: str = "", account: str = "", refused: str = "", elsewhere: str = ""
 ) -> Iterator[None]:
-    """Turns Failed into InvalidDestination, at one of the fields named.
+    """Convert Failed into InvalidDestination for one of the named fields.
 
-    `address` says where; `credentials` has the destination's own, and `account` those that it shares, where
-    other fields have them. Two sentences may say it better than the service's own words: `refused` when
-    the credentials are not good, `elsewhere` when what answers is not the service.
+    `credentials` is the field of the destination's own credentials, `account` the field of shared ones.
+    `refused` (bad credentials) and `elsewhere` (not the service) replace the service's text.
     """
     try:
         yield
@@ -192,9 +190,9 @@ def told_at_fields(
 
 
 class ApiSession:
-    """What a channel's own session builds upon. Used by one thread at a time.
+    """Base of the channels' sessions. Used by one thread at a time.
 
-    `session` stands in for the safe client's, `timeout` is in seconds for each request.
+    `session` replaces that of the safe client; `timeout` is in seconds per request.
     """
 
     def __init__(self, *, session: requests.Session | None = None, timeout: float = TIMEOUT_SECONDS) -> None:
@@ -205,11 +203,10 @@ class ApiSession:
         return Transport(self._session)
 
     def client(self, url: str, service: ApiService, now: datetime, *, secrets: Collection[str]) -> ApiClient:
-        """What asks the service at `url` for one message."""
         return ApiClient(self.transport, host_of(url), service, now, secrets=secrets, timeout=self.timeout)
 
     def new_refusals(self) -> int:
-        """As CountsRefusals has it."""
+        """Return and reset the number of refusals, for CountsRefusals."""
         if "transport" not in self.__dict__:
             return 0
         refusals, self.transport.refusals = self.transport.refusals, 0
@@ -222,7 +219,7 @@ class ApiSession:
 
 
 def outcome_of(act: Callable[[], Outcome]) -> Outcome:
-    """What it returns, or what its failure means."""
+    """Return the result of `act`, or the outcome of its failure."""
     try:
         return act()
     except DoesNotFit:

@@ -1,4 +1,4 @@
-"""Links as they are posted, and as a service gives them back. Pure."""
+"""Links as posted, and as services return them. Pure."""
 
 import re
 from collections.abc import Callable
@@ -11,34 +11,33 @@ from channels.http.measures import CODE_POINTS_PER_GRAPHEME, graphemes
 
 # https://docs.joinmastodon.org/user/posting/#text: a link counts as 23, `@user@host` as `@user`.
 _LINK = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
-# What Mastodon takes for a link for certain: a domain that every list of them has, and nothing in the path
-# that it might leave out at the end. Of anything else the instance may take a part for a link, and count the
-# rest in full.
+# Certain to be a link for Mastodon: a common domain, and no path ending that it might leave out. In other
+# links the instance may recognize only a part, and count the rest in full.
 _CERTAIN = re.compile(
     r"https?://(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|info|io|dev|app|blog|[a-z]{2})(?::\d+)?"
     r"(?:[/?](?:[\w\-.~/?&=%+:@,;!]*[\w/])?)?",
     re.IGNORECASE | re.ASCII,
 )
-# Directly after these a link is none (twitter-text, validUrlPrecedingChars).
+# A link directly after these is not recognized (twitter-text, validUrlPrecedingChars).
 _NO_LINK_AFTER = "@＠$#＃_\u202a\u202b\u202c\u202d\u202e"
 _REMOTE_MENTION = re.compile(r"(?<![\w/])(@[a-z0-9_]+)@[a-z0-9.-]+[a-z0-9]+", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class StatusLimits:
-    """`characters` of a status in graphemes, its warning included; `per_url` is the price of a link."""
+    """Limits of a status: graphemes, including the warning, and the cost of a link."""
 
     characters: int = 500
     per_url: int = 23
 
     @property
     def smaller(self) -> "StatusLimits":
-        """With room to spare."""
+        """Return limits with a reserve of 10 %."""
         return StatusLimits(self.characters * 9 // 10, self.per_url)
 
 
 def status_length(text: str, per_url: int) -> int:
-    """Graphemes of the text, a link at its price, `@user@host` as `@user`: never less than the instance's."""
+    """Count graphemes, with links and mentions at their cost: never less than the instance does."""
 
     def price(link: re.Match[str]) -> str:
         before = link.string[link.start() - 1] if link.start() else " "
@@ -49,11 +48,11 @@ def status_length(text: str, per_url: int) -> int:
 
 
 def fits_status(limits: StatusLimits, *, warning: str = "") -> Callable[[str], bool]:
-    """Whether a text fits beside the content warning, which counts as it stands, links in full."""
+    """Return a check whether a text fits next to the content warning, whose links count in full."""
     left = limits.characters - graphemes(warning)
 
     def fits(text: str) -> bool:
-        # Before it is counted out: hostile texts have very many code points in a grapheme, or very many.
+        # Before counting: hostile texts have too many code points, in all or per grapheme.
         shortest = _LINK.sub("x" * limits.per_url, text)
         if len(shortest) > max(left, 1) * CODE_POINTS_PER_GRAPHEME:
             return False
@@ -65,14 +64,14 @@ def fits_status(limits: StatusLimits, *, warning: str = "") -> Callable[[str], b
 # RFC 3986 §2.2 and §2.3: reserved and unreserved characters, and the percent sign of existing escapes.
 SAFE = "!#$&'()*+,/:;=?@[]~-._%"
 DEFAULT_PORTS = {"http": 80, "https": 443}
-# Broader than what Mastodon takes for a mention: not after /, = or a letter, where it is part of a link.
+# Broader than Mastodon's mentions. Not after /, = or a letter, where it belongs to a link.
 MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
-# Letters that have to be alike.
+# Number of characters that must match.
 BEGINNING = 40
 WORD_JOINER = "\u2060"
 _HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-# Invisible: marks of direction, joiners, spaces without width. They turn around the text that follows.
+# Invisible: direction marks, joiners, zero-width spaces. They can reverse the text that follows.
 _INVISIBLE = r"\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
 # Characters that end or break a link: white space, control characters, delimiters, lone surrogates.
 _BREAKS = re.compile(rf'[\s{_INVISIBLE}\x00-\x1f\x7f<>"\\^`{{|}}\ud800-\udfff]')
@@ -80,10 +79,9 @@ _AROUND = re.compile(rf"\A[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+\Z")
 
 
 def postable(link: str) -> str:
-    """The link without what would end or break it in a text, or mention anyone; "" when it is no web address.
+    """Escape everything that would end a link in a text or mention anyone; "" if not a web address.
 
-    Mastodon looks for mentions in links, too. A name and password before the host are left out: nobody's
-    password is public.
+    Mastodon finds mentions in links, too. User and password are removed: they are not meant to be public.
     """
     bare = _AROUND.sub("", link)
     escaped = _BREAKS.sub(lambda match: quote(match[0], errors="replace"), bare)
@@ -98,7 +96,7 @@ def postable(link: str) -> str:
 
 
 def normalised(url: str) -> str:
-    """The same for all spellings of a URL: case of scheme and host, default port, escapes."""
+    """Normalize a URL: case of scheme and host, default port, escapes."""
     try:
         parts = urlsplit(url.strip())
         scheme, host, port = parts.scheme.lower(), (parts.hostname or "").lower(), parts.port
@@ -107,14 +105,14 @@ def normalised(url: str) -> str:
     at = "" if port in (None, DEFAULT_PORTS.get(scheme)) else f":{port}"
     query = f"?{_escaped(parts.query)}" if parts.query else ""
     fragment = f"#{_escaped(parts.fragment)}" if parts.fragment else ""
-    # A host that the DNS cannot hold is compared as it is.
+    # A host that is invalid in the DNS is compared unchanged.
     with suppress(UnicodeError):
         host = host if host.isascii() else host.encode("idna").decode()
     return f"{scheme}://{host}{at}{_escaped(parts.path) or '/'}{query}{fragment}"
 
 
 def holds(content: str, link: str) -> bool:
-    """Whether the html of a status has a link to `link`, or shows it in its text."""
+    """Return whether the html of a status links to `link` or shows it."""
     wanted = normalised(link)
     if any(normalised(unescape(match[1] or match[2] or "")) == wanted for match in _HREF.finditer(content)):
         return True
@@ -122,15 +120,15 @@ def holds(content: str, link: str) -> bool:
 
 
 def unmentioned(text: str) -> str:
-    """`@someone` broken with an invisible joiner, so that it mentions nobody."""
+    """Insert an invisible joiner into mentions, so that nobody is notified."""
     return MENTION.sub(f"@{WORD_JOINER}", text)
 
 
 def is_of(content: str, *, text: str, link: str = "", whole: bool = False) -> bool:
-    """Whether the html of a status has the link, and begins with the text: several newsletters may post one
-    link. Services write spaces and lines otherwise, and what follows may have been shortened otherwise.
+    """Return whether the html of a status has the link and begins with the text.
 
-    `whole`: compare the whole text, where there is no link to tell posts apart.
+    Several newsletters may post one link. White space is ignored, because services change it; the rest may be
+    shortened differently. `whole`: compare the whole text, if there is no link.
     """
     most = None if whole else BEGINNING
     shown, wanted = ("".join(one.split())[:most] for one in (shown_text(content), text))
@@ -138,12 +136,10 @@ def is_of(content: str, *, text: str, link: str = "", whole: bool = False) -> bo
 
 
 def shown_text(content: str) -> str:
-    """What the html of a status shows, without its markup."""
     return unescape(_TAG.sub("", content))
 
 
 def _escaped(part: str) -> str:
-    """Escapes of plain letters undone, everything else escaped in capitals; what means something stays."""
     settled = re.sub(r"%([0-9a-fA-F]{2})", _settled, part)
     return quote(settled, safe=SAFE, errors="replace")
 

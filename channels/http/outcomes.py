@@ -1,6 +1,6 @@
-"""What became of a request to a service: its answer, or how the network failed. Nothing here sends.
+"""Outcomes of API requests: answers and network failures. Sends nothing.
 
-One table for all services (`of_answer`); a service adds what its own codes and words mean (`ApiService`).
+`of_answer` has one table for all services; `ApiService` adds the codes and texts of one.
 """
 
 import re
@@ -22,13 +22,13 @@ from channels.rules.breakers import Breaker
 from common.net.errors import AddressRefused, exception_chain, never_left
 from common.text import one_line
 
-# A service that names more than a day is not believed.
+# Longer limits than a day are not believed.
 LONGEST_RATE_LIMIT = timedelta(days=1)
 LONGEST_WORDS = 500
 TRY_LATER = (408, 421, 425)
-# Of the service, or of a proxy before it (520 to 530 are Cloudflare's), not of this one message.
+# From the service or its proxy (520 to 530 are Cloudflare's); not about one message.
 SERVICE_DOWN = (502, 503, 504, *range(520, 531))
-# The message itself is what the service will not take: once more, plainer, may do.
+# The message was refused; a plainer version may be accepted.
 ABOUT_MESSAGE = (400, 413, 422)
 ANSWER = re.compile(r"\S{1,300} answered \d{3}\b")
 REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
@@ -41,7 +41,7 @@ REASONS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str]
 
 
 class Verdict(Enum):
-    """What a service's own code means, where the status alone does not tell."""
+    """Meaning of a service's own code, if the status is not enough."""
 
     TRY_AGAIN = "temporary, of this message"
     STOPS = "temporary, of the whole account"
@@ -53,9 +53,9 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ApiService:
-    """How one service speaks. `code` finds its own code in an answer, `verdicts` says what the codes mean.
+    """Conventions of one service. `code` extracts its code from an answer; `verdicts` maps codes.
 
-    `advice` is what to do when the token, or the destination, is no longer good. `name` completes "does not
+    `advice` is what to do if the token or the destination has become invalid. `name` completes "does not
     answer like ...".
     """
 
@@ -65,11 +65,11 @@ class ApiService:
     verdicts: Mapping[Any, Verdict] = field(default_factory=dict)
     waits: Callable[[ApiResponse], Any] = lambda answer: None
     advice: str = "Save new credentials."
-    # When it is given a rest; None: it shuts nobody out.
+    # When to pause requests; None: the service blocks nobody.
     breaker: Breaker | None = None
-    # The verdict on a 403 with words and a code that `verdicts` does not have.
+    # Verdict on a 403 with a text but without a known code.
     unknown_refusal: Verdict = Verdict.DESTINATION
-    # Statuses of success under which the body may tell of a failure, in words.
+    # Success statuses whose body may contain an error text.
     hides_failures_in: frozenset[int] = frozenset()
 
 
@@ -81,11 +81,11 @@ def of_answer(
     *,
     cover: Callable[[str], str] = lambda text: text,
 ) -> Outcome:
-    """The outcome of an answer that is no success. `cover` hides secrets in a text."""
-    # Before they are cut: a secret's beginning would be one no more to be found.
+    """Return the outcome of an answer without success. `cover` masks secrets."""
+    # Mask before cutting: a secret that is cut is not recognized.
     words = cover(one_line(service.words(answer)))[:LONGEST_WORDS]
     said = f"{host} answered {answer.status}" + (f": {words}" if words else "")
-    # Services end their sentences as they like, and advice may follow.
+    # Not all services end their sentences, and advice may follow.
     said += "" if said.endswith((".", "!", "?")) else "."
     again = retry_at(answer.headers, now, said=service.waits(answer))
     usual = service.unknown_refusal if answer.status == 403 and words else _verdict(answer.status)
@@ -106,12 +106,12 @@ def of_answer(
 
 
 def is_answer(text: str) -> bool:
-    """Return whether a recorded text is a service's answer, in the words of `of_answer`."""
+    """Return whether a recorded text is a service's answer, in the format of `of_answer`."""
     return ANSWER.match(text) is not None
 
 
 def _verdict(status: int) -> Verdict:
-    # A firewall before the service answers 403 without its words, and changes its mind.
+    # A firewall in front of the service answers 403 without a text, only temporarily.
     if status in (403, 429) or status in SERVICE_DOWN:
         return Verdict.STOPS
     if status >= 500 or status in TRY_LATER:
@@ -122,7 +122,7 @@ def _verdict(status: int) -> Verdict:
 
 
 def of_failure(failure: BaseException, host: str, *, posting: bool) -> Outcome:
-    """The outcome of a request that has no complete answer, or was pointed elsewhere."""
+    """Return the outcome of a request that has no complete answer, or was redirected."""
     links = list(exception_chain(failure))
     redirect = next((link for link in links if isinstance(link, Redirected)), None)
     if redirect:
@@ -135,9 +135,9 @@ def of_failure(failure: BaseException, host: str, *, posting: bool) -> Outcome:
 
 
 def retry_at(headers: Mapping[str, str], now: datetime, *, said: Any = None) -> datetime | None:
-    """When the service said to come back; at most a day from now.
+    """Return when to retry; at most a day from now.
 
-    By `said` (seconds, from the body), Retry-After (RFC 9110 §10.2.3; some give fractions), or the reset of
+    From `said` (seconds, from the body), Retry-After (RFC 9110 §10.2.3; some send fractions), or the reset of
     the rate limit: an ISO time (Mastodon), or seconds since 1970 (GoToSocial, Bluesky).
     """
     moment = None

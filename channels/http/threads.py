@@ -1,4 +1,4 @@
-"""Posts that follow each other, each made once; and what an outcome carries so that nothing is done twice."""
+"""Threads of posts, each made once, and progress that prevents duplicates."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -7,9 +7,9 @@ from typing import Any
 from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from channels.http.client import Failed
 
-# Of a text, its key and the id of the post before it, "" for the first. Raises Failed.
+# Text, key, id of the previous post ("" for the first) → post. Raises Failed.
 PostReply = Callable[[str, str, str], Sent]
-# Of a text and the id of the post before it: such a post, if an earlier attempt made it. Raises Failed.
+# Text, id of the previous post → the post, if an earlier attempt made it. Raises Failed.
 LookUp = Callable[[str, str], Sent | None]
 
 
@@ -21,9 +21,9 @@ def post_thread(
     progress: Mapping[str, Any],
     look_up: LookUp | None = None,
 ) -> Sent:
-    """Posts what neither `progress` has nor a look-up finds; the n-th with the key `<key>-n`. Raises Failed.
+    """Post the missing texts of a thread; the n-th has the key `<key>-n`. Raises Failed.
 
-    Once it has begun, a text that is refused ends the thread: what stands there stands.
+    A text that is refused after the first ends the thread; posted texts remain.
     """
     posted, remark = [Sent(*one) for one in progress.get("posted", ())], ""
     for count, text in enumerate(texts[len(posted) :], len(posted) + 1):
@@ -41,12 +41,11 @@ def post_thread(
 
 
 def cut_short(posted: int, of: int, why: Permanent) -> str:
-    """What is said of a thread whose rest was refused."""
     return f"The thread ends after {posted} of {of} posts. {why.text}"
 
 
 def looked_up(look_up: LookUp, text: str, before: str) -> Sent | None:
-    """What the look-up finds. Where the service cannot be asked, only a person can tell. Raises Failed."""
+    """Look up a post. If the service cannot be asked, a person must decide. Raises Failed."""
     try:
         return look_up(text, before)
     except Failed as failed:
@@ -54,20 +53,20 @@ def looked_up(look_up: LookUp, text: str, before: str) -> Sent | None:
 
 
 def not_looked_up(outcome: Outcome, *, holds: bool) -> Ambiguous:
-    """An earlier attempt may have arrived, and the service could not be asked."""
+    """Return the outcome for an earlier attempt that may have arrived but could not be looked up."""
     why = "" if isinstance(outcome, Sent) else outcome.text
     return Ambiguous(f"Whether the post went out could not be looked up. {why}", holds=holds)
 
 
 def carrying(outcome: Outcome, done: Mapping[str, Any]) -> Outcome:
-    """The outcome with what was done besides what it says was done, where it is not the last."""
+    """Add earlier progress to an outcome that is not final."""
     if not done or not isinstance(outcome, Temporary | Ambiguous):
         return outcome
     return replace(outcome, progress={**done, **(outcome.progress or {})})
 
 
 def still_unknown(outcome: Outcome) -> Outcome:
-    """Of a repetition: one that must wait says nothing of the first attempt, whose time has to be kept."""
+    """Convert a Temporary repetition to Ambiguous: the first attempt's time must be kept."""
     if isinstance(outcome, Temporary):
         return Ambiguous(outcome.text, progress=outcome.progress)
     return outcome

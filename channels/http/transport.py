@@ -1,4 +1,4 @@
-"""One request to a service's API: no redirect is followed, no connection kept, every answer bounded."""
+"""Single API requests: no redirects, no kept connections, bounded answers."""
 
 import io
 import ipaddress
@@ -14,7 +14,7 @@ import requests
 from common.net.client import client
 from common.net.transport import budget
 
-# RFC 1035 §2.3.4, written without the final dot.
+# RFC 1035 §2.3.4, without the final dot.
 MAX_HOST = 253
 LONGEST_URL = 2_000
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -22,7 +22,7 @@ EXAMPLE = "Give it as https://{}."
 
 
 def server_url(typed: str, *, example: str) -> str:
-    """`https://host[:port]` of a URL or a bare host. Raises ValueError with a sentence.
+    """Return `https://host[:port]` for a URL or a bare host. Raises ValueError with a sentence.
 
     `example` is such a host, for people.
     """
@@ -50,7 +50,7 @@ def server_url(typed: str, *, example: str) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    """Whether it is this machine: nowhere else may a token travel in the clear."""
+    """Return whether it is this machine: no other may get a token unencrypted."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -63,16 +63,16 @@ TIMEOUT_SECONDS = 15.0
 
 
 class Redirected(requests.RequestException):
-    """The service points elsewhere. Never followed: a POST would become a GET, and take the token along."""
+    """The service redirects. Not followed: a POST would become a GET and send the token along."""
 
 
 class AnswerTooLong(requests.RequestException):
-    """The answer was larger than any answer of a service."""
+    """The answer is larger than any answer of a service."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """A complete answer of a service."""
+    """Complete answer of a service."""
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -84,14 +84,14 @@ class ApiResponse:
 
     @property
     def json(self) -> Any:
-        """The body as JSON; None when it is none."""
+        """Return the body as JSON, or None."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
             return None
 
     def at(self, *path: str | int) -> Any:
-        """What stands there in the JSON body; None when there is no such place."""
+        """Return the value at a path in the JSON body, or None."""
         value = self.json
         for step in path:
             if isinstance(value, Mapping) and isinstance(step, str):
@@ -103,19 +103,18 @@ class ApiResponse:
         return value
 
     def text_at(self, *path: str | int) -> str:
-        """The text that stands there in the JSON body; "" when there is none."""
         value = self.at(*path)
         return value if isinstance(value, str) else ""
 
     def number_at(self, *path: str | int, otherwise: int) -> int:
-        """The whole number that stands there, from 1 to a billion; `otherwise` when there is none."""
+        """Return the integer from 1 to a billion at a path, else `otherwise`."""
         value = self.at(*path)
         usable = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10**9
         return value if usable else otherwise
 
 
 class Transport:
-    """Stands where a library expects a `requests.Session`, of which it calls `request` and `post` alone."""
+    """Replacement for `requests.Session`; libraries only use `request` and `post`."""
 
     def __init__(self, session: requests.Session | None = None) -> None:
         self.session = session or client().session()
@@ -124,13 +123,13 @@ class Transport:
         self.refusals = 0
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
-        """As requests does, and raising its exceptions; `answer` is None until there is one in full."""
+        """Send a request, like requests; `answer` is None until it is complete."""
         self.answer = None
-        # A kept connection that the server closes just as we post would look like a lost answer. Not every
-        # server says that it closes, so the pool is emptied, too; the session itself goes on.
+        # If the server closes a kept connection just as we post, the answer seems lost. Not every server
+        # announces the closing, so empty the pool; the session itself remains usable.
         self.session.close()
         headers = {**(options.pop("headers", None) or {}), "Connection": "close"}
-        # The budget is for every read together: a server may send an octet a second.
+        # For all reads together: a server may send one octet per second.
         with (
             budget(MAX_SECONDS, MAX_ANSWER_BYTES),
             self.session.request(
@@ -150,7 +149,7 @@ class Transport:
                 host = ""
             place = "".join(char for char in host if char.isprintable())[:100]
             raise Redirected(place or "another page")
-        # The answer without its headers: a library may raise for one it cannot read, after it has posted.
+        # Without the headers: a library may fail on an unreadable one after it has posted.
         plain = requests.Response()
         plain.status_code, plain.reason, plain.url = response.status_code, response.reason, response.url
         plain.request, plain.encoding = response.request, "utf-8"

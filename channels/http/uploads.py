@@ -1,4 +1,4 @@
-"""A post's pictures on their way to a service, which may take a while to prepare them."""
+"""Uploads of pictures, which a service may take time to process."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from channels.pictures import PictureBounds, fetched_picture
 from common.pictures.picture import CleanPicture
 from common.truncation import cut_to
 
-# Some two minutes in all, each pause longer by this: 5 s, 10 s, 15 s ...; a lane may make them longer.
+# Two minutes in all, each pause longer: 5 s, 10 s, 15 s ...; a lane may extend them.
 PAUSE = timedelta(seconds=5)
 MOST_LOOKS = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Uploader:
-    """How a service takes pictures.
+    """How a service accepts pictures.
 
-    `upload` a picture with its words, of at most `alt` characters: its id, and whether it may be posted at
-    once. `is_ready`: whether it may now. Both raise Failed.
+    `upload` sends a picture with a description of at most `alt` characters, and returns its id and whether it
+    is ready. `is_ready` asks again. Both raise Failed.
     """
 
     upload: Callable[[CleanPicture, str], tuple[str, bool]]
@@ -32,10 +32,10 @@ class Uploader:
 
 
 class Uploads:
-    """A message's pictures at the service, by id, and whether each may be posted; what fails is left out."""
+    """Uploaded pictures of a message, by id, and whether they are ready. Failures are left out."""
 
     def __init__(self, progress: Mapping[str, Any]) -> None:
-        """`progress` is what an earlier outcome carried of it."""
+        """Restore the `progress` of an earlier outcome."""
         self._media: dict[str, bool] = dict(progress.get("media", {}))
         self._looks = int(progress.get("looks", 0))
 
@@ -44,8 +44,10 @@ class Uploads:
         return {"media": self._media, "looks": self._looks} if self._media else {}
 
     def ready(self, images: Sequence[PostImage], by: Uploader, now: datetime) -> list[str]:
-        """Those that may be posted now, uploaded once. Raises Failed with a Temporary that waits, while the
-        service prepares one."""
+        """Return the usable pictures, uploaded once.
+
+        Raises Failed with a waiting Temporary while the service processes one.
+        """
         if not self._media:
             self._upload(images, by)
         else:
@@ -65,7 +67,7 @@ class Uploads:
             except Failed as failed:
                 if failed.is_about_message:
                     continue
-                break  # the others would fare no better
+                break  # the others would fail too
             self._media[media_id] = is_ready
 
     def _look(self, by: Uploader) -> None:

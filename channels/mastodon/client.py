@@ -1,4 +1,4 @@
-"""One account's API, with every failure turned into an Outcome."""
+"""API client of one account."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -32,7 +32,7 @@ CLOCKS_DIFFER = timedelta(minutes=10)
 
 
 def _code(answer: ApiResponse) -> str:
-    """A 403 is about the token's scopes, or about the account, which may come back."""
+    """Classify a 403: the token's scopes, or the account, which may be restored."""
     if answer.status == 403 and (words := answer.text_at("error")):
         return "scope" if "scope" in words.lower() else "account"
     return ""
@@ -48,10 +48,10 @@ MASTODON = ApiService(
 
 
 class Client:
-    """Each method makes one request or two. Raises Failed.
+    """Client whose methods make one or two requests. Raises Failed.
 
-    By Mastodon.py over our transport, whose answers we read ourselves; but for uploads, before which it asks
-    for the version, and edits, at which it raises TypeError once there are pictures.
+    Uses Mastodon.py with our transport and reads the answers itself. Exceptions: uploads, before which
+    Mastodon.py asks for the version, and edits, where it raises TypeError for statuses with pictures.
     """
 
     def __init__(self, session: ApiSession, url: str, token: str, now: datetime) -> None:
@@ -65,26 +65,28 @@ class Client:
             request_timeout=session.timeout,
             ratelimit_method="throw",
             version_check_mode="none",
-            user_agent="",  # the session has its own
+            user_agent="",  # the session sets it
         )
-        # Not by the constructor, which reads a file where the token names one.
+        # Not in the constructor, which reads a file if the token is its name.
         self._api.access_token = token
 
     def instance(self) -> Instance:
-        """What it says in its newer way, else in the older; else the usual."""
+        """Read the instance by API v2, else v1, else return the defaults."""
         older = partial(self._read, self._api.instance_v1, instance_of, gone=Instance)
         return self._read(self._api.instance_v2, instance_of, gone=older)
 
     def account(self) -> tuple[str, str]:
-        """The id and the name of the account the token is for, such as bot."""
+        """Return id and name of the token's account, such as bot."""
         return self._read(
             self._api.account_verify_credentials,
             lambda answer: (an_id(answer.at("id")), an_id(answer.at("acct"))),
         )
 
     def scopes(self) -> set[str]:
-        """What the token may do; none where the server does not say. Mastodon does from 4.3 on; before, it
-        tells nothing to who may not read all."""
+        """Return the token's scopes; empty if unknown.
+
+        Mastodon returns them from 4.3 on; before, it refuses tokens that may not read everything.
+        """
         try:
             return self._read(
                 self._api.app_verify_credentials, lambda answer: set(answer.at("scopes") or ()), gone=set
@@ -96,7 +98,7 @@ class Client:
             raise
 
     def post(self, message: Message, text: str, key: str, *, media: Sequence[str], before: str) -> Sent:
-        """Posts the text as a status, or as an answer to one, which strangers' timelines do not show."""
+        """Post a status or a reply; strangers' timelines don't show replies."""
         post = partial(
             self._api.status_post,
             text,
@@ -112,7 +114,7 @@ class Client:
         return self._read(post, _sent, posting=True)
 
     def edit(self, status_id: str, message: Message, text: str) -> Sent:
-        """Changes a status; its pictures stay, which they do only where they are named."""
+        """Edit a status, keeping its pictures, which must be listed."""
         path = f"/api/v1/statuses/{status_id}"
         pictures = self._ask(
             "GET", path, lambda answer: [one["id"] for one in answer.json["media_attachments"]]
@@ -122,12 +124,11 @@ class Client:
         return self._ask("PUT", path, _sent, data={**form, "media_ids[]": pictures})
 
     def delete(self, status_id: str) -> None:
-        """Deletes a status, if it is there."""
         nothing: Callable[..., None] = lambda *_: None  # noqa: E731
         self._read(partial(self._api.status_delete, status_id), nothing, gone=nothing)
 
     def upload(self, picture: CleanPicture, alt: str) -> tuple[str, bool]:
-        """The picture's id at the instance, and whether it may be posted at once."""
+        """Upload a picture and return its id and whether it is ready."""
         files, form = {"file": (picture.name, picture.data, picture.media_type)}, {"description": alt or None}
         return self._ask(
             "POST",
@@ -138,20 +139,20 @@ class Client:
         )
 
     def is_ready(self, media_id: str) -> bool:
-        """Whether an upload may be posted. One that never may is a failure."""
+        """Return whether an upload is ready. Raises Failed if it never will be."""
         return self._ask("GET", f"/api/v1/media/{media_id}", lambda answer: answer.status == 200)
 
     def find(self, message: Message, text: str, before: str, *, since: datetime) -> Sent | None:
-        """Return the account's own status with our link that begins so, among its last 40 and since then.
+        """Find the account's own status with this text and link, among the last 40 since a time.
 
-        Of a thread's others it is the one that answers `before`. Without a link another post may have the
-        same words. Raises Failed then, because only a person can tell.
+        Other parts of a thread must reply to `before`. Without a link, equal words raise Failed, because only
+        a person can decide.
         """
         is_known = bool(before or message.link)
 
         def is_ours(status: Any) -> bool:
             created = a_moment(status.get("created_at"))
-            # A status without a readable date counts: better looked at than posted twice.
+            # An unreadable date counts as new: a check is better than a duplicate.
             is_new = created is None or created >= since - CLOCKS_DIFFER
             is_there = before == (status.get("in_reply_to_id") or "")
             content, link = str(status.get("content", "")), "" if before else message.link
@@ -165,7 +166,7 @@ class Client:
         return found
 
     def _read(self, request: Callable[[], Any], read: Callable[[ApiResponse], T], **options: Any) -> T:
-        """What is in the answer to a request of Mastodon.py."""
+        """Read the answer to a request of Mastodon.py."""
 
         def answered() -> T:
             request()

@@ -1,4 +1,4 @@
-"""Connects an account of any instance: Feedletter registers itself there, and the admin says yes."""
+"""OAuth connection to any instance, where Feedletter registers itself."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -27,9 +27,9 @@ from channels.oauth import (
 from common.clock import utcnow
 
 APP_NAME = "Feedletter"
-# Posting, pictures, and looking for a post whose answer was lost.
+# Posting, pictures, and the look-up after a lost answer.
 OUR_SCOPES = ("write:statuses", "write:media", "read:statuses")
-# To know whose account it is: from 4.3 on there is a scope for no more than that.
+# To identify the account; from 4.3 on there is a scope for only that.
 WHO, WHO_BEFORE = "profile", "read:accounts"
 PKCE = "S256"
 
@@ -44,7 +44,7 @@ class MastodonConnect(OAuth):
         return host_of(given["instance_url"])
 
     def register(self, given: Mapping[str, str], return_url: str) -> Mapping[str, str]:
-        """Asks for what is needed, and no more."""
+        """Register with the minimum of scopes."""
         url = given["instance_url"]
         who = WHO if WHO in _said_of_oauth(url).get("scopes_supported", ()) else WHO_BEFORE
         scopes = [*OUR_SCOPES, who]
@@ -74,8 +74,10 @@ class MastodonConnect(OAuth):
         return ask_service(register, url, host_of(url))
 
     def is_known(self, app: Mapping[str, str], given: Mapping[str, str]) -> bool:
-        """An instance forgets after a day what nobody said yes to, and would show an error instead of its
-        question."""
+        """Check that the instance still knows us: it forgets unauthorized applications after a day.
+
+        Its page would then show an error.
+        """
         url = given["instance_url"]
         form = {
             "grant_type": "client_credentials",
@@ -127,10 +129,10 @@ def _account_of(url: str, token: str) -> str:
 
 
 def _said_of_oauth(url: str) -> Mapping[str, Any]:
-    """What an instance says it can (RFC 8414), which Mastodon does from 4.3 on. Raises NotConnected."""
+    """Return the server's OAuth metadata (RFC 8414; Mastodon from 4.3 on). Raises NotConnected."""
 
     def read(answer: ApiResponse) -> Mapping[str, Any]:
-        # Some servers answer with a page to whatever they do not know.
+        # Some servers answer unknown paths with a page.
         return answer.json if isinstance(answer.json, dict) else {}
 
     def ask(client: ApiClient) -> Mapping[str, Any]:

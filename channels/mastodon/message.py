@@ -1,4 +1,4 @@
-"""An announcement as a status. Pure."""
+"""Announcements as statuses. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,14 +19,17 @@ from common.ttl_cache import TtlCache
 INSTANCE_REMEMBERED_SECONDS = 24 * 60 * 60.0
 MOST_INSTANCES = 1000
 MOST_CHARACTERS = 100_000
-# Forks and other servers keep "mastodon" out of their source's name or say "compatible" in the version.
+# Forks and other servers have no "mastodon" in their source's name, or "compatible" in the version.
 MASTODON_SOURCE = "/mastodon"
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """`honours_keys`: whether it is known to keep an Idempotency-Key for an hour, as Mastodon itself does.
-    `images` is how many a status may have, `alt` how many characters their words."""
+    """An instance's limits and features.
+
+    `honours_keys`: it is known to keep an Idempotency-Key for an hour, like Mastodon itself. `images`:
+    pictures per status; `alt`: characters of a description.
+    """
 
     limits: StatusLimits = field(default_factory=StatusLimits)
     honours_keys: bool = False
@@ -36,13 +39,15 @@ class Instance:
 
 
 def instances() -> TtlCache[Instance]:
-    """Instances by address, each for a day."""
+    """Return a cache of instances by address, each for a day."""
     return TtlCache(room=MOST_INSTANCES, seconds=INSTANCE_REMEMBERED_SECONDS, size=lambda _: 1)
 
 
 def instance_of(answer: ApiResponse) -> Instance:
-    """Reads either answer, whatever is in it; forks name their limit `max_toot_chars`. Raises
-    UnreadableAnswer, if it is no JSON."""
+    """Read the answer of either API version; forks name their limit `max_toot_chars`.
+
+    Raises UnreadableAnswer if it is not JSON.
+    """
     if answer.json is None:
         raise UnreadableAnswer("a page")
     usual, statuses, media = Instance(), ("configuration", "statuses"), ("configuration", "media_attachments")
@@ -62,14 +67,16 @@ def instance_of(answer: ApiResponse) -> Instance:
     )
 
 
-# A digest that is longer is read on its page.
+# Longer digests are only on their page.
 LONGEST_THREAD = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A status yet to be fitted to its instance; with `lines`, a thread. With a `refusal` there is nothing to
-    post."""
+    """Status not yet cut to its instance's limits; with `lines`, a thread.
+
+    With a `refusal` there is nothing to post.
+    """
 
     instance_url: str
     access_token: str = field(repr=False)
@@ -85,13 +92,13 @@ class Message:
     refusal: str = ""
 
     def texts(self, limits: StatusLimits) -> list[str]:
-        """Of the status and of those that follow it in its thread. Raises DoesNotFit."""
+        """Return the texts of the status and its thread. Raises DoesNotFit."""
         fits = fits_status(limits, warning=self.spoiler)
         return thread_of(fit_parts(self.parts, fits), self.lines, fits, most=LONGEST_THREAD)
 
 
 def status_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    """The status of a post or a digest. It mentions nobody."""
+    """Build the status, without mentions."""
     template, is_thread = options.get("template", ""), said.is_digest and bool(options.get("thread"))
     parts = parts_of(said, template)
     if not template and not said.own_words:

@@ -1,4 +1,4 @@
-"""Posts, changes and deletes statuses."""
+"""Session that posts, edits and deletes statuses."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -36,13 +36,12 @@ from common.truncation import DoesNotFit
 from common.ttl_cache import TtlCache
 
 HOW = f"Make one on the instance under Preferences, Development, with the scopes {SCOPES}."
-# Without reading, what became of a post whose answer was lost could not be looked up.
+# Reading is needed for the look-up after a lost answer.
 NEEDED = ({"write", "write:statuses"}, "post"), ({"read", "read:statuses"}, "read its own posts")
 
 
 def check_token(destination: ParsedDestination, session: ApiSession | None = None) -> ParsedDestination:
-    """The destination with the id of the token's account. Raises InvalidDestination with what the instance
-    said, or with what the token may not do."""
+    """Return the destination with the account's id. Raises InvalidDestination."""
     url, token = destination.config["instance_url"], destination.secrets["access_token"]
     with closing(session or ApiSession()) as opened:
         client = Client(opened, url, token, utcnow())
@@ -56,16 +55,16 @@ def check_token(destination: ParsedDestination, session: ApiSession | None = Non
     return replace(destination, config={**destination.config, "account_id": number})
 
 
-# Mastodon keeps an Idempotency-Key up to an hour; ten minutes are for clocks and for this request.
+# Mastodon keeps an Idempotency-Key for an hour; ten minutes are for clocks and this request.
 KEY_HOLDS = timedelta(minutes=50)
 INSTANCES = instances()
 
 
 class MastodonSession(ApiSession):
-    """Posts for whatever account a message names. Used by one thread at a time."""
+    """Session for the account in each message. Used by one thread at a time."""
 
     def __init__(self, *, known: TtlCache[Instance] = INSTANCES, **options: Any) -> None:
-        """Takes what ApiSession takes, too."""
+        """Accept the options of ApiSession."""
         super().__init__(**options)
         self._known = known
 
@@ -78,8 +77,10 @@ class MastodonSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Posts once: an unfinished earlier attempt is repeated while the instance honours its key, else
-        looked up. A thread goes on where it ended."""
+        """Post once, continuing a thread.
+
+        An unfinished attempt is repeated while the instance honours its key, else looked up.
+        """
         if message.refusal:
             return Permanent(message.refusal)
         client = Client(self, message.instance_url, message.access_token, now)
@@ -97,7 +98,7 @@ class MastodonSession(ApiSession):
             return client.post(message, text, key, media=media, before=before)
 
         look_up = partial(client.find, message, since=begun_at) if begun_at and not repeats else None
-        # Again with room to spare, where the instance counts otherwise than it says; then without pictures.
+        # Retry with a reserve, in case the instance counts differently; then without pictures.
         tried: list[tuple[list[str], bool]] = []
         smaller = instance.limits.smaller
         for limits, is_plain in ((instance.limits, False), (smaller, False), (smaller, True)):
@@ -114,7 +115,7 @@ class MastodonSession(ApiSession):
                 if not failed.is_about_message:
                     break
         if isinstance(outcome, Permanent):
-            # The limits may have changed since they were read.
+            # The limits may have changed.
             self._known.forget(message.instance_url)
         return still_unknown(outcome) if repeats else outcome
 
@@ -127,7 +128,7 @@ class MastodonSession(ApiSession):
         key: str,
         now: datetime,
     ) -> Outcome:
-        """Changes the words of each status that is there; pictures, and how many statuses, stay."""
+        """Edit the text of each existing status; pictures and number of statuses remain."""
         if message.refusal:
             return Permanent(message.refusal)
         client = Client(self, message.instance_url, message.access_token, now)
@@ -155,7 +156,7 @@ class MastodonSession(ApiSession):
         return NO_POST if is_gone else outcome
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Deletes the last status of a thread first."""
+        """Delete a thread from its end."""
         client = Client(self, message.instance_url, message.access_token, now)
 
         def delete() -> Outcome:
@@ -169,18 +170,18 @@ class MastodonSession(ApiSession):
 class MastodonChannel(BridgeChannel):
     key = "mastodon"
     crash_policy = CrashPolicy.LOOK_UP
-    # Far below 300 statuses in 3 hours, and easy on followers.
+    # Well below 300 statuses in 3 hours; and few posts for followers at once.
     lane = LaneDefaults(spacing_seconds=60.0)
 
     def domain(self, core: str) -> str:
-        """The instance's host, without a port."""
+        """Return the instance's host, without a port."""
         return urlsplit(f"//{core}").hostname or ""
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return status_of(said, options, recipient)
 
     def preview(self, message: Message) -> Looks:
-        """By the usual limits; the instance may have others. Of a thread the first status is measured."""
+        """Preview a status with the default limits; for a thread, measure the first."""
         limits, warning = StatusLimits(), message.spoiler
         try:
             texts = message.texts(limits)
@@ -199,5 +200,5 @@ class MastodonChannel(BridgeChannel):
         )
 
     def connect(self, lane: LaneFacts) -> MastodonSession:
-        """The credentials come with each message."""
+        """The credentials are in each message."""
         return MastodonSession()

@@ -1,4 +1,4 @@
-"""What the rest of the program knows of Mastodon."""
+"""Mastodon as the rest of the program sees it."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ TOKEN_HELP = (
 
 
 class MastodonSpec(BridgeSpec):
-    """Posts to an account of the admin's."""
+    """Posts to an account of the admin."""
 
     key = "mastodon"
     label = "Mastodon"
@@ -51,7 +51,7 @@ class MastodonSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """`core` is nickname@host: two nicknames, two accounts."""
+        """Build the destination; `core` is nickname@host, so two nicknames are two accounts."""
         account, url = given["account"], given["instance_url"]
         host = urlsplit(url).netloc
         return ParsedDestination(
@@ -62,8 +62,8 @@ class MastodonSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Asks the instance whose token it is (network). Raises InvalidDestination."""
-        # Most processes ask no instance.
+        """Ask the instance for the token's account (network). Raises InvalidDestination."""
+        # Imported late: most processes check nothing.
         from channels.mastodon.session import check_token
 
         return check_token(destination)

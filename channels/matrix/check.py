@@ -1,4 +1,4 @@
-"""Finds a homeserver and a room, before they are saved."""
+"""Checks of a homeserver and a room before they are saved."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -23,10 +23,7 @@ def resolved(
     session: requests.Session | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> ParsedDestination:
-    """The destination at the server's own address, with the room's id. Enters the room if it may.
-
-    Raises InvalidDestination.
-    """
+    """Resolve server and room id, joining the room if possible. Raises InvalidDestination."""
     config, token = destination.config, destination.secrets["access_token"]
     opened = MatrixSession(session=session, timeout=timeout)
     with closing(opened):
@@ -40,7 +37,7 @@ def resolved(
             if server.is_encrypted(room):
                 raise InvalidDestination(ENCRYPTED)
             levels = server.state(room, "m.room.power_levels")
-            # Only room versions from 12 on have ids without a server.
+            # Only ids of room versions from 12 on have no server.
             created = {} if ":" in room else server.creation(room)
     if not (_may_post(account, levels) or _may_be_creator(account, created)):
         raise InvalidDestination(f"room: {account} may not post there. Have it made a moderator.")
@@ -53,7 +50,7 @@ def resolved(
 
 
 def _found(opened: MatrixSession, typed: str) -> str:
-    """The address that the domain names in its .well-known; without one, it is the server itself."""
+    """Return the address in the domain's .well-known, or else the domain's."""
 
     def read(answer: ApiResponse) -> str:
         try:
@@ -69,22 +66,22 @@ def _found(opened: MatrixSession, typed: str) -> str:
 
 
 def _may_post(account: str, levels: dict[str, Any]) -> bool:
-    """Whether the account's power is enough for a message, by §m.room.power_levels."""
+    """Return whether the account's power suffices for a message (§m.room.power_levels)."""
     needed = _level(levels.get("events"), "m.room.message", levels.get("events_default", 0))
     return _level(levels.get("users"), account, levels.get("users_default", 0)) >= needed
 
 
 def _may_be_creator(account: str, created: dict[str, Any]) -> bool:
-    """Whether the account may have created the room: creators are above all levels (MSC4289)."""
+    """Return whether the account may be a creator, above all levels (MSC4289)."""
     if not created:
         return False
     content = created.get("content", created)
     more = content.get("additional_creators") if isinstance(content, dict) else None
-    # Servers that return the content alone do not say who sent it.
+    # Servers that return only the content don't name the sender.
     return created.get("sender", account) == account or (isinstance(more, list) and account in more)
 
 
 def _level(among: Any, name: str, otherwise: Any) -> int:
     said = among.get(name, otherwise) if isinstance(among, dict) else otherwise
-    # Before room version 10 a level might be a string.
+    # Before room version 10 a level could be a string.
     return int(said) if isinstance(said, int) or str(said).lstrip("-").isdecimal() else 0

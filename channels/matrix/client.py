@@ -1,4 +1,4 @@
-"""The client-server API of a homeserver, https://spec.matrix.org/latest/client-server-api/."""
+"""Client-server API of a homeserver, https://spec.matrix.org/latest/client-server-api/."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ CLOCKS_DIFFER = timedelta(minutes=10)
 
 
 def _seconds(answer: ApiResponse) -> float | None:
-    """Before Matrix 1.10 the wait stood in the body."""
+    """Return the wait from the body, where it was before Matrix 1.10."""
     said = answer.at("retry_after_ms")
     return said / 1000 if isinstance(said, int) else None
 
@@ -32,7 +32,7 @@ MATRIX = ApiService(
         "M_MISSING_TOKEN": Verdict.DESTINATION,
         "M_USER_DEACTIVATED": Verdict.DESTINATION,
         "M_FORBIDDEN": Verdict.DESTINATION,
-        # An administrator's doing, which may be undone.
+        # Done by an administrator, and reversible.
         "M_USER_LOCKED": Verdict.STOPS,
         "M_USER_SUSPENDED": Verdict.STOPS,
     },
@@ -42,18 +42,18 @@ MATRIX = ApiService(
 
 
 class Homeserver:
-    """One account at one server. Each method makes one request, unless it says otherwise. Raises Failed."""
+    """Client of one account. Methods make one request unless stated otherwise. Raise Failed."""
 
     def __init__(self, client: ApiClient, url: str, token: str) -> None:
         self._client, self._api = client, url + API
         self._headers = {"Authorization": f"Bearer {token}"}
 
     def whoami(self) -> str:
-        """The account's id."""
+        """Return the account's id."""
         return self._get("/account/whoami", lambda answer: an_id(answer.at("user_id")))
 
     def join(self, room: str) -> str:
-        """Enters a room by its id or alias, or is there already; the room's id."""
+        """Join a room by id or alias, if not yet joined, and return its id."""
         return self._client.call(
             "POST",
             f"{self._api}/join/{_in_path(room)}",
@@ -63,11 +63,11 @@ class Homeserver:
         )
 
     def creation(self, room_id: str) -> dict[str, Any]:
-        """Return the event that created the room; only its content where the server knows no `format`."""
+        """Return the room's creation event, or only its content if the server ignores `format`."""
         return self.state(room_id, "m.room.create", params={"format": "event"})
 
     def state(self, room_id: str, kind: str, **options: Any) -> dict[str, Any]:
-        """What the room has of that kind; {} for nothing."""
+        """Return the room's state of a type; {} if missing."""
 
         def read(answer: ApiResponse) -> dict[str, Any]:
             if not isinstance(answer.json, dict):
@@ -83,22 +83,22 @@ class Homeserver:
             raise
 
     def is_encrypted(self, room_id: str) -> bool:
-        """Whether the room takes encrypted messages only, which cannot be switched off again."""
+        """Return whether the room is encrypted, which cannot be undone."""
         return bool(self.state(room_id, "m.room.encryption"))
 
     def post(self, room_id: str, content: dict[str, Any], txn: str) -> str:
-        """Sends a message; its id. The same transaction of one token is done once only."""
+        """Send a message and return its id. A token's transaction is executed only once."""
         return self._put(f"/rooms/{_in_path(room_id)}/send/m.room.message/{_in_path(txn)}", content)
 
     def redact(self, room_id: str, event_id: str, txn: str) -> str:
-        """Empties an event, also one that is empty; the id of that act."""
+        """Redact an event; repeatable. Return the redaction's id."""
         place = f"/rooms/{_in_path(room_id)}/redact/{_in_path(event_id)}/{_in_path(txn)}"
         return self._put(place, {})
 
     def find(self, room_id: str, key: str, *, since: datetime) -> str:
-        """The id of the account's own event with that key, among its last 500 and since then; else "".
+        """Return the id of the account's event with that key since then, or "".
 
-        Makes up to six requests.
+        Looks at the last 500 events in up to six requests.
         """
         wanted = {"types": ["m.room.message"], "senders": [self.whoami()]}
         query = {"dir": "b", "limit": str(EVENTS_ON_A_PAGE), "filter": json.dumps(wanted)}
@@ -131,7 +131,7 @@ class Homeserver:
 
 
 def _page(answer: ApiResponse) -> tuple[list[dict[str, Any]], str]:
-    """The events, the newest first, and where to go on; "" at the room's beginning."""
+    """Return the events, newest first, and the token of the next page, if any."""
     events, end = answer.at("chunk"), answer.at("end")
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise UnreadableAnswer("no events")

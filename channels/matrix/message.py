@@ -1,4 +1,4 @@
-"""An announcement as the content of a room's event. Pure."""
+"""Announcements as Matrix events. Pure."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,17 +11,17 @@ from channels.letter import Recipient
 from channels.wording import listed_parts, parts_of
 from common.truncation import DoesNotFit, FittingPart, fitted
 
-# "The complete event MUST NOT be larger than 65536 bytes": the rest is for the servers' own part, and for
-# an edit, which holds the text twice.
+# "The complete event MUST NOT be larger than 65536 bytes": the rest is for the servers' data, and for an
+# edit, which has the text twice.
 LONGEST_CONTENT = 24_000
 MOST_TITLES = 50
-# By which we find our own event again.
+# Identifies our event in a look-up.
 KEY = "feedletter.key"
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An event yet to be sent. `html` is empty for the plainer one. With a `refusal` there is none."""
+    """Event to send. `html` is empty for a plain one. With a `refusal` there is none."""
 
     config: Mapping[str, str]
     secrets: Mapping[str, str] = field(repr=False)
@@ -30,21 +30,21 @@ class Notice:
     refusal: str = ""
 
     def content(self, *, plain: bool = False) -> dict[str, Any]:
-        """What is shown: m.notice is for bots, and "m.mentions" without names notifies nobody."""
+        """Return the content: m.notice is for bots, and an empty "m.mentions" notifies nobody."""
         shown = {"msgtype": "m.notice", "body": self.text, "m.mentions": {}}
         if plain:
             return shown
         return {**shown, "format": "org.matrix.custom.html", "formatted_body": self.html}
 
     def new_content(self, event_id: str) -> dict[str, Any]:
-        """What takes the place of an earlier event's content."""
+        """Return the content that replaces an earlier event's."""
         relation = {"rel_type": "m.replace", "event_id": event_id}
         content = self.content()
         return {**content, "body": f"* {self.text}", "m.new_content": content, "m.relates_to": relation}
 
 
 def notice_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Notice:
-    """The notice of a post or a digest, whose titles are links."""
+    """Build the notice; titles are links."""
     template = options.get("template", "")
 
     def notice(parts: Sequence[FittingPart], refusal: str = "") -> Notice:
@@ -65,7 +65,7 @@ def notice_of(said: Announcement, options: Mapping[str, str], recipient: Recipie
 
 
 def size_of(notice: Notice) -> int:
-    """In octets, of the whole content."""
+    """Return the size of the content in octets."""
     return len(json.dumps(notice.content(), ensure_ascii=False).encode("utf-8", "replace"))
 
 

@@ -1,4 +1,4 @@
-"""Posts to rooms; after a doubt it looks for its own event first."""
+"""Session that posts to rooms and looks up its events."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ from channels.matrix.client import MATRIX, Homeserver
 from channels.matrix.message import KEY, LONGEST_CONTENT, Notice, notice_of, size_of
 from common.ttl_cache import TtlCache
 
-# Encryption may be switched on later: each room is asked for it once an hour.
+# Encryption may be enabled later: check each room once an hour.
 ROOM_REMEMBERED_SECONDS = 60 * 60.0
 MOST_ROOMS = 1000
 ENCRYPTED = (
@@ -37,7 +37,6 @@ ENCRYPTED = (
 
 
 def encrypted_rooms() -> TtlCache[bool]:
-    """Whether rooms are encrypted, by server and room."""
     return TtlCache(room=MOST_ROOMS, seconds=ROOM_REMEMBERED_SECONDS, size=lambda _: 1)
 
 
@@ -45,10 +44,10 @@ ENCRYPTED_ROOMS = encrypted_rooms()
 
 
 class MatrixSession(ApiSession):
-    """As Session, Edits and Deletes have it."""
+    """Session with edits and deletions."""
 
     def __init__(self, *, encrypted: TtlCache[bool] = ENCRYPTED_ROOMS, **options: Any) -> None:
-        """Takes what ApiSession takes, too."""
+        """Accept the options of ApiSession."""
         super().__init__(**options)
         self._encrypted = encrypted
 
@@ -61,7 +60,7 @@ class MatrixSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Posts once: the transaction is repeatable for minutes, and later the event is looked for."""
+        """Post once: the transaction is repeatable for minutes; later, the event is looked up."""
         if message.refusal:
             return Permanent(message.refusal)
         server, room = self._server(message, now), message.config["room"]
@@ -88,7 +87,7 @@ class MatrixSession(ApiSession):
     def edit(
         self, message: Notice, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
-        """Puts another content in the place of the first; the event's id stays."""
+        """Replace the content; the event's id remains."""
         if message.refusal:
             return Permanent(message.refusal)
         server, room = self._server(message, now), message.config["room"]
@@ -101,7 +100,7 @@ class MatrixSession(ApiSession):
         return _sent(message, remote_id)
 
     def delete(self, message: Notice, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Empties the event, once or again."""
+        """Redact the event; repeatable."""
         txn = sha256(remote_id.encode()).hexdigest()
         try:
             self._server(message, now).redact(message.config["room"], remote_id, txn)
@@ -110,13 +109,13 @@ class MatrixSession(ApiSession):
         return Sent(remote_id)
 
     def _obstacle(self, server: Homeserver, message: Notice) -> Outcome | None:
-        """Return why readable text may not be posted to the room; None if it may."""
+        """Return why the room cannot get readable text, or None."""
         room = message.config["room"]
         key = f"{message.config['server_url']} {room}"
         try:
             is_encrypted = self._encrypted.get(key, lambda: server.is_encrypted(room))
         except Failed as failed:
-            # A refusal to tell is no encryption: the room itself takes the post, or says why not.
+            # A refused check does not mean encryption: the post itself will succeed or fail.
             return failed.outcome if isinstance(failed.outcome, Temporary) else None
         return Permanent(ENCRYPTED, disables=True) if is_encrypted else None
 
@@ -126,7 +125,7 @@ class MatrixSession(ApiSession):
 
 
 def _sent(message: Notice, event_id: str) -> Sent:
-    """With a link for people, who may come from a server that does not know the room."""
+    """Return the outcome, with a link that works from other servers."""
     room, via = message.config["room"], message.config.get("via", "")
     place = f"{quote(room, safe='!:')}/{quote(event_id, safe='$:')}" + (f"?via={quote(via)}" if via else "")
     return Sent(event_id, url=f"https://matrix.to/#/{place}")
@@ -135,17 +134,17 @@ def _sent(message: Notice, event_id: str) -> Sent:
 class MatrixChannel(BridgeChannel):
     key = "matrix"
     crash_policy = CrashPolicy.LOOK_UP
-    # A server's usual limit for messages is one in five seconds.
+    # A server's usual limit is one message in five seconds.
     lane = LaneDefaults(spacing_seconds=5.0)
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Notice:
         return notice_of(said, options, recipient)
 
     def preview(self, message: Notice) -> Looks:
-        """As Previews has it. What counts is the event, which has the words twice."""
+        """Preview a notice; the limit is for the event, which has the text twice."""
         words = shown_text(message.html.replace("<br>", "\n"))
         return Looks(words, size_of(message), LONGEST_CONTENT, message.refusal, unit="bytes")
 
     def connect(self, lane: LaneFacts) -> MatrixSession:
-        """The credentials come with each message."""
+        """The credentials are in each message."""
         return MatrixSession()

@@ -1,4 +1,4 @@
-"""What the rest of the program knows of Matrix."""
+"""Matrix as the rest of the program sees it."""
 
 import re
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ from common.ports.channels import Field, ParsedDestination
 
 
 def room_name(typed: str) -> str:
-    """A room's id or alias. Raises ValueError."""
-    # "MUST NOT exceed 255 bytes"; since room version 12 an id has no server in it.
+    """Check a room's id or alias. Raises ValueError."""
+    # "MUST NOT exceed 255 bytes"; since room version 12 ids have no server.
     if not re.fullmatch(r"![!-~]{1,254}|#[^\s:]+:[!-~]+", typed) or len(typed.encode()) > 255:
         raise ValueError("give an alias such as #news:matrix.example, or an id, which begins with !.")
     return typed
 
 
 class MatrixSpec(BridgeSpec):
-    """Posts to a room that is not encrypted."""
+    """Posts to an unencrypted room."""
 
     key = "matrix"
     label = "Matrix"
@@ -53,7 +53,7 @@ class MatrixSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """`core` is room@host; `check` puts the room's id in the place of an alias."""
+        """Build the destination; `core` is room@host. `check` replaces an alias with the id."""
         url, room = given["server_url"], given["room"]
         host = urlsplit(url).netloc
         return ParsedDestination(
@@ -64,7 +64,7 @@ class MatrixSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Finds the homeserver, enters the room, and sees whether the account may post there (network).
+        """Find the homeserver, join the room and check the permission to post (network).
 
         Raises InvalidDestination.
         """

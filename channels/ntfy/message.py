@@ -1,4 +1,4 @@
-"""An announcement as a push. Pure."""
+"""Ntfy messages. Pure."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from channels.letter import Recipient
 from channels.wording import parts_of, usual_parts
 from common.truncation import FittingPart, fit_parts
 
-# A longer message becomes a text file; a longer body is refused (41303). Both in octets.
+# In octets: a longer message becomes a text file, a longer body is refused (41303).
 LONGEST_MESSAGE = 4_096
 LONGEST_SEQUENCE_ID = 64
 LONGEST_BODY = 2 * LONGEST_MESSAGE
@@ -21,7 +21,7 @@ LONGEST_BODY = 2 * LONGEST_MESSAGE
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """A message yet to be fitted. `fields` are ntfy's own, without the text. With a `refusal` it is none."""
+    """Message not yet cut; `fields` are ntfy's, without the text. With a `refusal` there is none."""
 
     config: Mapping[str, str]
     secrets: Mapping[str, str] = field(repr=False)
@@ -30,7 +30,7 @@ class Push:
     refusal: str = ""
 
     def body(self, sequence_id: str, *, most: int = LONGEST_MESSAGE, picture: bool = True) -> bytes:
-        """The JSON of a message of at most `most` octets. Raises DoesNotFit."""
+        """Return the JSON for a message of at most `most` octets. Raises DoesNotFit."""
         fields = {name: value for name, value in self.fields.items() if picture or name != "attach"}
 
         def written(text: str) -> bytes:
@@ -43,7 +43,7 @@ class Push:
 
 
 def push_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Push:
-    """The push of a post or a digest: a touch opens the link, so the usual words are without it."""
+    """Build the push. A click opens the link, so the default text omits it."""
     template, tags = options.get("template", ""), options.get("tags", "")
     if template or said.own_words:
         parts = parts_of(said, template)
@@ -69,7 +69,7 @@ def push_of(said: Announcement, options: Mapping[str, str], recipient: Recipient
 
 
 def sequence_id_of(key: str) -> str:
-    """What a later message of the same key replaces: up to 64 letters, digits, dashes and underscores."""
+    """Return an id with up to 64 letters, digits, dashes and underscores; equal ids replace."""
     return (
         key
         if re.fullmatch(rf"[-_A-Za-z0-9]{{1,{LONGEST_SEQUENCE_ID}}}", key)

@@ -1,4 +1,4 @@
-"""Publishes to a topic, https://docs.ntfy.sh/publish/#publish-as-json."""
+"""Session that publishes to topics, https://docs.ntfy.sh/publish/#publish-as-json."""
 
 import json
 from base64 import b64encode
@@ -40,7 +40,7 @@ NTFY = ApiService(
 
 
 class NtfySession(ApiSession):
-    """As Session, Edits and Deletes have it."""
+    """Session with edits and deletions."""
 
     def send(
         self,
@@ -51,17 +51,17 @@ class NtfySession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Publishes under the key as its sequence id, so that a repetition replaces what may be there."""
+        """Publish with the key as sequence id, so that a repetition replaces the first."""
         return self._publish(message, sequence_id_of(key), now)
 
     def edit(
         self, message: Push, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
-        """Publishes once more under the sequence id of the first, which it replaces."""
+        """Publish with the first message's sequence id, which replaces it."""
         return self._publish(message, remote_id, now)
 
     def delete(self, message: Push, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Takes the push off the phones; servers before 2.16 cannot."""
+        """Remove the push from phones; servers before 2.16 cannot."""
         url = f"{message.config['server_url']}/{message.config['topic']}/{remote_id}"
         try:
             self._to(message, now).call(
@@ -76,7 +76,7 @@ class NtfySession(ApiSession):
             return Permanent(message.refusal)
         client = self._to(message, now)
         headers = {"Content-Type": "application/json", **_credentials(message.config, message.secrets)}
-        # Once more, plainer: a server's own limits may be lower, and attachments be switched off.
+        # Retry plainer: a server may have lower limits, or no attachments.
         for most, picture in ((LONGEST_MESSAGE, True), (LONGEST_MESSAGE // 2, False)):
             try:
                 body = message.body(sequence_id, most=most, picture=picture)
@@ -101,10 +101,10 @@ def check_topic(
     session: requests.Session | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> None:
-    """Asks whether the credentials are good. Raises InvalidDestination.
+    """Check the credentials. Raises InvalidDestination.
 
-    A server tells who may read a topic, and not who may write: a token that may only write is asked for its
-    account instead.
+    A server can be asked who may read a topic, but not who may write. For a write-only token, ask for its
+    account.
     """
     config, secrets = destination.config, destination.secrets
     opened = NtfySession(session=session, timeout=timeout)
@@ -144,16 +144,15 @@ def _success(answer: ApiResponse) -> None:
 
 class NtfyChannel(BridgeChannel):
     key = "ntfy"
-    # A server since 2.16 shows a repeated message in the place of the first.
+    # A server since 2.16 replaces the first message with a repetition.
     crash_policy = CrashPolicy.RESEND
-    # ntfy.sh takes sixty messages at once, and then one every five seconds.
+    # ntfy.sh allows sixty messages at once, then one every five seconds.
     lane = LaneDefaults(spacing_seconds=5.0)
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Push:
         return push_of(said, options, recipient)
 
     def preview(self, message: Push) -> Looks:
-        """As Previews has it."""
         try:
             body = json.loads(message.body("0" * LONGEST_SEQUENCE_ID))
         except DoesNotFit:
@@ -171,7 +170,7 @@ class NtfyChannel(BridgeChannel):
         )
 
     def connect(self, lane: LaneFacts) -> NtfySession:
-        """The credentials come with each message."""
+        """The credentials are in each message."""
         return NtfySession()
 
 

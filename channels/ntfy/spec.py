@@ -1,4 +1,4 @@
-"""What the rest of the program knows of ntfy."""
+"""Ntfy as the rest of the program sees it."""
 
 import re
 from collections.abc import Mapping
@@ -21,14 +21,12 @@ MOST_TAGS = 5
 
 
 def topic_name(typed: str) -> str:
-    """Raises ValueError."""
     if not re.fullmatch(r"[-_A-Za-z0-9]{1,64}", typed):
         raise ValueError("a topic has up to 64 letters, digits, dashes or underscores.")
     return typed
 
 
 def tag_list(typed: str) -> str:
-    """Raises ValueError."""
     tags = [tag for tag in re.split(r"[\s,]+", typed) if tag]
     if len(tags) > MOST_TAGS or not all(re.fullmatch(r"[\w+-]{1,64}", tag) for tag in tags):
         raise ValueError(f"give up to {MOST_TAGS} words with commas between them, such as newspaper, bee.")
@@ -36,7 +34,7 @@ def tag_list(typed: str) -> str:
 
 
 class NtfySpec(BridgeSpec):
-    """Pushes to everybody who subscribed to a topic."""
+    """Pushes to the subscribers of a topic."""
 
     key = "ntfy"
     label = "ntfy"
@@ -78,7 +76,7 @@ class NtfySpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """`core` is topic@host."""
+        """Build the destination; `core` is topic@host."""
         if bool(given["user"]) != bool(given["password"]):
             raise InvalidDestination("password: user and password belong together.")
         if given["access_token"] and given["user"]:
@@ -92,7 +90,7 @@ class NtfySpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Asks the server whether the credentials are good (network). Raises InvalidDestination."""
+        """Check the credentials (network). Raises InvalidDestination."""
         from channels.ntfy.session import check_topic
 
         check_topic(destination)

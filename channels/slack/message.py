@@ -1,4 +1,4 @@
-"""An announcement as a post in Slack, Mattermost or Rocket.Chat. Pure."""
+"""Posts in Slack, Mattermost or Rocket.Chat. Pure."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,19 +11,19 @@ from channels.letter import Recipient
 from channels.wording import listed_parts, parts_of
 from common.truncation import DoesNotFit, FittingPart, fitted
 
-# Slack's own limits are higher for some blocks; a room is no place for more. Mattermost takes 16,383.
+# Slack allows more in some blocks, and Mattermost 16,383, but a chat is no place for more.
 MOST_CHARACTERS = 3_000
-# Slack refuses from about 13,200 characters of blocks on.
+# Slack refuses blocks from about 13,200 characters on.
 MOST_IN_BLOCKS = 12_000
 MOST_TITLES = 20
 MOST_ALT = 2_000
-# Slack refuses addresses beyond.
+# Slack's limit.
 MOST_IMAGE_URL = 3_000
 
-# Those for which it knows an escape; html it shows as it stands.
+# Mattermost has escapes for these; it shows html unchanged.
 _MATTERMOST = re.compile(r"([\\`*_{}\[\]()#+\-.!|~>])")
 _ROCKETCHAT = re.compile(r"([*_~`#])")
-# What Rocket.Chat has no escape for: links, quotes, formulas, spoilers.
+# Rocket.Chat has no escape for links, quotes, formulas and spoilers.
 _ROCKETCHAT_MORE = re.compile(r"([\\\[\]<>|$!])")
 
 JsonBody = Mapping[str, Any]
@@ -31,9 +31,9 @@ JsonBody = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RoomPost:
-    """What is posted: `bodies` are its JSON, the plainer one last. With a `refusal` there is none.
+    """JSON `bodies` of a post, the plainest last. With a `refusal` there is none.
 
-    `shown` and `picture` are what people see of it.
+    `shown` and `picture` are visible to people.
     """
 
     secrets: Mapping[str, str] = field(repr=False)
@@ -49,7 +49,7 @@ Writer = Callable[[Sequence[FittingPart], PostImage | None], Sequence[JsonBody]]
 def room_post_of(
     said: Announcement, options: Mapping[str, str], recipient: Recipient, write: Writer
 ) -> RoomPost:
-    """`write` is the service's: what it is sent for some parts, the plainer body last."""
+    """Build a post; `write` formats parts for the service, the plainest body last."""
     template = options.get("template", "")
     picture = said.images[0] if said.images and options.get("picture") != "no" else None
     bodies: Sequence[JsonBody] = ()
@@ -63,7 +63,7 @@ def room_post_of(
         bodies, shown = write(parts, picture), "".join(part.text for part in parts)
         break
     too_long = "" if bodies else "The link alone is longer than a message may be."
-    # A service that fetches the picture by itself finds another one, or none.
+    # Other services fetch a picture themselves, perhaps a different one.
     address = picture.url if picture and any("blocks" in body for body in bodies) else ""
     return RoomPost(recipient.secrets, tuple(bodies), said.refusal or too_long, shown, address)
 
@@ -76,10 +76,10 @@ def _fits(bodies: Sequence[JsonBody]) -> bool:
 
 
 def for_slack(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
-    """Blocks of plain elements, in which nothing is markup, and for notifications the text.
+    """Return blocks without markup, with a text for notifications.
 
-    Slack fetches the picture, and refuses all of it where it cannot: then without. "mrkdwn" is false so
-    that the text alone has no formatting.
+    Slack refuses the post if it cannot fetch the picture: then without. "mrkdwn" is false so that the text
+    has no formatting.
     """
     text = "".join(_in_slack(part) for part in parts)
     elements = [
@@ -111,7 +111,7 @@ def _in_slack(part: FittingPart) -> str:
 
 
 def for_mattermost(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
-    """Markdown, whose every sign is escaped; a picture is what the server finds at the link."""
+    """Return escaped Markdown; the server fetches a picture from the link."""
 
     def written(text: str) -> str:
         return _MATTERMOST.sub(r"\\\1", _unmentioned(text))
@@ -120,7 +120,7 @@ def for_mattermost(parts: Sequence[FittingPart], picture: PostImage | None) -> S
 
 
 def for_rocketchat(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
-    """Its own Markdown: some signs have an escape, the others are parted with an invisible joiner."""
+    """Return Rocket.Chat's Markdown, with escapes or, for other signs, an invisible joiner."""
 
     def written(text: str) -> str:
         apart = _ROCKETCHAT_MORE.sub(rf"\1{WORD_JOINER}", _unmentioned(text))
@@ -130,13 +130,13 @@ def for_rocketchat(parts: Sequence[FittingPart], picture: PostImage | None) -> S
 
 
 def _marked(parts: Sequence[FittingPart], written: Callable[[str], str]) -> str:
-    """In Markdown, with titles as links where they are ones."""
+    """Return Markdown with links."""
     return "".join(
         written(part.text)
         if not part.link
         else part.link
         if part.text == part.link
-        # A bracket of the address would end it.
+        # A bracket in the URL would end it.
         else f"[{written(part.text)}]({part.link.replace('(', '%28').replace(')', '%29')})"
         for part in parts
         if part.text

@@ -1,4 +1,4 @@
-"""Posts by incoming webhooks, each service with its own words for what went wrong."""
+"""Sessions of incoming webhooks, with the errors of each service."""
 
 import re
 from collections.abc import Mapping
@@ -48,7 +48,7 @@ class SlackConnect(WebhookOAuth):
         made = "incoming_webhook"
         url = a_secret(answer.at(made, "url"))
         channel, team = answer.text_at(made, "channel"), answer.text_at("team", "name")
-        # Two workspaces may have channels of one name.
+        # Two workspaces may have channels with the same name.
         name = re.sub(r"[^\w.-]+", "-", f"{channel.lstrip('#')}-{team}".lower()).strip("-")[:64]
         label = f"{channel} in {team}" if channel and team else channel
         number = answer.text_at(made, "channel_id")[:64]
@@ -59,7 +59,7 @@ ADVICE = "Make another webhook there, and save its address."
 
 
 def _slack_code(answer: ApiResponse) -> str:
-    """Slack answers with one word, as text."""
+    """Return Slack's answer: one word, as text."""
     said = answer.body[:100].decode("utf-8", "replace").strip()
     return said if re.fullmatch("[a-z_]{2,60}", said) else ""
 
@@ -87,7 +87,7 @@ SLACK = ApiService(
     ),
     advice=ADVICE,
 )
-# The ids of its errors, https://github.com/mattermost/mattermost/blob/master/server/i18n/en.json
+# Error ids: https://github.com/mattermost/mattermost/blob/master/server/i18n/en.json
 MATTERMOST = ApiService(
     name="Mattermost",
     words=lambda answer: answer.text_at("message"),
@@ -110,7 +110,7 @@ ROCKETCHAT = ApiService(
 
 
 class IncomingWebhookSession(ApiSession):
-    """Posts to whatever webhook a message names. What was posted can be neither found nor changed."""
+    """Session for the webhook in each message. Posts can be neither found nor changed."""
 
     def __init__(
         self,
@@ -131,7 +131,7 @@ class IncomingWebhookSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Posts, and once more plainer where the service does not take all of it."""
+        """Post, and retry with plainer bodies."""
         if message.refusal:
             return Permanent(message.refusal)
         url = message.secrets["webhook_url"]
@@ -148,13 +148,13 @@ class IncomingWebhookSession(ApiSession):
 
 
 def _taken(answer: ApiResponse) -> None:
-    """Slack and Mattermost say ok, Rocket.Chat {"success": true}."""
+    """Check for ok (Slack, Mattermost) or {"success": true} (Rocket.Chat)."""
     if answer.body.strip() != b"ok" and answer.at("success") is not True:
         raise UnreadableAnswer("neither ok nor success")
 
 
 class IncomingWebhookChannel(BridgeChannel):
-    # The service knows no key, and shows nobody what was posted.
+    # The service has no idempotency key and no look-up.
     crash_policy = CrashPolicy.HOLD
     # Slack: "one message per second per channel".
     lane = LaneDefaults(spacing_seconds=2.0)
@@ -165,13 +165,13 @@ class IncomingWebhookChannel(BridgeChannel):
         return room_post_of(said, options, recipient, type(self).write)
 
     def preview(self, message: RoomPost) -> Looks:
-        """As Previews has it. What counts is the text as it is written, markup included."""
+        """Preview a post; the limit is for the text with markup."""
         length = len(message.bodies[0]["text"]) if message.bodies else 0
         pictures = (message.picture,) if message.picture else ()
         return Looks(message.shown, length, MOST_CHARACTERS, message.refusal, pictures=pictures)
 
     def connect(self, lane: LaneFacts) -> IncomingWebhookSession:
-        """The credentials come with each message."""
+        """The credentials are in each message."""
         return IncomingWebhookSession(self.service)
 
 

@@ -1,4 +1,4 @@
-"""What the rest of the program knows of Slack, Mattermost and Rocket.Chat: their incoming webhooks."""
+"""Incoming webhooks (Slack, Mattermost, Rocket.Chat) as the rest of the program sees them."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class IncomingWebhookSpec(BridgeSpec):
-    """Posts to the room that an incoming webhook was made for. `path` is what its address has in it."""
+    """Room of an incoming webhook. `path` is a part of the webhook's URL."""
 
     asks_when_unsure = True
     core_is_chosen = True
     path: str
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """`core` is name@host."""
+        """Build the destination; `core` is name@host."""
         parts = urlsplit(given["webhook_url"])
         if self.path not in parts.path:
             raise InvalidDestination(
@@ -35,7 +35,7 @@ class IncomingWebhookSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Nothing is asked: an incoming webhook can be tried only by posting."""
+        """Return it unchanged: an incoming webhook can only be tested by posting."""
         return destination
 
 

@@ -1,4 +1,4 @@
-"""A letter as a text message. Pure."""
+"""Text messages. Pure."""
 
 import re
 import unicodedata
@@ -12,7 +12,7 @@ from channels.letter import Letter, Recipient
 from channels.wording import headline, parts_of, text_of_unlinked
 from common.truncation import DoesNotFit, FittingPart, fit_parts
 
-# What type setters use, as typewriters had it.
+# Typographic characters and their simple equivalents.
 _PLAIN = {
     **dict.fromkeys("‘’‚‛′‹›`´", "'"),
     **dict.fromkeys("“”„‟″«»", '"'),
@@ -28,10 +28,10 @@ _SPACES = re.compile(" {2,}")
 
 
 def sms_text(text: str, *, as_written: bool = False) -> str:
-    """The text in letters of the networks' alphabet where each has a likeness there, else as it is written;
-    without control characters and what turns the direction of writing.
+    """Remove control characters and direction marks; convert to the GSM alphabet if possible.
 
-    Accents that the alphabet lacks are left out, and pictures where all else fits. `as_written` keeps both.
+    Accents outside the alphabet and pictures are dropped, but only if the rest fits. Otherwise, and with
+    `as_written`, the text is not converted.
     """
     kept = "".join(char for char in unicodedata.normalize("NFC", text) if _is_usable(char))
     if as_written:
@@ -41,17 +41,15 @@ def sms_text(text: str, *, as_written: bool = False) -> str:
 
 
 def is_simple(text: str) -> bool:
-    """Whether all its letters are of the networks' alphabet (GSM 03.38)."""
     return all(char in GSM_LETTERS or char in GSM_EXTENSION for char in text)
 
 
 def _is_usable(char: str) -> bool:
-    # A joiner belongs to words of some scripts, and to pictures.
+    # Joiners are part of words in some scripts, and of pictures.
     return char == "\n" or char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf", "Cs")
 
 
 def _likeness(char: str) -> str:
-    """What stands for it in the networks' alphabet; itself where nothing does."""
     if is_simple(char):
         return char
     if char in _PLAIN:
@@ -65,9 +63,9 @@ def _likeness(char: str) -> str:
 
 # https://www.twilio.com/docs/api/errors/21617
 LONGEST_TEXT = 1_600
-# A link must leave room for so much of a title, or a shorter one is better.
+# If a link leaves less room for the title, a shorter link is better.
 LEAST_TITLE = 20
-# Of a mail that is no issue, which nobody has set a measure for.
+# For mails other than issues, which have no setting.
 MAIL_PARTS = 3
 CODE_SECONDS = 600
 NEW_POST = "New post"
@@ -80,8 +78,10 @@ LATE = "There was no room in which it could be sent, and now it would be too lat
 
 @dataclass(frozen=True, slots=True)
 class TextMessage:
-    """`to` in E.164. `seconds`: after so many it is of no use; 0: always. With a `refusal` there is nothing
-    to send."""
+    """Text message; `to` is in E.164, `seconds` its validity (0: unlimited).
+
+    With a `refusal` there is nothing to send.
+    """
 
     to: str = ""
     body: str = ""
@@ -91,7 +91,6 @@ class TextMessage:
 
 
 def sms_of(letter: Letter) -> TextMessage:
-    """The message for all recipients."""
     if not letter.entries:
         body = sms_text(letter.text.strip())
         if not body:
@@ -121,7 +120,7 @@ def parts_allowed(options: Mapping[str, str]) -> int:
 
 
 def fits_parts(most: int, *, as_written: bool = False) -> Callable[[str], bool]:
-    """Whether a text, in the letters it will have, takes no more parts."""
+    """Return a check whether a text, as it will be written, needs at most `most` parts."""
 
     def fits(text: str) -> bool:
         written = sms_text(text[: 2 * LONGEST_TEXT], as_written=as_written)
@@ -132,7 +131,7 @@ def fits_parts(most: int, *, as_written: bool = False) -> Callable[[str], bool]:
 
 
 def _fitting_link(link: str, own: str, fits: Callable[[str], bool]) -> str:
-    """The post's, unless it leaves no room for a title and our own page's does; "" where there is neither.
+    """Return the post's link, our own page's if only that leaves room for a title, or "".
 
     Raises DoesNotFit.
     """

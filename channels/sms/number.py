@@ -1,4 +1,4 @@
-"""Phone numbers: as people type them, and as networks have them (E.164). No network."""
+"""Parsing of phone numbers to E.164. No network."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from common.ports.channels import InvalidDestination
 LONGEST = 40
 ANY_COUNTRY = "*"
 REGIONS: frozenset[str] = frozenset(phonenumbers.SUPPORTED_REGIONS)
-# Of these kinds none takes a text message, or only at its owner's cost.
+# These receive no text messages, or only at the owner's expense.
 NOT_MOBILE = frozenset(
     {
         PhoneNumberType.FIXED_LINE,
@@ -28,7 +28,7 @@ NOT_MOBILE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MobileNumber:
-    """`e164` begins with a plus sign, `shown` has spaces, `region` is its country's code: "" for none."""
+    """Number: `e164` with a plus sign, `shown` with spaces, `region` a country code or ""."""
 
     e164: str
     shown: str
@@ -36,10 +36,10 @@ class MobileNumber:
 
 
 def mobile_number(typed: str, *, region: str = "", countries: Collection[str] = ()) -> MobileNumber:
-    """A number that can get text messages. `region` is where one without a country's code belongs,
-    `countries` are those that may be written to; none given: all.
+    """Parse a number that can receive text messages.
 
-    Raises InvalidDestination with a sentence in the reader's language.
+    `region` applies to numbers without a country code; `countries` are those allowed (none: all). Raises
+    InvalidDestination in the reader's language.
     """
     try:
         number = phonenumbers.parse(typed[:LONGEST], region or None)

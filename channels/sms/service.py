@@ -1,4 +1,4 @@
-"""What Twilio's answers mean: https://www.twilio.com/docs/api/errors."""
+"""Twilio's signatures and error codes: https://www.twilio.com/docs/api/errors."""
 
 import hmac
 from base64 import b64encode
@@ -12,9 +12,9 @@ from channels.http.transport import ApiResponse
 
 
 def signature_of(token: str, url: str, form: Mapping[str, Sequence[str]]) -> str:
-    """HMAC-SHA1, keyed with the account's token, of the address and the form's fields in their order.
+    """Return the HMAC-SHA1 of the URL and the sorted form fields, keyed with the account's token.
 
-    Of a field that comes several times each value counts once.
+    Equal values of a repeated field count once.
     """
     fields = (f"{name}{value}" for name in sorted(form) for value in sorted(set(form[name])))
     mac = hmac.new(token.encode(), (url + "".join(fields)).encode("utf-8", "replace"), sha1)
@@ -22,7 +22,7 @@ def signature_of(token: str, url: str, form: Mapping[str, Sequence[str]]) -> str
 
 
 def is_signed(token: str, url: str, form: Mapping[str, Sequence[str]], given: str) -> bool:
-    """Whether `given` is the signature; Twilio may have written the port into the address, or left it out."""
+    """Check a signature; Twilio may sign the URL with or without the port."""
     octets = given.encode("utf-8", "replace")
     good = [
         hmac.compare_digest(octets, signature_of(token, one, form).encode()) for one in (url, _with_port(url))
@@ -41,12 +41,12 @@ def _with_port(url: str) -> str:
 TWILIO_API = "https://api.twilio.com"
 SAID_STOP = 21610
 _GONE = (
-    21211,  # no number
+    21211,  # invalid number
     21214,  # cannot be reached
     21408,  # a country that the account may not write to
     SAID_STOP,  # its owner answered STOP
-    21612,  # no way from the sender to it
-    21614,  # no mobile phone
+    21612,  # no route from the sender
+    21614,  # not a mobile phone
     21635,  # a landline
 )
 _ACCOUNT = (
@@ -59,7 +59,7 @@ _ACCOUNT = (
 )  # fmt: skip
 # The queue is full; too many requests.
 _BUSY = (20429, 21611, 30001)
-# Unreachable for the moment; for a reason that nobody knows.
+# Temporarily unreachable; unknown reason.
 _AGAIN = (30003, 30008)
 
 
@@ -73,7 +73,7 @@ def said_in(answer: ApiResponse) -> str:
 TWILIO = ApiService(
     name="Twilio",
     words=said_in,
-    # An account that is not there is not found, without a code in some answers.
+    # Some answers for a missing account have no code.
     code=lambda answer: 20003 if answer.status == 401 else answer.at("code"),
     verdicts={
         **dict.fromkeys(_GONE, Verdict.DESTINATION),

@@ -1,4 +1,4 @@
-"""Sends text messages by Twilio, https://www.twilio.com/docs/messaging/api/message-resource."""
+"""Session with Twilio, https://www.twilio.com/docs/messaging/api/message-resource."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -40,7 +40,7 @@ def check_twilio(
     session: requests.Session | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> str:
-    """What the account is called at Twilio, and its sender. Raises InvalidDestination."""
+    """Return the account's name at Twilio and its sender. Raises InvalidDestination."""
     sid, token, url = values["account_sid"], values["auth_token"], base or TWILIO_API
     opened = ApiSession(session=session, timeout=timeout)
     client = opened.client(url, TWILIO, utcnow(), secrets=(token,))
@@ -69,15 +69,15 @@ def _account(answer: ApiResponse) -> tuple[str, str]:
 
 NOT_SET_UP = "Nothing was sent: the Twilio account has no token. Save it again."
 MESSAGE_SID = re.compile(r"[SM]M[0-9a-f]{32}", re.ASCII)
-# Its clock and ours may differ by so much.
+# Possible difference of the clocks.
 CLOCKS_APART = timedelta(minutes=2)
 LOOKED_THROUGH = 50
 
 
 class SmsSession(ApiSession):
-    """Sends as one account. Used by one thread at a time.
+    """Session of one account. Used by one thread at a time.
 
-    `callback` is where Twilio tells what became of a message, without the delivery's number; empty: nowhere.
+    `callback` is the URL for status reports, without the delivery's number; it may be empty.
     """
 
     def __init__(
@@ -102,12 +102,12 @@ class SmsSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Sends once: what may have been sent before is looked for first, for Twilio knows no key."""
+        """Send once: an earlier attempt is looked up, because Twilio has no idempotency key."""
         if message.refusal:
             return Permanent(message.refusal)
         if not (self._sid and self._token and self._sender):
             return Temporary(NOT_SET_UP, stops_account=True)
-        # What Twilio says goes into logs, where nobody's number belongs.
+        # Twilio's text is logged, and must not contain the recipient's number.
         hidden = (self._token, message.to, message.to.removeprefix("+"))
         client = self.client(self._base, TWILIO, now, secrets=hidden)
         if begun_at is not None:
@@ -124,7 +124,6 @@ class SmsSession(ApiSession):
             return failed.outcome
 
     def call(self, client: ApiClient, method: str, **options: Any) -> Any:
-        """Asks for the account's messages. Raises Failed."""
         url = f"{self._base}/2010-04-01/Accounts/{self._sid}/Messages.json"
         return client.call(method, url, auth=(self._sid, self._token), **options)
 
@@ -138,9 +137,9 @@ class SmsSession(ApiSession):
         return form
 
     def _find(self, client: ApiClient, message: TextMessage, begun_at: datetime) -> str:
-        """The SID of the message if it was taken since; "" if it was not. Raises Failed.
+        """Return the SID of a message accepted since then, or "". Raises Failed.
 
-        Not by DateSent: a message that waits in Twilio's queue has none, and would be missed.
+        Not by DateSent, which queued messages lack.
         """
         since = begun_at - CLOCKS_APART
 
@@ -161,7 +160,7 @@ class SmsSession(ApiSession):
 
 def _is_it(said: Mapping[str, Any], message: TextMessage, since: datetime) -> bool:
     body, to = said.get("body"), said.get("to")
-    # A trial account's messages begin with words of Twilio's.
+    # A trial account's messages begin with a text of Twilio.
     if to != message.to or not isinstance(body, str) or not body.endswith(message.body):
         return False
     try:
@@ -179,12 +178,12 @@ def _sid_of(answer: ApiResponse) -> str:
 
 
 class SmsChannel:
-    """One Twilio account carries all messages of the newsletters that name it."""
+    """Channel through Twilio; newsletters choose the account."""
 
     key = "sms"
-    # Twilio knows no key, but can be asked which messages it took.
+    # Twilio has no key, but can list its messages.
     crash_policy = CrashPolicy.LOOK_UP
-    # Twilio queues what is more than a number may send; the caps keep a mistake from becoming a bill.
+    # Twilio queues what exceeds a number's rate; the caps limit the cost of a mistake.
     lane = LaneDefaults(serial=False, concurrency=5, rate=10.0, per_day=1_000, per_recipient=10)
     account_lane: LaneDefaults | None = None
     breaker: Breaker | None = None
@@ -193,7 +192,7 @@ class SmsChannel:
         return options.get("account", "")
 
     def shared_account(self, core: str) -> str:
-        """Its lanes are accounts themselves."""
+        """Return nothing: its lanes are accounts themselves."""
         return ""
 
     def domain(self, core: str) -> str:
@@ -207,7 +206,7 @@ class SmsChannel:
         return lambda recipient: to_recipient(message, recipient)
 
     def sessions(self, lane: LaneFacts) -> None:
-        """Its sessions block."""
+        """Return None: its sessions block."""
         return
 
     def connect(self, lane: LaneFacts) -> SmsSession:
@@ -215,8 +214,10 @@ class SmsChannel:
 
 
 def callback_of(account: str) -> str:
-    """Where Twilio tells what became of an account's messages, without the delivery's number; empty where
-    it could not reach this site (it refuses such an address, 21609)."""
+    """Return the URL for status reports, without the delivery's number.
+
+    Empty if Twilio could not reach this site: it refuses such URLs (21609).
+    """
     host = urlsplit(settings.SITE_URL).hostname or ""
     is_reachable = "." in host and not host.replace(".", "").isdigit()
     return f"{settings.SITE_URL}/sms/{account}/status/" if is_reachable else ""

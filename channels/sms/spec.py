@@ -1,4 +1,4 @@
-"""What the rest of the program knows of text messages."""
+"""Text messages as the rest of the program sees them."""
 
 import re
 from collections.abc import Mapping
@@ -9,19 +9,18 @@ from channels.sms.number import ANY_COUNTRY, REGIONS, mobile_number
 from common.ports.channels import Field, ParsedDestination, read_fields
 from subscriptions.rules.schedule import ARRANGEMENTS
 
-# With more of them Twilio's 1,600 characters could be exceeded.
+# More could exceed Twilio's 1,600 characters.
 MOST_PARTS = 10
 
 
 def account_sid(typed: str) -> str:
-    """Raises ValueError."""
     if not re.fullmatch(r"AC[0-9a-f]{32}", typed, re.ASCII):
         raise ValueError("it begins with AC, and 32 digits and letters follow.")
     return typed
 
 
 def sender_name(typed: str) -> str:
-    """A messaging service, a number, or a name of letters. Raises ValueError."""
+    """Check a messaging service, a number, or an alphanumeric name. Raises ValueError."""
     if re.fullmatch(r"MG[0-9a-f]{32}", typed, re.ASCII):
         return typed
     number = re.sub(r"[\s().-]", "", typed)
@@ -36,7 +35,6 @@ def sender_name(typed: str) -> str:
 
 
 def country(typed: str) -> str:
-    """Raises ValueError."""
     code = typed.upper()
     if code not in REGIONS:
         raise ValueError(f"“{typed[:20]}” is no country's code of two letters, such as DE.")
@@ -44,14 +42,12 @@ def country(typed: str) -> str:
 
 
 def country_list(typed: str) -> str:
-    """Raises ValueError."""
     if typed.strip() == ANY_COUNTRY:
         return ANY_COUNTRY
     return " ".join(dict.fromkeys(country(one) for one in re.split(r"[\s,]+", typed) if one))
 
 
 def part_count(typed: str) -> str:
-    """Raises ValueError."""
     if not re.fullmatch(r"\d{1,2}", typed, re.ASCII) or not 1 <= int(typed) <= MOST_PARTS:
         raise ValueError(f"give a number from 1 to {MOST_PARTS}.")
     return str(int(typed))
@@ -119,8 +115,10 @@ class SmsSpec:
     )
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        """`phone` is the number; `region` and `countries` are a newsletter's options. Raises
-        InvalidDestination, whose sentence is in the reader's language."""
+        """Parse `phone`, with a newsletter's `region` and `countries`.
+
+        Raises InvalidDestination in the reader's language.
+        """
         given = {name: value for name, value in data.items() if name not in ("region", "countries")}
         typed = read_fields(self.destination_fields, given, owner=self.label)["phone"]
         region = data.get("region", "")
@@ -131,16 +129,15 @@ class SmsSpec:
         )
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """Those that are given. Raises InvalidDestination."""
         given = read_fields(self.option_fields, data, owner=self.label)
         return {name: value for name, value in given.items() if value}
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """As it is: the code that is sent there is the check."""
+        """Return it unchanged: the confirmation code is the check."""
         return destination
 
     def check_account(self, values: Mapping[str, str]) -> str:
-        """How Twilio calls the account (network). Raises InvalidDestination."""
+        """Return Twilio's name of the account (network). Raises InvalidDestination."""
         from channels.sms.session import check_twilio
 
         return check_twilio(values)

@@ -1,4 +1,4 @@
-"""An announcement as a message of Telegram. Pure."""
+"""Telegram messages. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,21 +13,21 @@ from channels.letter import Recipient
 from channels.wording import headline, parts_of, text_of_unlinked
 from common.truncation import DoesNotFit, FittingPart, fitted
 
-# In UTF-16 units, of what is shown.
+# In UTF-16 units of the visible text.
 TEXT_LIMIT, CAPTION_LIMIT = 4_096, 1_024
-# Of the posts of a digest: a message has at most 100 links and the like.
+# A message has at most 100 entities, such as links.
 DIGEST_LINES = 50
 TOO_LONG = "The link alone is longer than what Telegram takes."
 UNTITLED = "New Untitled Post"
-# At the end of a part, too: another follows.
+# Also at the end of a part: another part follows.
 _MENTION = re.compile(r"(?<!\w)@(?=\w|\Z)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """`text` and `caption` are html, `plain` is not. With a `refusal` there is nothing to post.
+    """Message: `text` and `caption` are html, `plain` is not. With a `refusal` there is none.
 
-    `common` is for all requests that post, `preview` for those with a text.
+    `common` is for all posting requests, `preview` for those with a text.
     """
 
     chat_id: str = ""
@@ -35,7 +35,7 @@ class Message:
     caption: str = ""
     plain: str = ""
     picture: str = ""
-    # Hidden until somebody taps it.
+    # Hidden until tapped.
     has_spoiler: bool = False
     preview: Mapping[str, Any] = field(default_factory=dict)
     common: Mapping[str, Any] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Message:
 
 
 def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    """The message of a post or a digest. It mentions nobody: an invisible joiner breaks `@someone`."""
+    """Build the message. An invisible joiner breaks mentions."""
     if said.refusal:
         return Message(refusal=said.refusal)
     template = options.get("template", "")
@@ -69,7 +69,7 @@ def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipi
 
 
 def _usual(said: Announcement) -> list[FittingPart]:
-    """The title, which is the link; below it who says so; of a digest its posts."""
+    """Return the default parts: title with link, newsletter, and a digest's posts."""
     by = f", by {said.authors}" if said.authors else ""
     parts = [
         FittingPart(headline(said) or UNTITLED, cuttable=True, link=said.link),
@@ -82,7 +82,6 @@ def _usual(said: Announcement) -> list[FittingPart]:
 
 
 def _within(parts: Sequence[FittingPart], limit: int) -> list[FittingPart]:
-    """Raises DoesNotFit."""
     broken = [
         part if part.text == part.link else replace(part, text=_unmentioned(part.text)) for part in parts
     ]
@@ -90,7 +89,7 @@ def _within(parts: Sequence[FittingPart], limit: int) -> list[FittingPart]:
 
 
 def _html(parts: Sequence[FittingPart], limit: int) -> str:
-    # What is shown of a link may call nobody either; where it leads stays as it is.
+    # Link texts must not mention anybody either; the URL remains unchanged.
     shown = [replace(part, text=_unmentioned(part.text)) for part in parts]
     return "".join(map(_written, _within(shown, limit)))
 

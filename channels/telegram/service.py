@@ -1,4 +1,4 @@
-"""What Telegram's answers mean."""
+"""Telegram's error messages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from channels.http.transport import ApiResponse
 
 NOT_MODIFIED = "message is not modified"
 MESSAGE_GONE = ("message to delete not found", "message to edit not found")
-# Telegram has no codes but those of HTTP. All of these come with 400.
+# Telegram has no codes besides HTTP's. All of these have status 400.
 _CHAT_IS_GONE = (
     "chat not found",
     "message thread not found",
@@ -30,7 +30,7 @@ def _code(answer: ApiResponse) -> Any:
     words = said_by(answer).lower()
     if answer.status == 400 and any(phrase in words for phrase in _CHAT_IS_GONE):
         return "chat"
-    # An address without a known token is not found.
+    # An unknown token gives 404.
     return "token" if answer.status in (401, 404) else None
 
 
@@ -45,7 +45,6 @@ TELEGRAM = ApiService(
 
 
 def result_of(answer: ApiResponse) -> Mapping[str, Any]:
-    """Raises UnreadableAnswer."""
     result = answer.at("result")
     if answer.at("ok") is not True or not isinstance(result, Mapping):
         raise UnreadableAnswer("Telegram named no result.")

@@ -1,4 +1,4 @@
-"""Posts messages as a bot of Telegram's."""
+"""Session of a Telegram bot."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -40,15 +40,14 @@ NAME = re.compile(r"\w{3,64}", re.ASCII)
 HTML = {"parse_mode": "HTML"}
 HAS_CAPTION = "there is no text in the message to edit"
 UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
-# The id of a group of many begins with this; its links leave it out.
+# Prefix of a supergroup's id, omitted in its links.
 SUPERGROUP = "-100"
 
 
 class TelegramSession(ApiSession):
-    """Posts to the chats that a bot may post to. Used by one thread at a time.
+    """Session of a bot that posts to many chats. Used by one thread at a time.
 
-    `base` is the API's address. `moved` are the new ids of chats that have become large groups since they
-    were saved.
+    `base` is the API's URL. `moved` maps chats to their new ids as supergroups.
     """
 
     def __init__(
@@ -73,8 +72,10 @@ class TelegramSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Posts; nobody can tell what became of an unfinished earlier attempt. With the picture, else in
-        text, else plain."""
+        """Post with the picture, else as text, else plain.
+
+        An unfinished attempt cannot be looked up.
+        """
         if message.refusal:
             return Permanent(message.refusal)
         text: dict[str, Any] = {"text": message.text, "link_preview_options": dict(message.preview), **HTML}
@@ -108,7 +109,7 @@ class TelegramSession(ApiSession):
     def edit(
         self, message: Message, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
-        """Writes the message that was posted anew: its text, or the words below its picture."""
+        """Edit the text, or the caption of a picture."""
         if message.refusal:
             return Permanent(message.refusal)
         of, client = _of(remote_id), self.api(now)
@@ -127,7 +128,7 @@ class TelegramSession(ApiSession):
             return NO_POST if any(words in said for words in MESSAGE_GONE) else failed.outcome
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Deletes it; Sent too if it is gone already."""
+        """Delete the message; Sent if it is already gone."""
         client = self.api(now)
         try:
             self.call(client, "deleteMessage", _of(remote_id), lambda _: None)
@@ -137,7 +138,6 @@ class TelegramSession(ApiSession):
         return Sent(remote_id=remote_id)
 
     def new_state(self) -> Mapping[str, str] | None:
-        """As StatefulSession has it."""
         has_moved, self._has_moved = self._has_moved, False
         return dict(self._moved) if has_moved else None
 
@@ -153,13 +153,12 @@ class TelegramSession(ApiSession):
         *,
         posting: bool = False,
     ) -> T:
-        """Raises Failed."""
         url = f"{self._base}/bot{self._token}/{method}"
         return client.call("POST", url, json=body, read=read, posting=posting)
 
 
 def _is_refused_picture(failed: Failed, method: str) -> bool:
-    """Whether a picture was refused for good, perhaps because the chat allows texts only."""
+    """Return whether a picture was refused for good, perhaps because the chat allows texts only."""
     return method == "sendPhoto" and isinstance(failed.outcome, Permanent)
 
 
@@ -173,8 +172,10 @@ def _of(remote_id: str) -> dict[str, Any]:
 
 
 def _sent(answer: ApiResponse) -> Sent:
-    """What stands there now, and its link, which that of a private group is for its members. Raises
-    UnreadableAnswer."""
+    """Return the outcome with a link; in a private group it works for members.
+
+    Raises UnreadableAnswer.
+    """
     result = result_of(answer)
     number, chat = result.get("message_id"), answer.at("result", "chat", "id")
     name = answer.text_at("result", "chat", "username")
@@ -187,9 +188,9 @@ def _sent(answer: ApiResponse) -> Sent:
 
 class TelegramChannel(BridgeChannel):
     key = "telegram"
-    # A bot knows no key, and may not read.
+    # Bots have no idempotency key and cannot read.
     crash_policy = CrashPolicy.HOLD
-    # 20 messages a minute are a group's limit, about 30 a second a bot's.
+    # Limits: 20 messages a minute per group, about 30 a second per bot.
     lane = LaneDefaults(spacing_seconds=3.0)
     account_lane: LaneDefaults | None = LaneDefaults(serial=False, concurrency=10, rate=25.0, burst=25)
 
@@ -197,7 +198,6 @@ class TelegramChannel(BridgeChannel):
         return message_of(said, options, recipient)
 
     def preview(self, message: Message) -> Looks:
-        """As Previews has it."""
         html, limit = (message.caption, CAPTION_LIMIT) if message.picture else (message.text, TEXT_LIMIT)
         text = shown_text(html)
         return Looks(
@@ -219,7 +219,7 @@ OUTSIDERS = ("left", "kicked")
 
 
 def check_bot(token: str, *, asking: TelegramSession | None = None) -> str:
-    """The bot's name, such as @blog_bot. Raises InvalidDestination."""
+    """Return the bot's name, such as @blog_bot. Raises InvalidDestination."""
     bot, name = _asked(asking or _session(token), token, "getMe", {}, _bot, "token", "token")
     return f"@{name}" if name else str(bot)
 
@@ -227,7 +227,7 @@ def check_bot(token: str, *, asking: TelegramSession | None = None) -> str:
 def check_chat(
     destination: ParsedDestination, token: str, *, asking: TelegramSession | None = None
 ) -> ParsedDestination:
-    """The destination by the chat's number, with its title. Raises InvalidDestination."""
+    """Return the destination with the chat's number and title. Raises InvalidDestination."""
     asking, account = asking or _session(token), destination.config["account"]
 
     def ask(method: str, body: dict[str, object], read: Callable[[ApiResponse], T]) -> T:
@@ -261,7 +261,7 @@ def _asked(
     blamed: str,
     place: str,
 ) -> T:
-    """`blamed` is the field that a refused token is told of. Raises InvalidDestination."""
+    """Send a request; `blamed` is the field for a refused token. Raises InvalidDestination."""
     if not token:
         raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
     with closing(asking), told_at_fields(place, account=blamed):
@@ -274,7 +274,6 @@ def _bot(answer: ApiResponse) -> tuple[int, str]:
 
 
 def _chat(answer: ApiResponse) -> tuple[int, str, str]:
-    """Number, sort and title."""
     result = result_of(answer)
     title = str(result.get("title") or result.get("first_name") or "")
     return int(result["id"]), str(result.get("type")), plain_line(title)[:100]

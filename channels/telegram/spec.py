@@ -1,4 +1,4 @@
-"""What the rest of the program knows of Telegram."""
+"""Telegram as the rest of the program sees it."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ _NAME = re.compile(r"(?:https?://)?(?:t\.me/)?@?([A-Za-z]\w{3,31})/?", re.ASCII)
 
 
 def chat(typed: str) -> str:
-    """The id or the @name of a chat. Raises ValueError."""
+    """Check a chat's id or @name. Raises ValueError."""
     if re.fullmatch(r"-?\d{1,20}", typed, re.ASCII):
         return typed
     if found := _NAME.fullmatch(typed):
@@ -20,21 +20,19 @@ def chat(typed: str) -> str:
 
 
 def thread(typed: str) -> str:
-    """Raises ValueError."""
     if not re.fullmatch(r"[1-9]\d{0,17}", typed, re.ASCII):
         raise ValueError("give the number of a topic: the last one in its link.")
     return typed
 
 
 def bot_token(typed: str) -> str:
-    """Raises ValueError."""
     if not re.fullmatch(r"\d{1,20}:[\w-]{20,100}", typed, re.ASCII):
         raise ValueError("it does not look like a bot's token, which is a number, a colon and letters.")
     return typed
 
 
 class TelegramSpec(BridgeSpec):
-    """Posts as a bot in channels and groups."""
+    """Bot that posts in channels and groups."""
 
     key = "telegram"
     label = "Telegram"
@@ -74,7 +72,7 @@ class TelegramSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """`core` is the account's name and the chat, whose number `check` finds out."""
+        """Build the destination; `check` finds the chat's number."""
         account, place = given["account"], given["chat"]
         return ParsedDestination(
             core=f"{account}/{place.lower()}",
@@ -83,8 +81,7 @@ class TelegramSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Asks Telegram which chat it is, and whether the bot may post there (network). Raises
-        InvalidDestination."""
+        """Ask Telegram about the chat and the bot's rights (network). Raises InvalidDestination."""
         from channels.telegram.session import check_chat
 
         values = account_values(self.key, destination.config["account"])

@@ -1,4 +1,4 @@
-"""An announcement as the data of a call. Pure."""
+"""Announcements as webhook calls. Pure."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -17,20 +17,20 @@ from common.truncation import DoesNotFit, FittingPart, fit_parts, plain_line
 from feeds.parsing.entry import Entry
 
 BODY_VERSION = 1
-# Octets: a payload "should be small, less than 20kb", unless posts in full were asked for.
+# Octets: a payload "should be small, less than 20kb", unless full posts were requested.
 LONGEST_BODY, LONGEST_WITH_CONTENT = 20_000, 1_000_000
-# Of these, what type, id and time need, which come when it is sent.
+# Of these, for type, id and time, which are added when it is sent.
 ENVELOPE = 1_000
 MOST_WORDS = 2_000
 MOST_TITLE, MOST_NAME, MOST_NAMES = 500, 100, 20
-# Shorter and shorter summaries, in characters.
+# Ever shorter summaries, in characters.
 SUMMARIES = (1_000, 300, 100, 0)
 TOO_LONG = "The post's link and names alone are longer than a webhook takes."
 
 
 @dataclass(frozen=True, slots=True)
 class PostsCall:
-    """What is told. With a `refusal` it is nothing."""
+    """Data of a call. With a `refusal` there is none."""
 
     secrets: Mapping[str, str] = field(repr=False)
     data: Mapping[str, Any] = field(repr=False)
@@ -40,19 +40,19 @@ class PostsCall:
 
     @property
     def longest(self) -> int:
-        """In octets; posts in full may be longer."""
+        """Return the limit in octets, which is higher for full posts."""
         in_full = any("content" in post for post in self.data.get("posts", ()))
         return LONGEST_WITH_CONTENT if in_full else LONGEST_BODY
 
     def body(self, event: str, subject: str) -> bytes:
-        """The JSON. `event` is published or updated, `subject` the id of what it is about."""
+        """Return the JSON. `event` is published or updated, `subject` the id of the first call."""
         kind = f"{'digest' if self.is_digest else 'post'}.{event}"
         data = {"id": subject, **self.data}
         return _json({"type": kind, "timestamp": self.at.isoformat(), "version": BODY_VERSION, "data": data})
 
 
 def posts_call_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PostsCall:
-    """The call for a post or a digest, whose posts get shorter, and then fewer, until it is small enough."""
+    """Build the call, with ever shorter and then fewer posts until it is small enough."""
     common = {
         "newsletter": {"name": said.newsletter, "title": said.newsletter_title},
         "issue": {"url": said.page_url, "title": said.title, "published_at": said.at.isoformat()},
@@ -68,13 +68,13 @@ def posts_call_of(said: Announcement, options: Mapping[str, str], recipient: Rec
             "posts": [_post(post) | more for post, more in zip(said.posts, contents, strict=True)],
         }
         data = whole if len(_json(whole)) <= LONGEST_WITH_CONTENT else data
-    # A digest need not have an archive: its posts come along.
+    # A digest does not need an archive, because its posts are included.
     refusal = "" if said.is_digest else said.refusal
     return PostsCall(recipient.secrets, data, said.at, said.is_digest, refusal or ("" if data else TOO_LONG))
 
 
 def _sizes(entries: tuple[Entry, ...]) -> Iterator[list[dict[str, Any]]]:
-    """The posts, the best first: in fewer words, then without pictures, then fewer of them."""
+    """Yield the posts with less and less text, then without pictures, then fewer of them."""
     posts = [_post(entry) for entry in entries]
     yield posts
     for limit in SUMMARIES:
@@ -103,7 +103,7 @@ def _post(entry: Entry) -> dict[str, Any]:
 
 
 def _text(said: Announcement, options: Mapping[str, str]) -> str:
-    """What another bridge would post."""
+    """Return the text that another bridge would post."""
     try:
         parts = parts_of(said, options.get("template", ""))
         return fit_parts(parts, lambda text: len(text) <= MOST_WORDS)

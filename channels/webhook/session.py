@@ -1,4 +1,4 @@
-"""Calls webhooks, signed as Standard Webhooks 1.0.0 has it."""
+"""Session that calls webhooks, signed according to Standard Webhooks 1.0.0."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -29,14 +29,14 @@ GONE, REFUSED = "gone", "refused"
 
 
 def _words(answer: ApiResponse) -> str:
-    """The receiver's own words, where they are text."""
+    """Return the receiver's text, unless it is a page."""
     kind = answer.headers.get("content-type", "").lower()
     is_text = kind.startswith(("text/plain", "application/json", "application/problem+json"))
     return answer.body.decode("utf-8", "replace") if is_text else ""
 
 
 def _code(answer: ApiResponse) -> str:
-    """A receiver says for good that it wants no more by 410 only; another refusal may be its mistake."""
+    """Return the kind of refusal: only 410 is final, others may be a mistake of the receiver."""
     if answer.status == HTTP_GONE:
         return GONE
     return REFUSED if 400 <= answer.status < 500 and answer.status != 429 else ""
@@ -52,7 +52,7 @@ WEBHOOK = ApiService(
 
 
 class WebhookSession(ApiSession):
-    """As Session and Edits have it. Nothing that was told can be untold."""
+    """Session with edits. Calls cannot be undone."""
 
     def send(
         self,
@@ -63,13 +63,13 @@ class WebhookSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Calls with the key as webhook-id, by which the receiver knows a repetition."""
+        """Call with the key as webhook-id, which identifies a repetition."""
         return self._call(message, message.body("published", key), key, key, now)
 
     def edit(
         self, message: PostsCall, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
-        """Tells of the change in a call of its own, with the id of what was published first."""
+        """Announce a change in a new call, with the id of the first."""
         return self._call(message, message.body("updated", remote_id), remote_id, key, now)
 
     def _call(self, message: PostsCall, body: bytes, subject: str, key: str, now: datetime) -> Outcome:
@@ -93,7 +93,7 @@ class WebhookSession(ApiSession):
 
 class WebhookChannel(BridgeChannel):
     key = "webhook"
-    # The receiver knows a repeated call by its webhook-id.
+    # The receiver recognizes a repetition by its webhook-id.
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults()
 
@@ -101,7 +101,7 @@ class WebhookChannel(BridgeChannel):
         return posts_call_of(said, options, recipient)
 
     def preview(self, message: PostsCall) -> Looks:
-        """As Previews has it: the call's JSON, in lines."""
+        """Preview the call's JSON."""
         if message.refusal:
             return Looks("", refusal=message.refusal)
         body = message.body("published", "…")
@@ -109,5 +109,5 @@ class WebhookChannel(BridgeChannel):
         return Looks(text, len(body), message.longest, shape=Shape.CODE, unit="bytes")
 
     def connect(self, lane: LaneFacts) -> WebhookSession:
-        """The credentials come with each message."""
+        """The credentials are in each message."""
         return WebhookSession()

@@ -1,4 +1,4 @@
-"""What the rest of the program knows of webhooks that are told of posts."""
+"""Webhooks as the rest of the program sees them."""
 
 import base64
 from collections.abc import Mapping
@@ -14,7 +14,6 @@ SHORTEST_KEY, LONGEST_KEY = 24, 64
 
 
 def signing_secret(typed: str) -> str:
-    """Raises ValueError."""
     try:
         key = base64.b64decode(typed.removeprefix(KEY_PREFIX), validate=True)
     except ValueError:
@@ -25,7 +24,7 @@ def signing_secret(typed: str) -> str:
 
 
 class WebhookSpec(BridgeSpec):
-    """Tells another program of each post."""
+    """Calls that announce each post to another program."""
 
     key = "webhook"
     label = "Webhook"
@@ -56,7 +55,7 @@ class WebhookSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """`core` is name@host."""
+        """Build the destination; `core` is name@host."""
         host = urlsplit(given["webhook_url"]).netloc
         if not host:
             raise InvalidDestination("webhook_url: it has no host.")
@@ -68,5 +67,5 @@ class WebhookSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Nothing is asked: the other program would take the question for a post."""
+        """Return it unchanged: the other program would mistake a test for a post."""
         return destination

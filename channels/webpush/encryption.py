@@ -1,4 +1,4 @@
-"""A message encrypted for one browser: RFC 8291, in one record of aes128gcm (RFC 8188)."""
+"""Encryption for one browser: RFC 8291, one record of aes128gcm (RFC 8188)."""
 
 import os
 
@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from channels.webpush.keys import AUTH_OCTETS, POINT_OCTETS, from_base64url, point_of, public_key_of
 
-# RFC 8291 §4: push services take 4,096 octets at least. The header takes 86 of them, the tag 16 and the
-# delimiter 1.
+# RFC 8291 §4: push services accept at least 4,096 octets: 86 for the header, 16 for the tag, 1 for the
+# delimiter.
 RECORD_OCTETS = 4_096
 SALT_OCTETS = 16
 LONGEST_PUSH = RECORD_OCTETS - (SALT_OCTETS + 4 + 1 + POINT_OCTETS) - 16 - 1
@@ -30,9 +30,9 @@ def encrypted(
     private: EllipticCurvePrivateKey | None = None,
     salt: bytes | None = None,
 ) -> bytes:
-    """The body of a push, at most LONGEST_PUSH of it. Raises ValueError for keys that are none.
+    """Encrypt a push of at most LONGEST_PUSH octets. Raises ValueError, also for invalid keys.
 
-    `private` and `salt` are new for every message; tests give those of the RFC's example.
+    `private` and `salt` are new for each message, except in tests.
     """
     if len(plain) > LONGEST_PUSH:
         raise ValueError(f"A push holds {LONGEST_PUSH} octets at most.")
@@ -40,7 +40,7 @@ def encrypted(
     salt = os.urandom(SALT_OCTETS) if salt is None else salt
     secret = content_secret(ours, theirs, sender=ours.public_key(), receiver=theirs, auth=auth)
     key, nonce = content_key(secret, salt)
-    # RFC 8188 §2: salt, size of a record, and as its name the sender's key. 2 ends the last record.
+    # RFC 8188 §2: salt, record size, and the sender's key as the key id. 2 ends the last record.
     point = point_of(ours.public_key())
     header = salt + RECORD_OCTETS.to_bytes(4, "big") + bytes([len(point)]) + point
     return header + AESGCM(key).encrypt(nonce, plain + b"\x02", None)
@@ -54,13 +54,13 @@ def content_secret(
     receiver: EllipticCurvePublicKey,
     auth: str,
 ) -> bytes:
-    """The same for both sides (RFC 8291 §3.4): `private` is of one, `public` of the other."""
+    """Derive the shared secret (RFC 8291 §3.4) from one side's private and the other's public key."""
     info = b"WebPush: info\0" + point_of(receiver) + point_of(sender)
     return _hkdf(private.exchange(ECDH(), public), from_base64url(auth, AUTH_OCTETS), info, 32)
 
 
 def content_key(secret: bytes, salt: bytes) -> tuple[bytes, bytes]:
-    """Key and nonce of the only record (RFC 8188 §2.2 and §2.3)."""
+    """Return key and nonce of the only record (RFC 8188 §2.2 and §2.3)."""
     key = _hkdf(secret, salt, b"Content-Encoding: aes128gcm\0", 16)
     return key, _hkdf(secret, salt, b"Content-Encoding: nonce\0", 12)
 

@@ -1,4 +1,4 @@
-"""P-256 keys as Web Push writes them: base64url without padding. Pure."""
+"""P-256 keys in Web Push format: base64url without padding. Pure."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import (
 )
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-# An uncompressed point (RFC 8291 §3.1), and the secret that a browser makes with it (§3.2).
+# Uncompressed point (RFC 8291 §3.1) and the browser's secret (§3.2).
 POINT_OCTETS = 65
 AUTH_OCTETS = 16
 
@@ -21,7 +21,7 @@ def base64url(octets: bytes) -> str:
 
 
 def from_base64url(text: str, length: int) -> bytes:
-    """So many octets. Raises ValueError for anything else."""
+    """Decode exactly `length` octets. Raises ValueError."""
     if not text.isascii():
         raise ValueError("it is no base64url.")
     octets = urlsafe_b64decode(text + "=" * (-len(text) % 4))
@@ -31,21 +31,19 @@ def from_base64url(text: str, length: int) -> bytes:
 
 
 def public_key_of(text: str) -> EllipticCurvePublicKey:
-    """Raises ValueError for what is no point of the curve."""
+    """Decode a point. Raises ValueError."""
     return EllipticCurvePublicKey.from_encoded_point(SECP256R1(), from_base64url(text, POINT_OCTETS))
 
 
 def point_of(key: EllipticCurvePublicKey) -> bytes:
-    """The key as an uncompressed point."""
     return key.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
 
 
 def new_private_key() -> str:
-    """A private key as it is kept: its number in base64url."""
+    """Generate a private key, stored as a base64url number."""
     number = generate_private_key(SECP256R1()).private_numbers().private_value
     return base64url(number.to_bytes(32, "big"))
 
 
 def private_key_of(text: str) -> EllipticCurvePrivateKey:
-    """Raises ValueError."""
     return derive_private_key(int.from_bytes(from_base64url(text, 32), "big"), SECP256R1())

@@ -1,4 +1,4 @@
-"""A letter as a notification. Pure."""
+"""Notifications. Pure."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,16 +13,16 @@ from channels.letter import Letter, Recipient
 from channels.webpush.encryption import LONGEST_PUSH
 from common.truncation import DoesNotFit, cut_at_word
 
-# Octets: screens show less of a title than that, and the text has room beside it.
+# Octets; screens show less, and room remains for the text.
 TITLE_OCTETS = 300
 NO_PAGE = "There is no page to open. Set SITE_URL, and let the newsletter have pages."
 
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """What the worker in the browser shows (static/feedletter/push-worker.js). With a `refusal` it is none.
+    """Data for the browser's worker (static/feedletter/push-worker.js), unless there is a `refusal`.
 
-    `url` is where a touch leads, `leave` where the reader ends it, with `leave_label` on its button.
+    A click opens `url`; `leave` is the unsubscribe link, with `leave_label` on its button.
     """
 
     endpoint: str = field(repr=False)
@@ -38,8 +38,10 @@ class Notification:
     refusal: str = ""
 
     def payload(self, tag: str, *, most: int = LONGEST_PUSH) -> bytes:
-        """The JSON, of at most so many octets: the text is cut, at a word, then the title; the picture goes
-        where it leaves no room for words. Raises DoesNotFit."""
+        """Return the JSON, with the text and then the title cut at a word to fit.
+
+        A picture whose URL leaves no room for text is omitted. Raises DoesNotFit.
+        """
         if self.icon and len(self._written(self.title, "", tag)) > most // 2:
             return replace(self, icon="").payload(tag, most=most)
         title = cut_at_word(self.title, lambda part: len(part.encode("utf-8", "replace")) <= TITLE_OCTETS)
@@ -66,9 +68,9 @@ class Notification:
 
 
 def notifier(letter: Letter) -> Callable[[Recipient], Notification]:
-    """What makes a notification of the letter for each recipient."""
+    """Return a function that builds the notification for a recipient."""
     said, url = announcement_of(letter), letter.web_url or letter.page_url
-    # Over http a browser would show none.
+    # Browsers do not show pictures over http.
     icon = next((image.url for image in said.images if image.url.startswith("https:")), "")
     with translation.override(spoken(letter.language)):
         label = gettext("Stop telling me on this device")
@@ -93,7 +95,7 @@ def notifier(letter: Letter) -> Callable[[Recipient], Notification]:
 
 
 def notification_text(said: Announcement) -> str:
-    """Beneath the title: whose it is, and what is in it."""
+    """Return newsletter, author and content, for below the title."""
     if said.own_words:
         return said.own_words
     whose = " · ".join(filter(None, (said.newsletter_title if said.title else "", said.authors)))

@@ -1,4 +1,4 @@
-"""Hands a notification to the push service of its reader's browser: RFC 8030."""
+"""Session with the push services of browsers: RFC 8030."""
 
 import json
 from base64 import urlsafe_b64encode
@@ -37,19 +37,19 @@ from channels.webpush.keys import base64url, point_of, private_key_of
 from channels.webpush.message import Notification, notifier
 from common.truncation import DoesNotFit
 
-# RFC 8292 §2: not more than 24 hours ahead. Half of that, for clocks that go wrong.
+# RFC 8292 §2: at most 24 hours; half of it, for wrong clocks.
 GOOD_FOR = timedelta(hours=12)
 
 
 def origin_of(endpoint: str) -> str:
-    """The origin of a push service (RFC 6454 §6.2), which a token is made out to: without the usual port."""
+    """Return the push service's origin (RFC 6454 §6.2), without the default port, as the audience."""
     parts = urlsplit(endpoint)
     host = parts.netloc.lower()
     return f"{parts.scheme}://{host.removesuffix(':443') if parts.scheme == 'https' else host}"
 
 
 def authorization(private: EllipticCurvePrivateKey, *, audience: str, subject: str, now: datetime) -> str:
-    """The header's value for one push service. `subject` is a mailto: or https: address of the sender."""
+    """Return the Authorization header. `subject` is the sender's mailto: or https: address."""
     claims = {"aud": audience, "exp": int((now + GOOD_FOR).timestamp()), "sub": subject}
     parts = ({"typ": "JWT", "alg": "ES256"}, claims)
     signed = ".".join(base64url(json.dumps(part, separators=(",", ":")).encode()) for part in parts)
@@ -59,11 +59,11 @@ def authorization(private: EllipticCurvePrivateKey, *, audience: str, subject: s
     return f"vapid t={signed}.{signature}, k={base64url(point_of(private.public_key()))}"
 
 
-# For so long a device may be off, and is told all the same.
+# A device that was off for less still gets the notification.
 TIME_TO_LIVE = timedelta(days=7)
-# A push service that takes less than the RFC wants may take this.
+# For push services that accept less than the RFC requires.
 SHORTER_PUSH = LONGEST_PUSH // 2
-# Anyone may name a push service that is slow, and others wait behind it.
+# Anyone may subscribe with a slow push service, and others wait behind it.
 PUSH_SECONDS = 10.0
 NO_KEY = (
     "Nothing was posted: the key of this site's notifications cannot be read. SECRET_KEY has changed: add the"
@@ -73,12 +73,12 @@ NOT_ACCEPTED = (
     "It does not accept this site's word: look at this machine's clock, and at DEFAULT_FROM_EMAIL, which says"
     " who answers for it."
 )
-# What Google's, Apple's and Mozilla's say where a device was promised to another key than ours.
+# Errors of Google, Apple and Mozilla for a subscription with another key.
 OTHER_KEY = ("do not correspond", "vapidpkhashmismatch", "vapid public key mismatch")
 
 
 def _words(answer: ApiResponse) -> str:
-    """Mozilla's and Apple's are JSON, Google's are plain text."""
+    """Return the error text: JSON from Mozilla and Apple, plain text from Google."""
     for place in (("message",), ("reason",), ("error",)):
         if isinstance(said := answer.at(*place), str):
             return said
@@ -96,7 +96,7 @@ PUSH_SERVICE = ApiService(
     name="a push service",
     words=_words,
     code=_code,
-    # Never the lane: it is shared by all devices, and anyone may name a push service.
+    # Never the lane: all devices share it, and anyone may subscribe with any push service.
     verdicts={
         "404": Verdict.DESTINATION,
         "410": Verdict.DESTINATION,
@@ -112,7 +112,7 @@ PUSH_SERVICE = ApiService(
 
 
 class WebPushSession(ApiSession):
-    """As Session has it. `private` None: the key cannot be read. `subject` is who answers for our pushes."""
+    """Session. `private` is None if the key is unreadable; `subject` is our contact address."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class WebPushSession(ApiSession):
     ) -> None:
         super().__init__(session=session, timeout=timeout)
         self._private, self._subject = private, subject
-        # By push service: a token, and until when it is used. Apple wants none made more than once an hour.
+        # Token and expiry for each push service. Apple allows a new one at most once an hour.
         self._tokens: dict[str, tuple[str, datetime]] = {}
 
     def send(
@@ -136,8 +136,7 @@ class WebPushSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Pushes under a topic made of the key: a repetition replaces what the device has not fetched yet,
-        and what it shows already."""
+        """Push with a topic from the key: a repetition replaces the first push, pending or shown."""
         if message.refusal:
             return Permanent(message.refusal)
         if self._private is None:
@@ -162,7 +161,7 @@ class WebPushSession(ApiSession):
                 "Topic": topic,
             }
             try:
-                # 201 is what RFC 8030 §5 says; some answer with another success.
+                # RFC 8030 §5 specifies 201; some answer with another success.
                 client.call(
                     "POST", message.endpoint, read=lambda _: None, posting=True, data=body, headers=headers
                 )
@@ -183,12 +182,12 @@ class WebPushSession(ApiSession):
 
 
 def topic_of(key: str) -> str:
-    """RFC 8030 §5.4: at most 32 characters of base64url."""
+    """Return a topic, at most 32 characters of base64url (RFC 8030 §5.4)."""
     return urlsafe_b64encode(sha256(key.encode()).digest()[:24]).decode()
 
 
 def _of_this_device(outcome: Outcome, host: str) -> Outcome:
-    """What a push service does to one device stops no other's notifications."""
+    """Restrict an outcome to one device."""
     if not isinstance(outcome, Temporary):
         return outcome
     text = outcome.text
@@ -197,15 +196,15 @@ def _of_this_device(outcome: Outcome, host: str) -> Outcome:
     return replace(outcome, text=text, stops_lane=False, suspect=False)
 
 
-# The one account, which has the key. No account that an admin adds may have a capital.
+# The only account, which has the key. Admins cannot use capitals in account names.
 DEVICES = "Devices"
 
 
 class WebPushChannel:
-    """One lane for all devices; a push service is a domain of theirs."""
+    """Channel with one lane for all devices; push services are their domains."""
 
     key = "webpush"
-    # A second push replaces the first: by its topic at the push service, by its tag on the device.
+    # A second push replaces the first: by topic at the push service, by tag on the device.
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults(serial=False, concurrency=10)
     account_lane: LaneDefaults | None = None
@@ -215,11 +214,11 @@ class WebPushChannel:
         return DEVICES
 
     def shared_account(self, core: str) -> str:
-        """Its lane is the account itself."""
+        """Return nothing: its lane is the account itself."""
         return ""
 
     def domain(self, core: str) -> str:
-        """The host of the push service."""
+        """Return the push service's host."""
         return core.rpartition("@")[2]
 
     def compose(self, letter: Letter, recipient: Recipient) -> Notification:
@@ -238,15 +237,15 @@ class WebPushChannel:
         )
 
     def sessions(self, lane: LaneFacts) -> None:
-        """Its sessions block."""
+        """Return None: its sessions block."""
         return
 
     def connect(self, lane: LaneFacts) -> WebPushSession:
-        """The endpoint comes with each message."""
+        """The endpoint is in each message."""
         number = lane.credentials.get("private", "")
         return WebPushSession(private=private_key_of(number) if number else None, subject=subject())
 
 
 def subject() -> str:
-    """Whom a push service asks about our pushes (RFC 8292 §2.1)."""
+    """Return our contact address for push services (RFC 8292 §2.1)."""
     return f"mailto:{parseaddr(settings.DEFAULT_FROM_EMAIL)[1]}"

@@ -1,4 +1,4 @@
-"""What the rest of the program knows of Web Push: notifications on readers' own devices."""
+"""Web Push (notifications on devices) as the rest of the program sees it."""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
@@ -18,10 +18,10 @@ NO_ADDRESS = "that is no https address of a push service."
 
 
 def push_endpoint(typed: str) -> str:
-    """The address that a browser was given by its push service. Raises ValueError.
+    """Check the URL from the browser's push service. Raises ValueError.
 
-    What a name leads to is looked at whenever it is called. Here an address must be public, or one of those
-    that the operator allows; of these loopback, where nobody listens in, needs no https.
+    A name's address is checked at each call. An address must be public or allowed by the operator; https is
+    optional only for loopback, where nobody can listen.
     """
     try:
         parts = urlsplit(typed)
@@ -46,7 +46,7 @@ def push_endpoint(typed: str) -> str:
 
 
 def _point(typed: str) -> str:
-    # Not at the top: commands and forms ask for kinds at every start.
+    # Imported late: commands and forms load the specs at each start.
     from channels.webpush.keys import public_key_of
 
     try:
@@ -67,7 +67,7 @@ def _secret(typed: str) -> str:
 
 
 class WebPushSpec:
-    """Devices that tell their reader of a new issue. The browser's own question is the consent."""
+    """Devices that announce new issues. The browser's permission prompt is the consent."""
 
     key = "webpush"
     label = "Notifications on devices"
@@ -79,7 +79,7 @@ class WebPushSpec:
     arrangements = frozenset(ARRANGEMENTS)
     announcement_hook = ""
     option_fields: tuple[Field, ...] = ()
-    # As a PushSubscription of the Push API has them.
+    # From a PushSubscription of the Push API.
     destination_fields: tuple[Field, ...] = (
         Field("endpoint", "Endpoint", required=True, secret=True, clean=push_endpoint),
         Field("p256dh", "Public key", required=True, secret=True, clean=_point),
@@ -87,8 +87,10 @@ class WebPushSpec:
     )
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        """`core` is hash@host: whoever knows the endpoint may push, so it is a secret. Raises
-        InvalidDestination."""
+        """Build the destination. Raises InvalidDestination.
+
+        `core` is hash@host: the endpoint is secret, because it is enough to push.
+        """
         given = read_fields(self.destination_fields, data, owner=self.label)
         host = (urlsplit(given["endpoint"]).hostname or "").lower()
         digest = sha256(given["endpoint"].encode()).digest()[:18]
@@ -98,9 +100,9 @@ class WebPushSpec:
         )
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """It has none. Raises InvalidDestination."""
+        """There are no options. Raises InvalidDestination."""
         return read_fields(self.option_fields, data, owner=self.label)
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """As it is: a push service can be asked by a push only."""
+        """Return it unchanged: a push service can only be tested with a push."""
         return destination

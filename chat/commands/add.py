@@ -1,4 +1,4 @@
-"""`/feed add`: from any address to a feed in a channel."""
+"""`/feed add`: find feeds at an address and post one in a channel."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -32,14 +32,14 @@ from feeds.credentials import split_address
 
 STYLES = ("card", "compact", "text", "link")
 STARTS = (0, 1, 3)
-# People wait, and a server may drip.
+# People wait, and a server may respond slowly.
 BUDGET = DiscoveryBudget(requests=20, seconds=10.0)
 LATEST = 3
 
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """What was asked for besides the feed itself."""
+    """Options of the command besides the address."""
 
     channel_id: int
     first_posts: int
@@ -54,7 +54,7 @@ def add(context: Context) -> Result:
 
 
 def feed_to_move(context: Context) -> GuildFeed | None:
-    """The feed of the server that a number in place of an address names. Raises Refused."""
+    """Return the server's feed if a number was given instead of an address. Raises Refused."""
     typed = context.asked.fields.get("url", "").strip().removeprefix("#")
     if not typed.isascii() or not typed.isdecimal():
         return None
@@ -65,19 +65,19 @@ def feed_to_move(context: Context) -> GuildFeed | None:
 
 
 def moved(one: GuildFeed, context: Context) -> Message:
-    """Posts it in the channel that was chosen (network). Raises Refused and InvalidDestination."""
+    """Move a feed to the chosen channel (network). Raises Refused and InvalidDestination."""
     to = checked_channel(context.guild, chosen_channel(context))
     move_feed(one, to=to, now=context.now)
     said = _("%(feed)s posts in %(channel)s from now on.")
     words = said % {"feed": named(one), "channel": channel_mention(int(to.config["channel_id"]))}
     one.refresh_from_db(fields=["channel_id"])
-    # Another feed, or an earlier one, may have been refused there.
+    # The channel may have refused this or another feed before.
     why = still_refused(one, now=context.now)
     return Message(why or words, [feed_buttons(one)])
 
 
 def checked_address(url: str) -> None:
-    """Raises Refused for what is no address, or is not to be read."""
+    """Raise Refused for an invalid or denied address."""
     try:
         places = addresses(url)
     except ValidationError as error:
@@ -89,7 +89,7 @@ def checked_address(url: str) -> None:
 
 
 def work_add(context: Context, row: Interaction) -> Message:
-    """Looks for the feeds (network); with several of them people choose."""
+    """Find the feeds (network), and offer a choice if there are several."""
     asked = context.asked
     if one := feed_to_move(context):
         return moved(one, context)
@@ -112,7 +112,7 @@ def work_add(context: Context, row: Interaction) -> Message:
 
 
 def feeds_in(found: Discovery) -> list[Candidate]:
-    """Return the feeds that people choose from: one where the address is a feed's, none of comments else."""
+    """Return the feeds to choose from: a single one for a feed's address, else no comment feeds."""
     posts = [one for one in found.candidates if not one.is_comments] or list(found.candidates)
     return posts[:1] if found.is_feed else posts
 
@@ -131,7 +131,7 @@ def work_pick(context: Context, row: Interaction) -> Message:
 
 
 def _picked(context: Context) -> tuple[Interaction, dict[str, Any]]:
-    """The interaction that found the feeds, and the one chosen. Raises Refused."""
+    """Return the interaction that found the feeds, and the choice. Raises Refused."""
     first = Interaction.objects.filter(pk=context.asked.number, guild_id=context.guild.pk).first()
     found = first.found.get("candidates", []) if first else []
     value = context.asked.values[0] if context.asked.values else ""
@@ -141,7 +141,7 @@ def _picked(context: Context) -> tuple[Interaction, dict[str, Any]]:
 
 
 def discovered(url: str, context: Context) -> Discovery:
-    """What is behind an address (network). Raises Refused where there is no feed."""
+    """Discover feeds (network). Raises Refused if there is none."""
     try:
         found = discover(url, now=context.now, budget=BUDGET)
     except ValidationError as error:
@@ -191,7 +191,6 @@ def _added(context: Context, kept: dict[str, Any], wish: _Wish, interaction: int
 
 
 def card(one: GuildFeed, latest: list[str]) -> Message:
-    """What was added, and what can be done with it."""
     lines = [
         _("%(feed)s posts in %(channel)s from now on. Its number is %(number)s.")
         % {

@@ -1,4 +1,4 @@
-"""Commands that change what of a feed is posted, and when: filter, digest."""
+"""Commands for what is posted, and when: filter, digest."""
 
 from datetime import time
 from typing import Any
@@ -20,7 +20,6 @@ EACH, DAILY, WEEKLY = "each", "daily", "weekly"
 
 
 def filter_form(context: Context) -> Result:
-    """Asks by a form."""
     one = context.feed
     words = words_of(one)
     hint = _('Words, "phrases in quotes", and photo* for all that begins so')
@@ -55,7 +54,6 @@ def filtered(context: Context) -> Result:
 
 
 def digest(context: Context) -> Result:
-    """Each post as it comes, or together once a day or a week."""
     one, typed = context.feed, context.asked.fields
     when = typed.get("when", EACH)
     if when == EACH:
@@ -70,7 +68,7 @@ def digest(context: Context) -> Result:
         raise Refused(_("The hour is a number from 0 to 23."))
     zone = checked_zone(typed.get("zone", "") or context.guild.zone)
     day: dict[str, Any] = {"weekday": Subscribable.Weekday.MONDAY} if when == WEEKLY else {}
-    # A digest links to its page, where all of its posts are.
+    # A digest links to its page, which has all posts.
     alter_subscribable(
         subscribable=one.subscribable,
         arrangement=WEEKLY if when == WEEKLY else DAILY,
@@ -88,7 +86,6 @@ def digest(context: Context) -> Result:
 
 
 def checked_zone(typed: str) -> str:
-    """Raises Refused."""
     try:
         return ZoneInfo(typed.strip()).key
     except (ValueError, OSError, LookupError):

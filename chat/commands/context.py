@@ -1,4 +1,4 @@
-"""What every command is given, and what commands say alike."""
+"""Context of commands, and their common texts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from common.refused import Refused
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One interaction of one server. `found` is what its work keeps, for menus that it offers."""
+    """One interaction of one server."""
 
     asked: ParsedInteraction
     guild: Guild
@@ -39,13 +39,13 @@ class Context:
 
     @property
     def feed(self) -> GuildFeed:
-        """The one that an option, or a button's number, names. Raises Refused."""
+        """Return the feed named by an option or a button. Raises Refused."""
         typed = self.asked.fields.get("feed") if not self.asked.pressed else str(self.asked.number)
         return find_feed(self.guild, typed or "")
 
 
 Handler = Callable[[Context], Result]
-# May use the network, and is given the row that keeps what it found.
+# May use the network; the row stores results.
 Work = Callable[[Context, Interaction], Message]
 
 
@@ -61,13 +61,13 @@ def feed_buttons(one: GuildFeed) -> list[Body]:
 
 
 def feed_line(one: GuildFeed) -> str:
-    """`3 · Title → #news`, and what is wrong with it, or how often it is read."""
+    """Return `3 · Title → #news`, with the trouble or the interval."""
     line = f"**{one.number}** · {shown_link(one.title, one.feed.site_url or one.feed.url)} → "
     line += channel_mention(one.channel_id)
     if trouble := trouble_in_words(one):
         line += f" · {trouble}"
     elif one.feed.last_polled_at is not None:
-        # As things are now: its pace follows what it publishes.
+        # Current value: the pace follows the feed's publications.
         seconds = (one.feed.next_poll_at - one.feed.last_polled_at).total_seconds()
         line += f" · {interval_words(max(round(seconds / 60), 1))}"
     return line
@@ -81,7 +81,7 @@ def interval_words(minutes: int) -> str:
 
 
 def trouble_in_words(one: GuildFeed) -> str:
-    """What keeps its posts from coming; empty if nothing does."""
+    """Return why its posts are not posted, or ""."""
     if one.subscribable.stopped:
         return _("paused")
     if refusal := channel_refusal(one):
@@ -98,7 +98,7 @@ def trouble_in_words(one: GuildFeed) -> str:
 
 
 def try_words(refusal: ChannelRefusal) -> str:
-    """Say when a channel that refuses the bot is tried again, and how to do it at once."""
+    """Say when a refusing channel is retried, and how to do it at once."""
     if refusal.retry_at is None:
         return ""
     if refusal.retry_at <= utcnow():
@@ -108,18 +108,17 @@ def try_words(refusal: ChannelRefusal) -> str:
 
 
 def ago(moment: datetime | None) -> str:
-    """In words that Discord writes in the reader's language and zone."""
+    """Return a timestamp that Discord shows in the reader's language and zone."""
     return f"<t:{int(moment.timestamp())}:R>" if moment else "–"
 
 
 def time_of_day(moment: datetime) -> str:
-    """As `ago`, and true however late it is read."""
+    """Like `ago`, but still correct when read late."""
     return f"<t:{int(moment.timestamp())}:t>"
 
 
 def chosen_channel(context: Context) -> int:
-    """The channel that an option names, or the one that people are in. Raises Refused where the bot may not
-    post."""
+    """Return the chosen or current channel. Raises Refused if the bot may not post there."""
     asked, typed = context.asked, context.asked.fields.get("channel", "")
     channel_id = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 20 else asked.channel_id
     kind, bits = asked.channels.get(channel_id, (asked.channel_type, None))
@@ -135,16 +134,16 @@ def chosen_channel(context: Context) -> int:
 
 
 def words_of(error: Exception) -> str:
-    """A sentence for whoever asked."""
+    """Return a sentence for the user."""
     if isinstance(error, ValidationError):
         return " ".join(error.messages)
     text = str(error)
-    # “channel_id: …” names an option that people of servers do not know.
+    # “channel_id: …” names an option unknown to server members.
     name, _colon, rest = text.partition(": ")
     text = rest if rest and name.replace("_", "").isalpha() and name.islower() else text
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def options_of(one: GuildFeed, **changes: str) -> dict[str, Any]:
-    """Its options with changes; an empty one goes."""
+    """Return options with changes; empty ones are removed."""
     return {name: value for name, value in {**one.subscribable.options, **changes}.items() if value}

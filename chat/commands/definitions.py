@@ -1,4 +1,4 @@
-"""The commands as Discord lists them, with their descriptions in all languages.
+"""Definitions of the commands for Discord, in all languages.
 
 https://discord.com/developers/docs/interactions/application-commands
 """
@@ -13,15 +13,15 @@ from chat.rules.interval import LONGEST_INTERVAL
 from chat.rules.permissions import MANAGE_GUILD
 
 SUB_COMMAND, STRING, INTEGER, CHANNEL, ROLE = 1, 3, 4, 7, 8
-# All that take messages: text, voice, announcements, threads, stages, forums and media.
+# Types with messages: text, voice, announcements, threads, stages, forums and media.
 CHANNEL_TYPES = [0, 2, 5, 10, 11, 12, 13, 15, 16]
-# Discord's tag for each of our languages.
+# Discord's language codes.
 TAGS = {"de": "de", "es": "es-ES", "fr": "fr", "pt": "pt-BR"}
 LONGEST_DESCRIPTION = 100
 
 
 def commands() -> list[dict[str, Any]]:
-    """What `PUT /applications/{id}/commands` takes."""
+    """Return the body of `PUT /applications/{id}/commands`."""
     feed = _option("feed", gettext_noop("Its number, title or address"), required=True, autocomplete=True)
     some = {**feed, **_described(gettext_noop("Its number, title or address; all for all feeds"))}
     anything = {**feed, **_described(gettext_noop("A feed of this server, or any address"))}
@@ -112,7 +112,7 @@ def _command(name: str, words: str, options: list[dict[str, Any]], permissions: 
         "type": 1,
         **_described(words),
         "default_member_permissions": permissions,
-        # Servers only, and the bot as servers install it.
+        # Only in servers, as a server's installation.
         "contexts": [0],
         "integration_types": [0],
         "options": options,
@@ -120,7 +120,7 @@ def _command(name: str, words: str, options: list[dict[str, Any]], permissions: 
 
 
 def _sub(name: str, words: str, *options: dict[str, Any]) -> dict[str, Any]:
-    # Discord wants those that are required first.
+    # Discord requires mandatory options first.
     ordered = sorted(options, key=lambda one: not one.get("required", False))
     return {"name": name, "type": SUB_COMMAND, **_described(words), "options": ordered}
 
@@ -137,7 +137,7 @@ def _option(
 
 
 def _described(words: str) -> dict[str, Any]:
-    """In English, and in each language that has words of its own for it."""
+    """Return the description in English and its translations."""
     found: dict[str, str] = {}
     for code, tag in TAGS.items():
         with translation.override(code):

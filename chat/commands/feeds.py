@@ -1,4 +1,4 @@
-"""Commands that show and change a server's feeds at once, and their buttons."""
+"""Commands and buttons for a server's feeds that need no network."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -36,12 +36,12 @@ from chat.rules.buttons import Pressed
 
 PAGE = 10
 LONGEST_ANSWER = 1_950
-# In place of a feed, where a command takes all of them.
+# In place of a feed's name.
 ALL = "all"
 
 
 def list_feeds(context: Context) -> Result:
-    """A page of them; the number of a button is the page's."""
+    """Show a page; its number is in the buttons."""
     rows = _present(context)
     count = rows.count()
     if not count:
@@ -60,7 +60,7 @@ def list_feeds(context: Context) -> Result:
 
 
 def fitting(lines: list[str]) -> str:
-    """As many lines as a message takes."""
+    """Join as many lines as a message can hold."""
     made = ""
     for line in lines:
         if len(made) + len(line) + 1 > LONGEST_ANSWER:
@@ -84,14 +84,14 @@ def resume(context: Context) -> Result:
 
 
 def work_resume(context: Context, row: Interaction) -> Message:
-    """Resumes it, and asks Discord again whether the bot may post there (network)."""
+    """Resume a feed and check the bot's permissions (network)."""
     message = _paused(context, is_paused=False)
     why = still_refused(context.feed, now=context.now)
     return replace(message, content=why) if why else message
 
 
 def still_refused(one: GuildFeed, *, now: datetime) -> str:
-    """Return what the bot lacks in a channel that had refused it (network); empty where it may post.
+    """Return the missing permissions in a channel that had refused the bot (network), or "".
 
     Raises Refused.
     """
@@ -117,7 +117,7 @@ def _means_all(context: Context) -> bool:
 
 
 def _all_paused(context: Context, *, is_paused: bool) -> Message:
-    """Pause or resume all feeds of the server. A channel that refuses the bot is only named."""
+    """Pause or resume all feeds; channels that refuse the bot are only listed."""
     rows = list(_present(context))
     changed = [one for one in rows if one.subscribable.stopped != is_paused]
     for one in changed:
@@ -149,7 +149,7 @@ def named(one: GuildFeed) -> str:
 
 
 def remove(context: Context) -> Result:
-    """Asks once more."""
+    """Ask for confirmation."""
     one = context.feed
     said = _("Remove %(feed)s from %(channel)s? What waits is not posted any more.")
     rows = [
@@ -171,7 +171,6 @@ def kept(context: Context) -> Result:
 
 
 def why(context: Context) -> Result:
-    """What became of its latest posts."""
     one = context.feed
     fates = latest_fates(one, now=context.now)
     if not fates:
@@ -213,7 +212,7 @@ def fate_words(fate: PostFate) -> str:
 
 
 def status(context: Context) -> Result:
-    """How the server's feeds stand: what is wrong first, and when I look next."""
+    """Show feeds with troubles first, and the next poll."""
     rows = list(_present(context))
     limit = context.guild.feed_limit
     limit = bot_settings().feeds_per_guild if limit is None else limit

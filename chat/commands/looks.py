@@ -1,4 +1,4 @@
-"""`/feed edit`: how a feed's posts look. A panel of menus whose choices count at once, and two forms."""
+"""`/feed edit`: panel of menus that apply at once, and two forms."""
 
 from collections.abc import Collection, Mapping
 
@@ -32,24 +32,24 @@ from chat.rules.interval import LONGEST_INTERVAL
 from common.refused import Refused
 from subscriptions.newsletters.define import alter_subscribable
 
-# Of Discord's forms.
+# Discord's limit for forms.
 LONGEST_FIELD = 4_000
-# Of feeds behind one address, in an answer.
+# Feeds at one address, in an answer.
 MOST_NAMED = 5
 # Menus have no empty values.
 USUAL = "usual"
-# The options of the command, by what they change; and what is typed for the bot's own.
+# Command options by the setting they change; and the value for the bot's own.
 SENDER, MINE = {"name": "sender", "picture": "picture"}, "-"
 LOOKS, WORDS, THREADS = "looks", "words", "threads"
 HOURS_OF_THREADS = {str(int(minutes) // 60): minutes for minutes in THREAD_MINUTES if minutes}
-# “Show the author” is on unless the option is given, which turns it off.
+# “Show the author” is on unless the option turns it off.
 AUTHOR = "author"
 
 
 def edit(context: Context) -> Result:
-    """Return the panel, or one of its forms: people who may use this command only have no buttons.
+    """Return the panel, or a form for people whose permission covers the command but not buttons.
 
-    What Discord or a site has to be asked about is changed by a worker.
+    Changes that need the network are done by a worker.
     """
     one, url = context.feed, context.asked.fields.get("url", "")
     if url:
@@ -67,7 +67,7 @@ def edit(context: Context) -> Result:
 
 
 def _apply_options(one: GuildFeed, context: Context) -> None:
-    """The options that count at once. Raises Refused."""
+    """Apply the options that need no network. Raises Refused."""
     typed = context.asked.fields
     if like := typed.get("like", ""):
         copy_settings(one, find_feed(context.guild, like))
@@ -78,7 +78,6 @@ def _apply_options(one: GuildFeed, context: Context) -> None:
 
 
 def _sender_of(context: Context) -> dict[str, str]:
-    """The options for the name and the picture of a feed that were typed."""
     typed = {
         f"sender_{name}": context.asked.fields.get(option, "").strip() for name, option in SENDER.items()
     }
@@ -86,7 +85,7 @@ def _sender_of(context: Context) -> dict[str, str]:
 
 
 def work_edit(context: Context, row: Interaction) -> Message:
-    """Change the sender, or read another address from now on (network)."""
+    """Change the sender or the address (network)."""
     one = context.feed
     if sender := _sender_of(context):
         if any(sender.values()):
@@ -131,7 +130,7 @@ def panel(one: GuildFeed) -> Message:
 
 
 def _said(one: GuildFeed) -> list[str]:
-    """What the menus do not show."""
+    """Return the settings that the menus do not show."""
     options = one.subscribable.options
     lines = [_("How %(feed)s looks. What you choose counts at once.") % {"feed": named(one)}]
     said = {
@@ -169,12 +168,12 @@ def _chosen(context: Context, name: str, known: Mapping[str, str]) -> Message:
 
 
 def chose_role(context: Context) -> Result:
-    """Nobody, where the choice was taken back."""
+    """Set the role, or none if it was deselected."""
     return _changed(context.feed, role=next(iter(context.asked.values), ""))
 
 
 def chose_switches(context: Context) -> Result:
-    """What is not chosen is off. The forum's tags are looked up by a worker."""
+    """Switch off everything else. A worker looks up the forum's tags."""
     one, chosen = context.feed, set(context.asked.values)
     wants_tags = "tags_by_category" in chosen and not one.subscribable.options.get("tags_by_category")
     return Later(in_place=True) if wants_tags else _switched(one, chosen)

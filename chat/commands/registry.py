@@ -1,11 +1,11 @@
-"""Which function answers what."""
+"""Functions of commands, buttons, menus and forms."""
 
 from collections.abc import Mapping
 
 from chat.commands import add, contents, feeds, looks, server, trials
 from chat.commands.context import Handler, Work
 
-# Everybody may use these.
+# Allowed for everybody.
 OPEN: Mapping[str, Handler] = {"list": feeds.list_feeds, "preview": trials.preview}
 COMMANDS: Mapping[str, Mapping[str, Handler]] = {
     "feed": {
@@ -25,7 +25,7 @@ COMMANDS: Mapping[str, Mapping[str, Handler]] = {
     },
     "feeds": OPEN,
 }
-# Buttons and menus. Those of PUBLIC_BUTTONS change nothing.
+# Buttons and menus. PUBLIC_BUTTONS change nothing.
 BUTTONS: Mapping[str, Handler] = {
     "list": feeds.list_feeds,
     "pick": add.pick,
@@ -47,10 +47,10 @@ BUTTONS: Mapping[str, Handler] = {
     "all": trials.send_all,
     "skip": trials.skip,
 }
-# Commands that take "all" in place of a feed.
+# Accept "all" in place of a feed.
 TAKE_ALL = frozenset({"pause", "resume"})
 PUBLIC_BUTTONS = frozenset({"list"})
-# Those that change the message that has them; the others answer beneath it.
+# They change their message; the others answer below it.
 IN_PLACE = frozenset(
     {"list", "pause", "resume", "gone", "kept", "newest", "all", "skip"}
     | {"style", "image", "does", "role", "words", "threads"}
@@ -60,9 +60,9 @@ FORMS: Mapping[str, Handler] = {
     "words": looks.worded,
     "threads": looks.threaded,
 }
-# Forms that a button opens, and the command that opens them, too.
+# Commands that open a form, too, by the form's button.
 FORM_COMMANDS: Mapping[str, str] = {"words": "edit part:words", "threads": "edit part:threads"}
-# What a worker does, with all the time that a site or Discord takes.
+# Done by a worker, because sites and Discord may be slow.
 WORK: Mapping[str, Work] = {
     "add": add.work_add,
     "pick": add.work_pick,

@@ -1,4 +1,4 @@
-"""`/feed settings`: where a server is told of trouble, its language and its time zone."""
+"""`/feed settings`: log channel, language and time zone of a server."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,7 @@ from common.refused import Refused
 
 
 def set_up_server(context: Context) -> Result:
-    """Changes what is given, and shows all."""
+    """Change the given settings and show all."""
     typed, changes = context.asked.fields, dict[str, Any]()
     if log_channel := typed.get("log_channel"):
         changes["log_channel"] = _log_channel(context, log_channel)
@@ -45,6 +45,5 @@ def set_up_server(context: Context) -> Result:
 
 
 def _log_channel(context: Context, typed: str) -> int:
-    """Raises Refused where the bot may not post."""
     asked = replace(context.asked, fields={**context.asked.fields, "channel": typed})
     return chosen_channel(replace(context, asked=asked))

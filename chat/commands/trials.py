@@ -1,4 +1,4 @@
-"""Commands that ask Discord or a site: preview, test, move. People wait, so a worker does them."""
+"""Commands that use the network and so run in a worker: preview, test, move."""
 
 from django.utils.translation import gettext as _
 
@@ -30,7 +30,7 @@ def skip(context: Context) -> Result:
 
 
 def _decided(context: Context, decision: ServerAlert.Decision) -> Message:
-    """The message itself says what was decided, so that nobody decides again."""
+    """Store the decision and replace the message, so that nobody decides again."""
     was_new = decide_alert(
         alert_id=context.asked.number, guild_id=context.guild.pk, decision=decision, now=context.now
     )
@@ -57,7 +57,7 @@ def preview(context: Context) -> Result:
 
 
 def work_preview(context: Context, row: Interaction) -> Message:
-    """The newest posts, of a feed of this server as they would stand here."""
+    """Show the newest posts; for the server's feeds as they would look here."""
     one = _known(context)
     if one is None:
         found = discovered(context.asked.fields.get("feed", ""), context)
@@ -74,14 +74,14 @@ def work_preview(context: Context, row: Interaction) -> Message:
 
 
 def _words_of_look(look: Looks) -> str:
-    """On one line: the words, and the card's title and beginning."""
+    """Return text, card title and card text on one line."""
     card = look.card
     parts = (look.text, card.title, card.text) if card else (look.text,)
     return look.refusal or " · ".join(" ".join(part.split()) for part in parts if part)
 
 
 def _known(context: Context) -> GuildFeed | None:
-    """The feed of this server that is meant; None for an address of another."""
+    """Return the server's feed, or None for the address of another."""
     try:
         return context.feed
     except Refused:
@@ -96,7 +96,7 @@ def test(context: Context) -> Result:
 
 
 def work_test(context: Context, row: Interaction) -> Message:
-    """Posts the newest post. A channel that refused the bot is asked again first."""
+    """Post the newest post; recheck the permissions of a channel that refused the bot."""
     one = context.feed
     subscription = subscription_of(one)
     if subscription is None:
@@ -107,7 +107,7 @@ def work_test(context: Context, row: Interaction) -> Message:
     try:
         done = post_test(subscription=subscription, now=context.now, key=f"chat-{row.pk}")
     except NotDone as error:
-        # Discord names no right that is missing.
+        # Discord does not say which permission is missing.
         if why := ask_again(one, now=context.now):
             raise Refused(why) from error
         raise

@@ -1,4 +1,4 @@
-"""The bot's account, as bridges post with it: kept from the settings."""
+"""The bot's service account, synchronized with the settings."""
 
 import logging
 from datetime import datetime
@@ -17,7 +17,7 @@ ACCOUNT_NAME = "discord"
 
 
 def renew_token(*, now: datetime) -> None:
-    """Gives the account the token of the settings, if that is another by now (network)."""
+    """Update the account's token if the setting has changed (network)."""
     account = ServiceAccount.objects.filter(kind=KIND, name=ACCOUNT_NAME).exists()
     if account and settings.DISCORD_BOT_TOKEN:
         try:
@@ -27,7 +27,7 @@ def renew_token(*, now: datetime) -> None:
 
 
 def ensure_account(*, now: datetime) -> ServiceAccount:
-    """The account with the token of the settings, which Discord is asked about when it is new (network).
+    """Return the account with the token from the settings, checked if new (network).
 
     Raises InvalidDestination and ValidationError.
     """

@@ -1,4 +1,4 @@
-"""A server's feeds. Each is a bridge with a confirmed subscription, and nothing new to the pipeline."""
+"""Feeds of servers. Each is a bridge with a confirmed subscription, in the usual pipeline."""
 
 import logging
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ ADDS_AN_HOUR = 10
 
 
 def checked_channel(guild: Guild, channel_id: int) -> ParsedDestination:
-    """The channel as Discord knows it (network). Raises Refused, for another server's too."""
+    """Return the channel's data from Discord (network). Raises Refused, also for another server's."""
     kind = channels.get(KIND)
     given = {"account": ACCOUNT_NAME, "channel_id": str(channel_id)}
     found = kind.check(kind.parse_destination(given))
@@ -62,7 +62,7 @@ def add_guild_feed(
     interaction: int,
     now: datetime,
 ) -> GuildFeed:
-    """A feed in a channel, from now on. Asked again by the same interaction, it returns what it made.
+    """Add a feed to a channel; idempotent per interaction.
 
     Raises Refused, InvalidDestination and ValidationError.
     """
@@ -91,7 +91,7 @@ def add_guild_feed(
 
 
 def feed_in_channel(guild: Guild, feed: Feed, channel_id: int) -> GuildFeed | None:
-    """The feed of the server that posts it there already."""
+    """Return the server's row for the feed in this channel, if any."""
     return GuildFeed.objects.present().filter(guild=guild, feed=feed, channel_id=channel_id).first()
 
 
@@ -107,8 +107,11 @@ def post_feed(
     now: datetime,
     **facts: Any,
 ) -> GuildFeed:
-    """The rows by which a channel gets a feed; `facts` are GuildFeed's. In the caller's transaction, which
-    has locked the server and looked whether it may. Raises InvalidDestination and ValidationError."""
+    """Create the rows for a feed in a channel; `facts` are fields of GuildFeed.
+
+    The caller's transaction has locked the server and checked the limits. Raises InvalidDestination and
+    ValidationError.
+    """
     bridge = define_subscribable(
         name=f"discord-{guild.pk}-{number}",
         feeds=[feed],
@@ -139,9 +142,9 @@ def _refuse_more(guild: Guild, limits: BotSettings) -> None:
 
 
 def _checked_feed(url: str, title: str, *, guild: Guild, channel_id: int, now: datetime) -> Feed:
-    """Return the row for this address that a channel of the server may get. Raises Refused.
+    """Return the feed for an address that the channel may get. Raises Refused.
 
-    Within the caller's transaction, which holds the settings' lock.
+    The caller's transaction holds the settings' lock.
     """
     limits = BotSettings.objects.get(pk=1)
     if limits.denies(host_of_url(url)):
@@ -158,10 +161,7 @@ def _checked_feed(url: str, title: str, *, guild: Guild, channel_id: int, now: d
 
 @transaction.atomic
 def change_address(one: GuildFeed, *, url: str, now: datetime) -> GuildFeed:
-    """Read another address for a server's feed from now on, with all its settings. Raises Refused.
-
-    Asked again, it changes nothing.
-    """
+    """Change a feed's address, keeping its settings; idempotent. Raises Refused."""
     locked_settings()
     old = one.feed
     if same_address(url) == same_address(old.url):
@@ -171,7 +171,7 @@ def change_address(one: GuildFeed, *, url: str, now: datetime) -> GuildFeed:
     with following_interval(feed, old):
         one.feed = feed
         one.save(update_fields=["feed"])
-    # Questions about posts of the old address are over.
+    # Alerts about posts of the old address are obsolete.
     ServerAlert.objects.filter(guild_feed=one, applied_at=None).update(applied_at=now)
     leave_feed(old, now=now)
     return one
@@ -179,7 +179,7 @@ def change_address(one: GuildFeed, *, url: str, now: datetime) -> GuildFeed:
 
 @transaction.atomic
 def choose_interval(one: GuildFeed, *, minutes: int | None) -> None:
-    """Have a server's feed read at least every so many minutes, or at the usual pace. Raises Refused."""
+    """Set the longest interval in minutes (None: default). Raises Refused."""
     limits = locked_settings()
     if minutes is not None and not limits.shortest_interval <= minutes <= LONGEST_INTERVAL:
         raise Refused(
@@ -196,14 +196,14 @@ def choose_interval(one: GuildFeed, *, minutes: int | None) -> None:
 
 @transaction.atomic
 def copy_settings(one: GuildFeed, other: GuildFeed) -> None:
-    """Give a feed the looks, the filter and the digest of another of the server.
+    """Copy looks, filter and digest from another feed of the server.
 
-    Its name, channel, forum tags and pause stay. Raises Refused and ValidationError.
+    Name, channel, forum tags and pause remain. Raises Refused and ValidationError.
     """
     source, target = other.subscribable, one.subscribable
     options = dict(source.options)
     if one.channel_id != other.channel_id:
-        # A forum's tags mean nothing in another.
+        # Forum tags are specific to a channel.
         options.pop("applied_tags", None)
         if own := target.options.get("applied_tags"):
             options["applied_tags"] = own
@@ -217,19 +217,19 @@ def copy_settings(one: GuildFeed, other: GuildFeed) -> None:
 
 
 def subscription_of(one: GuildFeed) -> Subscription | None:
-    """Where it posts; None after it was removed."""
+    """Return the confirmed subscription; None after removal."""
     rows = one.subscribable.subscriptions.filter(status=Subscription.Status.CONFIRMED, ended_at=None)
     return rows.select_related("destination", "subscribable").order_by("-pk").first()
 
 
 def pause_feed(one: GuildFeed, *, is_paused: bool) -> None:
-    """What appears while it is paused is not posted later either."""
+    """Pause or resume; posts from the pause are never posted."""
     alter_subscribable(subscribable=one.subscribable, stopped=is_paused)
 
 
 @transaction.atomic
 def remove_feed(one: GuildFeed, *, now: datetime) -> bool:
-    """Ends it. What waits is cancelled; the rows go a month later. False if that was done already."""
+    """Remove a feed and cancel what waits; rows are kept for a month. False if already removed."""
     locked_settings()
     with following_interval(one.feed):
         if not GuildFeed.objects.filter(pk=one.pk, removed_at=None).update(removed_at=now):
@@ -243,7 +243,7 @@ def remove_feed(one: GuildFeed, *, now: datetime) -> bool:
 
 @transaction.atomic
 def move_feed(one: GuildFeed, *, to: ParsedDestination, now: datetime) -> None:
-    """Post it to another channel from now on, with its settings and what waits.
+    """Move a feed to another channel, with its settings and waiting posts.
 
     Raises Refused and InvalidDestination.
     """
@@ -264,21 +264,23 @@ def move_feed(one: GuildFeed, *, to: ParsedDestination, now: datetime) -> None:
 
 
 def _waiting(subscription: Subscription) -> "QuerySet[Delivery]":
-    """Posts that wait, a pause's too, and that no earlier attempt may have posted."""
+    """Return waiting posts, including a pause's, without any that may already have been posted."""
     waits = Q(state__in=WAITING) | (Q(state=Delivery.State.HELD) & ~Q(held_for=""))
     rows = Delivery.objects.filter(waits, subscription=subscription, kind=Delivery.Kind.ISSUE)
     return rows.filter(begun_at=None).order_by("pk")
 
 
 def refresh_channel(one: GuildFeed, *, now: datetime) -> None:
-    """Learns anew what Discord knows of its channel, such as a forum's tags (network). Raises Refused and
-    InvalidDestination."""
+    """Update Discord's data about the channel, such as a forum's tags (network).
+
+    Raises Refused and InvalidDestination.
+    """
     to = checked_channel(one.guild, one.channel_id)
     subscribe_checked(subscribable=one.subscribable, parsed=to, now=now)
 
 
 def find_feed(guild: Guild, typed: str) -> GuildFeed:
-    """By its number, its address or its title. Raises Refused."""
+    """Find a feed by number, address or title. Raises Refused."""
     rows = guild.guild_feeds.present().select_related("subscribable", "feed", "guild")
     text = typed.strip()
     number = text.lstrip("#")
@@ -300,7 +302,7 @@ def find_feed(guild: Guild, typed: str) -> GuildFeed:
 
 
 def suggestions(guild_id: int, typed: str) -> list[tuple[str, str]]:
-    """Number and title of the feeds with these letters, at most 25, by one query: (words, value)."""
+    """Return (words, value) for up to 25 feeds that match, with one query."""
     rows = GuildFeed.objects.present().filter(guild=guild_id)
     text = typed.strip()[:100]
     if text:
@@ -313,7 +315,7 @@ def suggestions(guild_id: int, typed: str) -> list[tuple[str, str]]:
 
 
 def forget_old(*, now: datetime) -> int:
-    """Drop feeds that were removed a month ago. Returns how many rows."""
+    """Drop feeds removed a month ago. Return the number of rows."""
     done, before = 0, now - KEPT_AFTER_REMOVAL
     for one in (
         GuildFeed.objects.filter(removed_at__lt=before).select_related("subscribable").order_by("pk")[:200]
@@ -329,7 +331,7 @@ TRIED_FOR = timedelta(hours=1)
 
 
 def post_first(*, now: datetime) -> int:
-    """The oldest of them first. Returns how many were posted."""
+    """Post the first posts of new feeds, oldest first. Return their number."""
     rows = GuildFeed.objects.present().filter(first_posts__gt=0, feed__first_polled_at__isnull=False)
     return sum(_post_first(one, now) for one in rows.select_related("subscribable").order_by("pk")[:50])
 

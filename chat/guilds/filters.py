@@ -1,4 +1,4 @@
-"""What a server's feed takes and leaves out, in words that people typed."""
+"""Filters of a server's feed, in words that people typed."""
 
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
@@ -20,7 +20,7 @@ ACTIONS = {"keep": PostRule.Action.KEEP, "drop": PostRule.Action.DROP}
 
 
 def words_of(one: GuildFeed) -> dict[str, list[str]]:
-    """What was typed: words to keep, words to drop."""
+    """Return the words to keep and to drop."""
     rules = list(one.subscribable.post_rules.order_by("position", "pk"))
     return {
         name: [word_of(rule.pattern) for rule in rules if rule.action == action]
@@ -29,7 +29,7 @@ def words_of(one: GuildFeed) -> dict[str, list[str]]:
 
 
 def set_words(one: GuildFeed, *, keep: str, drop: str) -> dict[str, list[str]]:
-    """Replaces the filter; nothing typed is no filter. Raises Refused."""
+    """Replace the filter; empty means none. Raises Refused."""
     wanted = {"keep": _read(keep), "drop": _read(drop)}
     if sum(map(len, wanted.values())) > MOST_WORDS:
         raise Refused(_reason("many"))

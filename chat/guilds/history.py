@@ -1,4 +1,4 @@
-"""What became of a feed's latest posts in one server: the answer to “why was that not posted?”."""
+"""State of a feed's latest posts in a server, to explain why one was not posted."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,10 +16,11 @@ NEW, HELD, UNSURE, WITHDRAWN = "new", "held", "unsure", "withdrawn"
 
 @dataclass(frozen=True, slots=True)
 class PostFate:
-    """A post: `state` is one of rules.item_fate's, new (it settles), held (a decision is needed),
-    unsure (nobody knows whether it was posted), withdrawn (before it had settled) or "".
+    """State of a post.
 
-    `words` say why, in Discord's words or ours; `at` is when it was posted, or goes at the earliest.
+    `state` is one of rules.item_fate's, new (not settled), held (needs a decision), unsure (unknown whether
+    posted), withdrawn (before it had settled) or "". `words` give the reason, from Discord or us; `at` is
+    when it was posted or may be posted.
     """
 
     title: str
@@ -30,7 +31,7 @@ class PostFate:
 
 
 def latest_fates(one: GuildFeed, *, now: datetime) -> list[PostFate]:
-    """The newest first."""
+    """Return the latest posts, newest first."""
     items = Item.objects.filter(feed=one.feed_id).order_by("-first_seen", "-pk")[:LATEST]
     return list(_fates(one, list(items), now))
 
@@ -67,7 +68,7 @@ def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFat
         elif item.state == Item.State.UNASSIGNED:
             yield PostFate(title, item.link, WITHDRAWN)
         else:
-            # The reasons of items that were taken in name newsletters, and those may be other servers'.
+            # Reasons of other items name newsletters, perhaps of other servers.
             why = item.reason if item.state == Item.State.EXCLUDED else ""
             yield PostFate(title, item.link, "", why)
 
@@ -79,7 +80,7 @@ def _of_delivery(row: Mapping[str, object]) -> tuple[str, str, datetime | None]:
         case Delivery.State.SENT | Delivery.State.STORED:
             return SENT, "", moments.get("sent_at")
         case Delivery.State.HELD if row["held_for"]:
-            # For a pause, or until an admin has decided after a restore.
+            # For a pause, or until an admin decides after a restore.
             return WAITS, said or str(Delivery.HeldFor(str(row["held_for"])).label), None
         case Delivery.State.HELD:
             return UNSURE, said, None

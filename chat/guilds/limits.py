@@ -1,4 +1,4 @@
-"""How often people may ask: counted by the interactions that are kept anyway."""
+"""Rate limits, counted with the stored interactions."""
 
 from datetime import datetime, time, timedelta
 
@@ -16,7 +16,7 @@ REASON = "It has posted as often as a feed of a Discord server may in a day."
 
 
 def keep_quotas(*, now: datetime) -> int:
-    """Lets feeds rest that have had their day's posts, and wakes them after midnight. Returns how many."""
+    """Pause feeds that reached the daily limit, resume them after midnight. Return the number paused."""
     for one in GuildFeed.objects.filter(rests_until__lte=now):
         resume_newsletter(subscribable_id=one.subscribable_id, now=now)
         GuildFeed.objects.filter(pk=one.pk, rests_until__lte=now).update(rests_until=None)
@@ -34,7 +34,6 @@ def keep_quotas(*, now: datetime) -> int:
 
 
 def waiting_for_midnight(one: GuildFeed) -> int:
-    """How many of its posts wait."""
     return Delivery.objects.waiting().filter(issue__subscribable=one.subscribable_id).count() + (
         Delivery.objects.filter(
             issue__subscribable=one.subscribable_id,
@@ -55,21 +54,21 @@ def _posted(since: datetime) -> "QuerySet[Delivery]":
 
 
 def _day_of(one: GuildFeed, now: datetime) -> tuple[datetime, datetime]:
-    """The midnights around now in the server's zone."""
+    """Return the midnights before and after now in the server's zone."""
     zone = zone_of(one.guild)
     today = now.astimezone(zone).date()
     return tuple(datetime.combine(day, time(), zone) for day in (today, today + A_DAY))  # type: ignore[return-value]
 
 
 COMMANDS_A_MINUTE = 20
-# Of a server, in an hour.
+# Per server and hour.
 HOURLY = {"add": 10, "preview": 30, "test": 5}
 
 
 def refuse_many_addresses(*, guild_id: int, now: datetime) -> None:
-    """Raise Refused where a server has had as many addresses looked up by `/feed edit` as it may add feeds.
+    """Raise Refused if a server exceeds the hourly address look-ups by `/feed edit`.
 
-    Other edits are answered without a worker's attempt.
+    Other edits do not need a worker's attempt.
     """
     recent = Interaction.objects.since(now - timedelta(hours=1)).filter(guild_id=guild_id, act="edit")
     if recent.filter(attempts__gt=0).count() >= HOURLY["add"]:
@@ -82,14 +81,14 @@ def _beyond(count: int) -> str:
 
 
 def refuse_haste(*, user_id: int, now: datetime) -> None:
-    """Raises Refused for whoever asks too often. The interaction itself counts."""
+    """Raise Refused for a user with too many commands, including this one."""
     recent = Interaction.objects.since(now - timedelta(minutes=1)).filter(user_id=user_id)
     if recent.count() > COMMANDS_A_MINUTE:
         raise Refused(_("That was a lot within a minute. Wait a moment, please."))
 
 
 def refuse_beyond_hourly(*, guild_id: int, act: str, now: datetime) -> None:
-    """Raises Refused where a server has done that too often in an hour."""
+    """Raise Refused if a server has done that too often in an hour."""
     if act not in HOURLY:
         return
     recent = Interaction.objects.since(now - timedelta(hours=1)).filter(guild_id=guild_id, act=act)

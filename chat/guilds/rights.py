@@ -1,4 +1,4 @@
-"""Whether the bot may post in a feed's channel: what is known, and what Discord answers when asked again."""
+"""Permissions of the bot in channels, stored and from Discord."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -23,7 +23,7 @@ ROLE, USER = 1, 2
 
 
 def is_granted(*, guild_id: int, user_id: int, roles: Collection[int]) -> bool:
-    """Whether a role of that person, or they themselves, were let use `/feed` (network)."""
+    """Return whether the person or a role was granted `/feed` (network)."""
     application = settings.DISCORD_APPLICATION_ID
     try:
         known = ask_bot("GET", f"/applications/{application}/commands")
@@ -39,7 +39,7 @@ def is_granted(*, guild_id: int, user_id: int, roles: Collection[int]) -> bool:
         for grant in one.get("permissions", ())
         if isinstance(grant, dict) and theirs.get(str(grant.get("id"))) == grant.get("type")
     }
-    # What is said of a person goes before what is said of their roles.
+    # A person's permission has precedence over the roles'.
     return found.get(str(user_id), any(found.values()))
 
 
@@ -47,7 +47,7 @@ UNKNOWN_CHANNEL, MISSING_ACCESS, MISSING_PERMISSIONS = 10003, 50001, 50013
 
 
 class ChannelRefusal(NamedTuple):
-    """Why nothing is posted in a channel, in Discord's words. `retry_at`: when its lane tries it again."""
+    """Discord's reason against posts in a channel. `retry_at`: the lane's next attempt."""
 
     words: str
     retry_at: datetime | None = None
@@ -65,11 +65,11 @@ def channel_refusal(one: GuildFeed) -> ChannelRefusal | None:
 
 
 def ask_again(one: GuildFeed, *, now: datetime) -> str:
-    """Ask Discord whether the bot may post in the feed's channel now (network).
+    """Ask Discord whether the bot may post in the feed's channel (network).
 
-    Returns a sentence about what is missing, for the people of the server. Without one, what waits goes out
-    at once. A channel that an answer of Discord's had disabled is enabled: its lane asks again by itself.
-    Raises Refused where nothing can be posted there whatever people allow.
+    Returns a sentence about what is missing. If nothing is, waiting posts are sent at once. A channel
+    disabled by a Discord answer is enabled; its lane retries by itself. Raises Refused if no permission would
+    help.
     """
     subscription = subscription_of(one)
     if subscription is None:
@@ -89,9 +89,9 @@ def ask_again(one: GuildFeed, *, now: datetime) -> str:
 
 
 def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
-    """Return what keeps the bot from posting in a channel (network); empty where nothing is known to.
+    """Return which permission is missing in a channel (network); "" if none is known.
 
-    Raises Refused where the channel is gone, and ApiRefused where Discord does not answer.
+    Raises Refused if the channel is gone, and ApiRefused if Discord does not answer.
     """
     where = channel_mention(channel_id)
     try:
@@ -113,7 +113,7 @@ def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
     except ApiRefused as error:
         if error.is_temporary:
             raise
-        # Only a post shows it then.
+        # Only a post will show it.
         return ""
     bits = permissions_in(overwrites, roles=roles, member=member, guild_id=guild_id, user_id=user_id)
     if missing := missing_in(bits, channel.get("type")):
@@ -130,9 +130,9 @@ def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
 
 
 def refuse_without_webhooks(one: GuildFeed) -> None:
-    """Raise Refused where the bot may not post under another name in the feed's channel (network).
+    """Raise Refused if the bot may not post under another name (network).
 
-    Raises ApiRefused where Discord does not answer.
+    Raises ApiRefused if Discord does not answer.
     """
     channel = _object(ask_bot("GET", f"/channels/{one.channel_id}"))
     place = channel.get("parent_id") if channel.get("type") in THREADS else one.channel_id

@@ -1,4 +1,4 @@
-"""Feeds that servers share: one row for an address, read as all of its servers want it."""
+"""Feeds shared by servers: one row per address, with the combined interval."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from feeds.models import Feed
 from subscriptions.collections.drop import drop_feed
 from subscriptions.models import Subscribable
 
-# People look at a channel soon after they have published: two-step finality would take half an hour.
+# People expect a post soon after publication; two-step finality would take half an hour.
 TIMING: Mapping[str, Any] = {
     "min_delay_minutes": 5,
     "await_stabilization_minutes": 5,
@@ -29,13 +29,13 @@ TIMING: Mapping[str, Any] = {
 
 
 def locked_settings() -> BotSettings:
-    """The operator's settings, locked: one feed is added at a time, so none is read twice."""
+    """Return the locked settings: feeds are added one at a time, so that none is read twice."""
     BotSettings.objects.get_or_create(pk=1)
     return BotSettings.objects.select_for_update(no_key=True).get(pk=1)
 
 
 def feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
-    """Return the row that servers share for this address, and whether it is new."""
+    """Return the shared row for an address, and whether it is new."""
     if there := shared_feed(url):
         return there, False
     feed = add_feed(url=url, now=now, title=title, **TIMING)
@@ -44,9 +44,9 @@ def feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
 
 
 def shared_feed(url: str) -> Feed | None:
-    """Return the row that servers share for this address.
+    """Return the shared row for an address, if any.
 
-    An operator's own feed is shared only if they allow it and it has no credentials.
+    An operator's feed is shared only if allowed and without credentials.
     """
     usable = Q(is_operators=False) | Q(feed__credentials="")
     rows = BotFeed.objects.filter(
@@ -61,10 +61,9 @@ def shared_feed(url: str) -> Feed | None:
 
 @contextmanager
 def following_interval(*feeds: Feed) -> Iterator[None]:
-    """Change the servers of feeds within; then read each as its servers want it, if that is different now.
+    """Update the feeds' intervals if they change within the block.
 
-    Otherwise what an operator has set by hand stays. In the caller's transaction, which holds the settings'
-    lock.
+    Otherwise an operator's manual setting remains. The caller's transaction holds the settings' lock.
     """
     before = [_interval_of(feed) for feed in feeds]
     yield
@@ -80,14 +79,14 @@ def _interval_of(feed: Feed) -> Interval:
 
 
 def leave_feed(feed: Feed, *, now: datetime) -> None:
-    """Stop reading a feed that no server has any more, unless others want it."""
+    """Stop reading a feed without servers, unless others want it."""
     shared = BotFeed.objects.select_for_update(no_key=True).filter(feed=feed, is_operators=False).first()
     if shared is None or GuildFeed.objects.present().filter(feed=feed).exists():
         return
     # A reader who follows it now waits for our lock, or is counted.
     feed = Feed.objects.select_for_update().get(pk=feed.pk)
     if operators_newsletters(feed).exists():
-        # It is theirs by now, and stays as they want it.
+        # Now an operator's feed, with its settings unchanged.
         shared.delete()
         return
     if not feed.read_by:
@@ -96,20 +95,20 @@ def leave_feed(feed: Feed, *, now: datetime) -> None:
 
 
 def operators_newsletters(feed: Feed) -> "QuerySet[Subscribable]":
-    """Return the newsletters that take the feed, without the bridges of servers."""
+    """Return the newsletters with this feed, except servers' bridges."""
     return feed.subscribables.filter(guild_feed=None)
 
 
 def wanted_by_others() -> "QuerySet[Feed]":
-    """Feeds that a newsletter of the operator's takes, or that people read here."""
+    """Return feeds that an operator's newsletter or readers use."""
     newsletters = Subscribable.objects.filter(feeds=OuterRef("pk"), guild_feed=None)
     return Feed.objects.filter(Q(read_by__gt=0) | Exists(newsletters))
 
 
 def give_over(*, now: datetime) -> int:
-    """Give feeds that the last server has left to the operator, where others want them.
+    """Turn feeds that the last server has left into operators' feeds, if others want them.
 
-    Returns how many. They are read on.
+    Returns how many. They continue to be read.
     """
     left = BotFeed.objects.filter(unused_since__isnull=False, feed__in=wanted_by_others())
     done = 0
@@ -117,7 +116,7 @@ def give_over(*, now: datetime) -> int:
         with transaction.atomic():
             locked_settings()
             if not operators_newsletters(row.feed).exists():
-                # For those who read it here it brings no letters.
+                # For readers it needs no letters.
                 drop_feed(feed=row.feed, force=True, now=now)
             Feed.objects.filter(pk=row.feed_id, status=Feed.Status.STOPPED).update(status=Feed.Status.ACTIVE)
             BotFeed.objects.filter(pk=row.pk).delete()
@@ -126,7 +125,7 @@ def give_over(*, now: datetime) -> int:
 
 
 def drop_unused(*, before: datetime, now: datetime) -> int:
-    """Drop feeds that no server has had since then and nobody else wants. Returns how many."""
+    """Drop feeds unused since then that nobody else wants. Return how many."""
     done = 0
     for row in BotFeed.objects.filter(unused_since__lt=before).select_related("feed").order_by("pk")[:200]:
         if not wanted_by_others().filter(pk=row.feed_id).exists():

@@ -1,4 +1,4 @@
-"""A server's feeds that another bot has posted so far: they go on here, with their numbers and their look."""
+"""Migration of feeds from another bot, with their numbers and looks."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -16,9 +16,9 @@ from feeds.addresses import host_of_url
 from feeds.models import Feed
 from subscriptions.collections.edits import note_by_hand
 
-# Of CordFeeder's messages and of ours: a line, and the beginning of the post.
+# Both CordFeeder's format and ours: a line, and the beginning of the post.
 USUAL_LOOK = {"style": "compact"}
-# No interaction added it.
+# Not added by an interaction.
 NO_INTERACTION = 0
 LONGEST_NUMBER = 99_999_999
 
@@ -34,9 +34,10 @@ def take_feed(
     now: datetime,
     taken: Feed | None = None,
 ) -> tuple[Feed, int]:
-    """The row that servers share for this address, with what the other bot (`sender`, its name) had posted
-    marked, and how many of these posts are new. A new row is paused until `resume_feed`; `taken` is the one
-    that an earlier run made. In the caller's transaction. Raises ValidationError.
+    """Return the shared row for an address, and how many of the `posts` are new.
+
+    The other bot's posts (`sender` is its name) are marked as known. A new row is paused until `resume_feed`;
+    `taken` is the row of an earlier run. In the caller's transaction. Raises ValidationError.
     """
     locked_settings()
     feed = taken or shared_feed(url)
@@ -49,8 +50,10 @@ def take_feed(
 
 
 def resume_feed(feed: Feed, *, now: datetime) -> None:
-    """Begins to read a row that was taken, or says that nobody wants it. One that was read here before stays
-    as it is. In the caller's transaction."""
+    """Start reading a migrated feed, or mark it as unused. Feeds read before are unchanged.
+
+    In the caller's transaction.
+    """
     if feed.last_polled_at is not None:
         return
     if GuildFeed.objects.present().filter(feed=feed).exists():
@@ -61,7 +64,7 @@ def resume_feed(feed: Feed, *, now: datetime) -> None:
 
 
 def why_not_taken(*, guild_id: int, url: str, channel_id: int) -> str:
-    """Why a server's feed cannot be taken, as far as our own rows say; empty where it can."""
+    """Return why a feed cannot be migrated, according to our rows; "" if it can."""
     if bot_settings().denies(host_of_url(url)):
         return "Its host is among those that the bot does not read: see the page Discord bot."
     guild = Guild.objects.filter(pk=guild_id).first()
@@ -88,10 +91,11 @@ def take_guild_feed(
     added_at: datetime,
     now: datetime,
 ) -> GuildFeed:
-    """The feed in its channel, under the number that people know if that is free. Of the `posts` that it had
-    there, those that wait here for other servers are left out of it. What servers may have is not counted:
-    the limit grows with it. In the caller's transaction. Raises InvalidDestination and
-    ValidationError."""
+    """Add a migrated feed to its channel, with its number if that is free.
+
+    Of its `posts`, the ones that wait here for other servers are left out. The server's limit is raised if
+    necessary. In the caller's transaction. Raises InvalidDestination and ValidationError.
+    """
     limits = locked_settings()
     know_guild(guild_id, locale="", now=now)
     guild = Guild.objects.select_for_update(no_key=True).get(pk=guild_id)

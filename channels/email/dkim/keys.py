@@ -1,4 +1,4 @@
-"""Private keys: made, read, checked. Pure."""
+"""DKIM private keys and their DNS records. Pure."""
 
 import base64
 from dataclasses import dataclass, field
@@ -25,32 +25,30 @@ LONGEST_STRING = 255
 
 @dataclass(frozen=True, slots=True)
 class DkimRecord:
-    """A TXT record; `name` without the final dot."""
+    """TXT record; `name` without the final dot."""
 
     name: str
     value: str
 
     @property
     def strings(self) -> tuple[str, ...]:
-        """The value in pieces that a zone file can hold; verifiers join them without anything between."""
+        """Split the value for a zone file; verifiers join the strings directly."""
         steps = range(0, len(self.value), LONGEST_STRING)
         return tuple(self.value[at : at + LONGEST_STRING] for at in steps)
 
     @property
     def zone_line(self) -> str:
-        """The record as a zone file has it."""
         quoted = "\n    ".join(f'"{string}"' for string in self.strings)
         return f"{self.name}. IN TXT (\n    {quoted} )"
 
 
 def record_of(*, domain: str, selector: str, algorithm: str, public: str) -> DkimRecord:
-    """`public` is p=, as `keys.public_value` gives it."""
     return DkimRecord(f"{selector}._domainkey.{domain}", f"v=DKIM1; k={algorithm}; p={public}")
 
 
 RSA, ED25519 = "rsa", "ed25519"
 ALGORITHMS = (RSA, ED25519)
-# RFC 8301 §3.2: at least 2048 bits should be used, and verifiers have to take up to 4096.
+# RFC 8301 §3.2: signers should use at least 2048 bits; verifiers must support up to 4096.
 RSA_BITS = 2048
 MOST_RSA_BITS = 4096
 MAX_PEM = 16_384
@@ -60,12 +58,12 @@ Private = RSAPrivateKey | Ed25519PrivateKey
 
 
 class UnusableKey(Refused):
-    """What was given is no key that letters can be signed with. The message says why."""
+    """The input is not a usable signing key. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key that signs, loaded. May be used by many threads at once: OpenSSL works without the GIL."""
+    """Loaded signing key. Thread-safe; OpenSSL releases the GIL."""
 
     domain: str
     selector: str
@@ -73,11 +71,10 @@ class SigningKey:
 
     @property
     def algorithm(self) -> str:
-        """rsa or ed25519."""
         return algorithm_of(self.private)
 
     def signature(self, data: bytes) -> bytes:
-        """The octets of b=. RFC 8463 §3: Ed25519 signs the hash of the data, RSA the data."""
+        """Return the octets of b=. RFC 8463 §3: Ed25519 signs the hash of the data, RSA the data."""
         if isinstance(self.private, RSAPrivateKey):
             return self.private.sign(data, _PADDING, _SHA256)
         return self.private.sign(sha256(data).digest())
@@ -88,7 +85,7 @@ def algorithm_of(private: Private) -> str:
 
 
 def generate(algorithm: str) -> Private:
-    """A new key. RSA takes about a tenth of a second. Raises ValueError for an unknown algorithm."""
+    """Generate a key. RSA takes about 0.1 s. Raises ValueError for an unknown algorithm."""
     if algorithm == RSA:
         return generate_private_key(public_exponent=65537, key_size=RSA_BITS)
     if algorithm == ED25519:
@@ -97,18 +94,16 @@ def generate(algorithm: str) -> Private:
 
 
 def to_pem(private: Private) -> str:
-    """The private key as text (PKCS #8, not encrypted)."""
     return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
 def from_pem(pem: str) -> Private:
-    """A key that `to_pem` wrote, without the check of its primes (35 ms)."""
+    """Load a key that `to_pem` wrote, without the check of its primes (35 ms)."""
     private = load_pem_private_key(pem.encode(), None, unsafe_skip_rsa_key_validation=True)
     return _fit(private)
 
 
 def read_pem(pem: bytes) -> Private:
-    """Somebody's private key, checked. Raises UnusableKey."""
     if len(pem) > MAX_PEM:
         raise UnusableKey(f"The file is too large for a key: it has {len(pem):,} bytes.")
     try:
@@ -118,7 +113,7 @@ def read_pem(pem: bytes) -> Private:
     except UnusableKey:
         raise
     except (ValueError, UnsupportedAlgorithm):
-        # `from None`: nothing of a private key may get into a traceback.
+        # `from None`: no part of a private key may get into a traceback.
         raise UnusableKey(
             "This is no private key in PEM form; it begins with “-----BEGIN PRIVATE KEY-----”, "
             "or with “-----BEGIN RSA PRIVATE KEY-----”."
@@ -126,7 +121,7 @@ def read_pem(pem: bytes) -> Private:
 
 
 def public_value(private: Private) -> str:
-    """p= of the DNS record: RSA as SubjectPublicKeyInfo, Ed25519 its 32 octets alone (RFC 8463 §4.2)."""
+    """Return p= of the DNS record: SubjectPublicKeyInfo for RSA, 32 octets for Ed25519 (RFC 8463 §4.2)."""
     if isinstance(private, RSAPrivateKey):
         octets = private.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     else:

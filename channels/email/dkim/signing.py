@@ -1,4 +1,4 @@
-"""Signs a message: its DKIM-Signature fields (RFC 6376 §3.5, §3.7). Pure."""
+"""DKIM-Signature fields of a message (RFC 6376 §3.5, §3.7). Pure."""
 
 import base64
 from collections.abc import Iterable, Sequence
@@ -12,24 +12,22 @@ CRLF_OCTETS = b"\r\n"
 
 
 def split_message(message: bytes) -> tuple[bytes, bytes]:
-    """The header and the body, without the empty line between them."""
     head, _, body = message.partition(b"\r\n\r\n")
     return head, body
 
 
 def relaxed_fields(head: bytes) -> list[tuple[bytes, bytes]]:
-    """Name and value of every field of a header, in its order.
+    """Return name and value of each header field, in order.
 
-    Names in lower case, values unfolded, every run of white space one space, none around either.
+    Names are in lower case and values unfolded. Runs of white space become one space, stripped at both ends.
     """
     lines = _with_single_spaces(head.replace(b"\r\n ", b" ").replace(b"\r\n\t", b" ")).split(CRLF_OCTETS)
     parts = (line.partition(b":") for line in lines if line)
-    # Spaces only: to RFC 6376 §2.8 a form feed is no white space.
+    # Spaces only: a form feed is not white space in RFC 6376 §2.8.
     return [(name.rstrip(b" ").lower(), value.strip(b" ")) for name, _, value in parts]
 
 
 def relaxed_body(body: bytes) -> bytes:
-    """No white space at line ends, else one space for each run of it; no empty lines at the end."""
     if not body:
         return b""
     body = _with_single_spaces(body if body.endswith(CRLF_OCTETS) else body + CRLF_OCTETS)
@@ -50,13 +48,13 @@ def _with_single_spaces(octets: bytes) -> bytes:
     return octets
 
 
-# The fields that people see and programs act on. Each is named once more than it occurs, so that nobody can
-# add another on the way (RFC 6376 §8.15).
+# Fields that people see and programs act on. Each is listed once more than it occurs, so that nobody can add
+# another one in transit (RFC 6376 §8.15).
 ONLY_OURS = (
     *("From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To"),
     *("MIME-Version", "Content-Type", "Content-Transfer-Encoding"),
 )
-# The same, but a mail server that comes after us may add one where none occurs: some add List-Unsubscribe.
+# As above, but only if present: a later mail server may add one, such as List-Unsubscribe.
 ONLY_OURS_IF_THERE = (
     *("List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"),
     *("List-Archive", "List-Help", "List-Owner", "List-Post"),
@@ -71,9 +69,9 @@ _FOLD = "\r\n "
 
 
 def sign(message: bytes, keys: Sequence[SigningKey], now: datetime) -> bytes:
-    """The DKIM-Signature fields to put in front of the message, one for each key, at `now` (aware).
+    """Return one DKIM-Signature field per key, to prepend to the message; `now` is aware.
 
-    The message has CRLF line ends and is as it goes out, but for dots. Raises ValueError without a From.
+    The message has CRLF line ends and is as sent, but without doubled dots. Raises ValueError without a From.
     """
     if not keys:
         return b""
@@ -82,11 +80,11 @@ def sign(message: bytes, keys: Sequence[SigningKey], now: datetime) -> bytes:
     counts: dict[bytes, int] = {}
     for name, value in relaxed_fields(head):
         if name in _NAMES:
-            # §5.4.2: of several fields of a name the last one is signed first.
+            # §5.4.2: of several fields with one name, the last is signed first.
             lines[name] = name + b":" + value + b"\r\n" + lines.get(name, b"")
             counts[name] = counts.get(name, 0) + 1
     if b"from" not in lines:
-        # RFC 6376 §5.4: the From field has to be signed.
+        # RFC 6376 §5.4: the From field must be signed.
         raise ValueError("The message has no From, and so cannot be signed.")
     names = _folded_names(tuple(counts.items()))
     signed = b"".join([lines[name] for name in _NAMES if name in lines])
@@ -94,7 +92,7 @@ def sign(message: bytes, keys: Sequence[SigningKey], now: datetime) -> bytes:
     moment = int(now.timestamp())
     signatures = []
     for key in keys:
-        # FWS may stand between tags, after the colons of h= and within b= (RFC 6376 §3.2, §3.5).
+        # FWS is allowed between tags, after the colons of h= and within b= (RFC 6376 §3.2, §3.5).
         beginning = _beginning(key.domain, key.selector, key.algorithm)
         text = f"{beginning} t={moment};{_FOLD}{names}{_FOLD}bh={digest};{_FOLD}b="
         unsigned = "dkim-signature:" + text.replace(_FOLD, " ")
@@ -106,7 +104,6 @@ def sign(message: bytes, keys: Sequence[SigningKey], now: datetime) -> bytes:
 
 @lru_cache(maxsize=256)
 def _folded_names(there: tuple[tuple[bytes, int], ...]) -> str:
-    """h=, folded, for a header that has so many fields of each name."""
     counts = dict(there)
     said: list[str] = []
     for key, name in _NAMES.items():
@@ -118,13 +115,12 @@ def _folded_names(there: tuple[tuple[bytes, int], ...]) -> str:
 
 @lru_cache(maxsize=1024)
 def _beginning(domain: str, selector: str, algorithm: str) -> str:
-    """The tags that are the same for every letter; the last line has room for t=."""
     place = _folded([f"d={domain};", f" s={selector};"], used=len(" t=9999999999;"))
     return f"v=1; a={algorithm}-sha256; c=relaxed/relaxed;{_FOLD}{place}"
 
 
 def _folded(pieces: Iterable[str], used: int) -> str:
-    """The pieces, on lines of at most _MARGIN characters where they allow it; `used` are taken on each."""
+    """Fold pieces into lines of at most _MARGIN characters; `used` are reserved on each."""
     lines = [""]
     for piece in pieces:
         # The fold's own space counts, and no line may be empty: RFC 5322 §3.2.2.

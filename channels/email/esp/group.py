@@ -1,4 +1,4 @@
-"""One letter on its way to many: what each request of it says."""
+"""Requests that send one letter to many recipients."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from channels.letter import Letter, Recipient
 from channels.placeholders import values_for
 from common.text import one_line
 
-# Octets of text that one request carries at most; services take from 10 to 50 million.
+# Octets of text in one request; services accept 10 to 50 million.
 MOST_OCTETS = 8_000_000
 
 FormOf = Callable[[Letter], WireLetter]
@@ -22,10 +22,7 @@ FormOf = Callable[[Letter], WireLetter]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A recipient, and what their message says: only its head where the service fills in the rest.
-
-    `problem`: why it cannot be made.
-    """
+    """Recipient and message (headers only, if the service merges); or the `problem` in making it."""
 
     recipient: Recipient
     parts: Parts | None = None
@@ -33,7 +30,7 @@ class Item:
 
 
 class Group:
-    """A letter, in the manner of one service."""
+    """A letter, prepared for one service."""
 
     def __init__(self, service: Service, host: str, letter: Letter, form_of: FormOf) -> None:
         self._service, self._host, self._letter, self._form_of = service, host, letter, form_of
@@ -42,7 +39,6 @@ class Group:
         self._own = form_of(replace(letter, html="", text="")) if self._merges else self._whole
 
     def chunks(self, recipients: Sequence[Recipient]) -> Iterator[list[Item]]:
-        """The recipients in their order, as many at a time as one request carries."""
         chunk: list[Item] = []
         octets = 0
         for recipient in recipients:
@@ -59,7 +55,6 @@ class Group:
             yield chunk
 
     def mail(self, items: Sequence[Item]) -> AnymailMessage:
-        """The message that anymail is given for these items."""
         if len(items) == 1:
             whole = message_parts(self._whole.message(items[0].recipient))
             return mails.single_mail(whole, self._service, self._host)

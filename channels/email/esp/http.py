@@ -1,7 +1,4 @@
-"""The way to a service's API: bounded, to public addresses only, and never after a redirect.
-
-Services that want a message's parts get them from it.
-"""
+"""Bounded HTTP session for ESP APIs: public addresses only, no redirects."""
 
 import re
 import socket
@@ -19,21 +16,21 @@ from common.net.client import SafeSession
 from common.net.errors import AddressRefused, exception_chain, never_left
 from common.net.transport import CheckedAdapter
 
-# What a service writes itself, or takes in fields of its own.
+# Written by the service, or passed in fields of their own.
 _THEIRS = frozenset({"from", "to", "reply-to", "subject", "date", "message-id", "mime-version"})
 _DELIVERY = re.compile(r"\.([1-9][0-9]{0,17})@")
 
 
 class Unsent(Exception):
-    """The service can have seen nothing of the request. The message is the rest of a sentence about it."""
+    """The service cannot have seen the request. The message completes a sentence about the service."""
 
 
 class Unanswered(Exception):
-    """The request went out, and nobody knows what became of it."""
+    """The request was sent, and its result is unknown."""
 
 
 class EspHttp(SafeSession):
-    """The session that a backend of anymail works with. Raises Unsent and Unanswered."""
+    """Session for anymail backends. Raises Unsent and Unanswered."""
 
     def __init__(self, *, seconds: float) -> None:
         adapter = CheckedAdapter(
@@ -43,7 +40,7 @@ class EspHttp(SafeSession):
         super().__init__(adapter, user_agent=agent, seconds=seconds)
 
     def request(self, *args: Any, **kwargs: Any) -> requests.Response:
-        """As requests does, but a redirect is an answer like any other: the key goes to nobody else."""
+        """Send a request without redirects, so that the key goes to no other host."""
         try:
             return super().request(*args, **{**kwargs, "allow_redirects": False})
         except (requests.RequestException, OSError) as error:
@@ -51,7 +48,6 @@ class EspHttp(SafeSession):
 
 
 def unfinished(error: BaseException) -> Unsent | Unanswered:
-    """What is known of a request that has no answer."""
     links = list(exception_chain(error))
     if not never_left(error):
         return Unanswered("the connection ended before it had answered")
@@ -66,8 +62,7 @@ def unfinished(error: BaseException) -> Unsent | Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One recipient's message. `address` stands alone, `to` with the name; `headers` are all other fields,
-    each on one line."""
+    """One recipient's message: `address` without, `to` with the name; `headers` are all other fields."""
 
     delivery_id: int
     address: str
@@ -81,13 +76,11 @@ class Parts:
 
     @property
     def size(self) -> int:
-        """About as many octets as it takes in a request."""
         return len(self.text) + len(self.html) + 1000
 
 
 def message_parts(message: MailMessage) -> Parts:
-    """The parts of a message that WireLetter made."""
-    # As text: an address of RFC 6531 stands in the header as it is.
+    # As text: an address of RFC 6531 is not encoded in the header.
     mail = message_from_string(message.data.decode(), policy=policy.default)
     assert isinstance(mail, EmailMessage)  # noqa: S101 - for the type checker
     headers = {}
@@ -96,7 +89,8 @@ def message_parts(message: MailMessage) -> Parts:
             continue
         line = re.sub(r"\r?\n[ \t]*", " ", str(value)).strip()
         if "=?" in line or not line.isascii():
-            # Services write encoded words (RFC 2047) anew, some wrongly: what follows the last one stays.
+            # Services re-encode encoded words (RFC 2047), some wrongly. Keep only the text after the last
+            # one.
             line = line.rpartition("?=")[2].strip()
         if line:
             headers[name] = line

@@ -1,4 +1,4 @@
-"""What is handed to anymail: one message, or one that stands for as many as it has recipients."""
+"""Messages for anymail: one message, or one per request with many recipients."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,6 @@ MAX_TAG = 50
 
 
 def single_mail(parts: Parts, service: Service, host: str) -> AnymailMessage:
-    """The message of one recipient."""
     html = disarmed(parts.html, service)
     mail = _mail((parts,), service, host, subject=parts.subject, text=parts.text, html=html)
     mail.extra_headers = dict(parts.headers)
@@ -24,7 +23,7 @@ def single_mail(parts: Parts, service: Service, host: str) -> AnymailMessage:
 
 
 def listed_mail(several: Sequence[Parts], service: Service, host: str) -> AnymailMessage:
-    """Many whole messages in one request: each has its own text put in as it leaves."""
+    """Build one request of whole messages; their texts are inserted when it is sent."""
     first = several[0]
     has_html, has_text = (PLACEHOLDER if text else "" for text in (first.html, first.text))
     mail = _mail(several, service, host, subject=PLACEHOLDER, text=has_text, html=has_html)
@@ -41,7 +40,7 @@ def merged_mail(
     form: Form,
     data: Mapping[str, dict[str, str]],
 ) -> AnymailMessage:
-    """One form letter and its recipients' values; `data` is by address."""
+    """Build one form letter; `data` is by address."""
     mail = _mail(several, service, host, subject=form.subject, text=form.text, html=form.html)
     mail.merge_data = dict(data)
     common = set.intersection(*(set(parts.headers.items()) for parts in several))
@@ -68,14 +67,14 @@ def _mail(
     )
     if html:
         mail.attach_alternative(html, "text/html")
-    # The newsletter's name as List-Id has it (RFC 2919); mails that belong to none have no List-Id.
+    # The newsletter's name from List-Id (RFC 2919); mails without a newsletter have no List-Id.
     found = re.search(r"<([^<>]+)>\s*$", first.headers.get("List-Id", ""))
     if found and (name := found[1].removesuffix(f".{host}")):
         mail.tags = [name[:MAX_TAG]]
     if service.untracked:
         mail.track_opens = mail.track_clicks = False
     if service.style is not Style.SINGLE and len(several) > 1:
-        # With any of these, even empty, anymail sends each recipient a message that names nobody else.
+        # With any of these, even empty, anymail sends each recipient a separate message.
         mail.merge_data = {}
         mail.merge_metadata = {parts.address: metadata(parts.delivery_id) for parts in several}
     return mail

@@ -1,7 +1,7 @@
-"""A form letter in the words of a mail service: as a list of whole messages, or with its merge fields. Pure.
+"""Form letters for ESPs: a list of whole messages, or one text with merge fields. Pure.
 
-A hole has two merge fields: its token with h, whose value is escaped, for html; and with t for text and
-subject. What a post contains that only looks like a merge field comes out as it was.
+A placeholder has two merge fields: its token with h (escaped, for html) and with t (for text and subject).
+Text of a post that looks like a merge field is escaped.
 """
 
 import json
@@ -15,19 +15,18 @@ from channels.email.esp.services import Service
 from channels.placeholders import written_html, written_text
 from common.signing import is_stamp, stamp
 
-# Postmark takes 20 characters of a name and 80 of a value; this has 49 at most.
+# Postmark allows 20 characters for a name and 80 for a value; ours has at most 49.
 METADATA_NAME = "feedletter"
 METADATA_PURPOSE = "esp"
 
 
 def metadata(delivery_id: int) -> dict[str, str]:
-    """What names that delivery, and proves that we sent it."""
     text = f"{delivery_id:x}"
     return {METADATA_NAME: f"{text}-{stamp(METADATA_PURPOSE, text)}"}
 
 
 def delivery_of(told: Mapping[str, object]) -> int | None:
-    """The delivery that such metadata names; None unless we made it."""
+    """Return the delivery that the metadata identifies, or None without a valid signature."""
     text, _, given = str(told.get(METADATA_NAME, ""))[:100].partition("-")
     try:
         number = int(text, 16)
@@ -36,23 +35,19 @@ def delivery_of(told: Mapping[str, object]) -> int | None:
     return number if 0 < number < 2**63 and is_stamp(METADATA_PURPOSE, f"{number:x}", given) else None
 
 
-# The field whose value is what begins a merge field.
 OPENING = "opening"
-# What anymail is given instead, to be copied for each recipient: it holds nobody's words.
+# Text for anymail to copy for each recipient; it contains no content.
 PLACEHOLDER = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The parts of a letter, with merge fields."""
-
     subject: str
     html: str
     text: str
 
 
 def form(service: Service, tokens: Iterable[str], *, subject: str, html: str, text: str) -> Form:
-    """The parts of an unfilled letter, in which `tokens` stand for the holes."""
     tokens = tuple(tokens)
     html = disarmed(html, service, tokens)
     if service.opens:
@@ -67,7 +62,7 @@ def form(service: Service, tokens: Iterable[str], *, subject: str, html: str, te
 
 
 def data(service: Service, placeholders: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
-    """One recipient's merge data. `placeholders`: field → token, `values`: field → text."""
+    """Return one recipient's merge data. `placeholders`: field → token, `values`: field → text."""
     filled = {OPENING: service.opening} if service.opens else {}
     for name, token in placeholders.items():
         value = values.get(name, "")
@@ -76,7 +71,7 @@ def data(service: Service, placeholders: Mapping[str, str], values: Mapping[str,
 
 
 def disarmed(html: str, service: Service, tokens: tuple[str, ...] = ()) -> str:
-    """The html, in which nothing but our own fields begins a merge field in the eyes of the service."""
+    """Escape text that the service would read as a merge field, except our tokens."""
     if not service.opens:
         return html
     return _opens(service, tokens).sub(lambda match: f"&#{ord(match[0])};", html)
@@ -87,7 +82,7 @@ def _opens(service: Service, tokens: tuple[str, ...]) -> re.Pattern[str]:
 
 
 class Filling:
-    """Mixed into a backend of anymail. A message's `feedletter_parts` are its recipients', in their order."""
+    """Mixin for anymail backends; `feedletter_parts` of a message are in the recipients' order."""
 
     feedletter_service: Service
 
@@ -101,7 +96,6 @@ class Filling:
 
 
 def filled(request: str, own: Sequence[Parts], service: Service) -> str:
-    """The request (JSON), each of its messages with the subject, html and text of its recipient."""
     layout = service.layout
     assert layout is not None  # noqa: S101 - for the type checker
     whole = json.loads(request)

@@ -1,6 +1,4 @@
-"""What a mail service's answer means: for each recipient, for the request as a whole, and for the
-lane. Pure.
-"""
+"""Outcomes of ESP responses: per recipient, request and lane. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +13,7 @@ from feeds.rules.pace import retry_at
 
 MAX_SERVICE_WORDS = 300
 _TELLING = ("message", "errormessage", "error", "detail", "description", "title", "errors", "messages")
-# About us: the sender, the plan, the credit. The next letter would hear the same.
+# Concerns the sender, the plan or the credit: the next letter would be refused too.
 _SENDER = re.compile(r"\bfrom\b|\bsender|reply.?to|\bdomain\b.{0,40}\bverif|not verified", re.IGNORECASE)
 _ACCOUNT = re.compile(
     r"signature|credit|quota|limit\b|\bplan\b|account|subscription|payment|approv|activat|suspend|billing|permission|api.?key|unauthori[sz]ed|token",
@@ -29,28 +27,27 @@ _RECIPIENT = re.compile(
 )
 _WRONG_KEY = (401, 403)
 _TOO_LARGE = 413
-# Not found, not allowed, not paid for: the account or the address of the API.
+# Not found, not allowed, not paid: the account or the API address is wrong.
 _OUR_SETTINGS = (402, 404, 405, 407, 410)
-# What boto3 raises before it has sent anything.
+# Raised by boto3 before it sends anything.
 _BEFORE_SENDING = frozenset(
     {"EndpointConnectionError", "ConnectTimeoutError", "SSLError", "ParamValidationError"}
 )
-# Postmark's for an address that it does not write to.
+# Postmark's code for a suppressed address.
 _INACTIVE = 406
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceRefused:
-    """The whole request was refused, and one recipient may be the cause. `outcome`: if it had only one."""
+    """The request was refused, perhaps for one recipient. `outcome`: for a single recipient."""
 
     outcome: Outcome
 
 
 def of_status(status: str, message_id: object, name: str, words: str = "") -> Outcome:
-    """The outcome of one recipient, from anymail's status."""
     said = f": {words}" if words else "."
     if status in ("sent", "queued") or (status == "unknown" and message_id):
-        # Unknown, but with an id: the request was taken, and its webhooks will tell.
+        # Unknown with an id: the request was accepted; webhooks report the rest.
         return Sent(remote_id=str(message_id or "")[:255])
     if status == "unknown":
         return Ambiguous(f"{name} did not say what became of this letter.")
@@ -64,7 +61,6 @@ def of_status(status: str, message_id: object, name: str, words: str = "") -> Ou
 def of_error(
     status: int, words: str, headers: Mapping[str, str], name: str, now: datetime
 ) -> Outcome | ServiceRefused:
-    """The outcome of a request that was answered with an error."""
     said = f"{name} answered {status}" + (f": {words}" if words else ".")
     if status in _WRONG_KEY:
         return Temporary(f"{said} Give it a key that may send (Mail set-up, or EMAIL_URL).", stops_lane=True)
@@ -79,14 +75,13 @@ def of_error(
 
 
 def judged(said: str, words: str) -> Outcome:
-    """The outcome of a refusal, by the service's words: is it about the recipient, or about us?"""
     if _RECIPIENT.search(words) and not _SENDER.search(words):
         return Permanent(said)
     return Temporary(said, stops_lane=bool(_SENDER.search(words) or _ACCOUNT.search(words)))
 
 
 def words_of_answer(answer: Any) -> str:
-    """What an answer (JSON, parsed) says to people, in one line."""
+    """Extract an answer's messages for people (parsed JSON), on one line."""
     found: dict[str, None] = {}
     _collect(answer, found, told=False)
     return shortened(one_line("; ".join(found)), MAX_SERVICE_WORDS)
@@ -106,13 +101,12 @@ def _collect(value: Any, found: dict[str, None], *, told: bool) -> None:
 
 
 def items_of(answer: Any, count: int) -> list[Any]:
-    """The part of an answer about each of `count` messages, where it has one for each."""
+    """Return an answer's list with one item per message, if it has one."""
     lists = [answer, *(answer.values() if isinstance(answer, dict) else ())]
     return next((one for one in lists if isinstance(one, list) and len(one) == count), [])
 
 
 def of_statuses(mail: Any, addresses: Sequence[str], target: EspSettings) -> list[Outcome]:
-    """The outcomes of a request that was taken, at least in part."""
     answer = _json(mail.anymail_status.esp_response)
     items = _items(answer, len(addresses))
     known = {address.lower(): status for address, status in mail.anymail_status.recipients.items()}
@@ -125,10 +119,9 @@ def of_statuses(mail: Any, addresses: Sequence[str], target: EspSettings) -> lis
 def of_api_error(
     error: Any, addresses: Sequence[str], target: EspSettings, now: datetime
 ) -> list[Outcome] | ServiceRefused:
-    """The outcomes of a request that anymail thinks has failed."""
     response = getattr(error, "response", None)
     if isinstance(response, dict):
-        # boto3's, for Amazon SES.
+        # boto3's response, for Amazon SES.
         said, metadata = response.get("Error", {}), response.get("ResponseMetadata", {})
         words = target.without_secrets(f"{said.get('Code', '')}: {said.get('Message', '')}"[:300])
         named = {"Retry-After": metadata.get("HTTPHeaders", {}).get("retry-after", "")}

@@ -1,4 +1,4 @@
-"""The mail services that letters can go through: what each is called, needs and can do. Data, no network."""
+"""Supported mail services. Data only."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,17 +6,16 @@ from enum import Enum
 
 
 class Style(Enum):
-    """How many letters one request carries."""
+    """Number of letters in one request."""
 
-    MERGE = "merge"  # the form letter once, and each recipient's values beside it
+    MERGE = "merge"  # one form letter with the values of all recipients
     LIST = "list"  # a list of whole messages
     SINGLE = "single"  # one message
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a request of whole messages keeps them (empty: it is the list itself), and what they call
-    their parts."""
+    """Keys of a request of whole messages. `messages` is empty if the request itself is the list."""
 
     messages: str
     subject: str
@@ -26,12 +25,14 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """`key`, `secret`, `domain` and the values of `options` are the names of anymail's settings; the keys
-    of `options` are those in EMAIL_URL. `metadata`: its webhooks tell what we sent along.
+    """A mail service.
 
-    `untracked`: whether each request can say that opens and clicks are not to be tracked. `opens`: the
-    character that begins a merge field in its eyes, as a regular expression of where it does (TOKEN stands
-    for our own); `merge_field`: how it writes the field of a name.
+    `key`, `secret`, `domain` and the values of `options` are names of anymail settings; the keys of `options`
+    are those in EMAIL_URL. `metadata`: its webhooks return our metadata. `untracked`: requests can disable
+    the tracking of opens and clicks.
+
+    `opens`: regular expression for the character that begins a merge field (TOKEN: our tokens);
+    `merge_field`: format of a merge field.
     """
 
     name: str
@@ -52,7 +53,6 @@ class Service:
 
     @property
     def opening(self) -> str:
-        """The character that begins a merge field."""
         return self.opens.removeprefix("\\")[:1]
 
 
@@ -158,7 +158,6 @@ SERVICES: Mapping[str, Service] = {
     ),
     "unisender-go": Service("Unisender Go", "unisender_go", "api_key", required=("api_url",), opens=_BRACES),
 }
-# Other names of the same.
 ALIASES = {"amazon-ses": "ses", "sendinblue": "brevo"}
-# What every service takes: another address of its API, and what its webhooks sign with.
+# Options of all services: another API address, and the key that signs webhooks.
 COMMON_OPTIONS = ("api_url", "webhook_key")

@@ -1,4 +1,4 @@
-"""Sends letters through a mail service: a group of one letter's recipients with each request."""
+"""Sessions with mail services: one request for a group of recipients."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -27,10 +27,7 @@ from common.transactions import forbid_open_transaction
 
 
 def backend(target: EspSettings, *, seconds: float) -> Any:
-    """An open backend; `seconds` are what each request may take.
-
-    Raises ImproperlyConfigured where a package is missing.
-    """
+    """Return an open backend. Raises ImproperlyConfigured if a package is missing."""
     service, options = target.service, target.options
     made = import_module(f"anymail.backends.{service.backend}").EmailBackend
     if service.style is Style.LIST:
@@ -40,7 +37,7 @@ def backend(target: EspSettings, *, seconds: float) -> Any:
             "aws_access_key_id": target.key,
             "aws_secret_access_key": target.secret,
             "region_name": options["region"],
-            # No second try within a request: the ledger decides about those.
+            # No retries within a request: the ledger decides about retries.
             "config": {
                 "connect_timeout": min(seconds, 10),
                 "read_timeout": seconds,
@@ -65,7 +62,6 @@ def backend(target: EspSettings, *, seconds: float) -> Any:
     if api_url:
         anymails["api_url"] = api_url
     if service.backend == "sendgrid":
-        # Fields are named as they stand in the letter.
         anymails["merge_field_format"] = "{}"
     client = made(**anymails, timeout=seconds, ignore_recipient_status=True)
     client.session = EspHttp(seconds=seconds)
@@ -75,20 +71,20 @@ def backend(target: EspSettings, *, seconds: float) -> Any:
 log = logging.getLogger(__name__)
 
 REQUEST_SECONDS = 60.0
-# When so many recipients were refused one by one, and none was taken, the letter itself is to blame.
+# If so many recipients were refused one by one, and none accepted, the cause is the letter.
 REFUSALS_BEFORE_VERDICT = 3
 
 
 @dataclass
 class BatchProgress:
-    """How the requests of one group have gone. `verdict`: the outcome of all that were not tried yet."""
+    """Results of the requests of one group. `verdict`: the outcome of everything not yet tried."""
 
     taken: bool = False
     refused: list[Outcome] = field(default_factory=list)
     verdict: Temporary | None = None
 
     def note(self, outcome: Outcome) -> None:
-        # An address that is on the service's own suppression list was understood, too.
+        # An address on the service's suppression list was understood, too.
         self.taken |= isinstance(outcome, Sent | Permanent)
         if isinstance(outcome, Temporary) and outcome.stops_lane:
             self.verdict = outcome
@@ -100,10 +96,10 @@ class BatchProgress:
 
 
 class EspSession:
-    """An account with a mail service. Used by one thread at a time.
+    """Session with a mail service. Used by one thread at a time.
 
-    `form` turns a letter into octets with holes. The ledger repeats a request whose outcome is unknown, with
-    all its recipients: so many may get the letter twice.
+    `form` turns a letter into octets with placeholders. The ledger repeats a request with an unknown outcome
+    for all its recipients, so all of them may get the letter twice.
     """
 
     def __init__(
@@ -120,7 +116,6 @@ class EspSession:
 
     @property
     def batch(self) -> int:
-        """How many recipients of a letter one request takes."""
         return self.target.service.batch
 
     def send(
@@ -132,14 +127,14 @@ class EspSession:
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """One message in a request of its own. The services know no `key`."""
+        """Send one message in one request. The services do not support `key`."""
         whole = message_parts(message)
         mail = mails.single_mail(whole, self.target.service, settings.SITE_HOST)
         result = self._request(mail, [whole.address], now)
         return result.outcome if isinstance(result, ServiceRefused) else result[0]
 
     def send_batch(self, letter: Letter, recipients: Sequence[Recipient], *, now: datetime) -> list[Outcome]:
-        """The outcome of each recipient, in their order. No recipient learns of another."""
+        """Send a letter and return the outcomes in order. Recipients don't see each other."""
         try:
             group = Group(self.target.service, settings.SITE_HOST, letter, self._form)
         except ValueError as error:
@@ -151,7 +146,7 @@ class EspSession:
             outcomes += [Temporary(item.problem) if item.problem else next(sent) for item in chunk]
         if fortune.taken or len(recipients) == 1:
             return outcomes
-        # Nobody got this letter, so it is hardly the recipients' fault: each keeps their place.
+        # Nobody got this letter, so the recipients are hardly the cause: retry all.
         return [Temporary(one.text) if isinstance(one, Permanent) else one for one in outcomes]
 
     def close(self) -> None:
@@ -162,7 +157,7 @@ class EspSession:
     def _halves(
         self, group: Group, items: Sequence[Item], fortune: BatchProgress, now: datetime
     ) -> list[Outcome]:
-        """One request; where it is refused because of one of them, two of half the size, and so on."""
+        """Send one request; if a recipient may have caused a refusal, send each half, recursively."""
         if fortune.verdict:
             return [fortune.verdict] * len(items)
         result = self._request(group.mail(items), [item.parts.address for item in items if item.parts], now)
@@ -197,7 +192,7 @@ class EspSession:
             outcome = Temporary(self._words(error), stops_lane=True)
         except AnymailError as error:
             return ServiceRefused(Temporary(f"The letter cannot go through {name}: {self._words(error)}"))
-        except Exception as error:  # anymail met an answer that it did not expect, or there is a defect
+        except Exception as error:  # an unexpected answer for anymail, or a defect
             log.exception("a request to a mail service failed", extra={"esp": self.target.esp})
             outcome = Ambiguous(f"A request to {name} failed in an unforeseen way ({type(error).__name__}).")
         return [outcome] * len(addresses)

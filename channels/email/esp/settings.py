@@ -1,4 +1,4 @@
-"""Reads EMAIL_URL where it names a mail service: anymail+mailgun://KEY@mg.example.org?region=eu."""
+"""Parsing of EMAIL_URL for mail services: anymail+mailgun://KEY@mg.example.org?region=eu."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class EspSettings:
-    """An account with a mail service. Neither its key nor its options are ever shown."""
+    """Account with a mail service. Its key and options are never shown."""
 
     esp: str
     key: str = field(repr=False)
@@ -28,18 +28,16 @@ class EspSettings:
 
     @property
     def name(self) -> str:
-        """For messages to people."""
         return self.service.name
 
     def without_secrets(self, text: str) -> str:
-        """The text, with nothing in it that only we and the service should know."""
         for secret in (self.key, self.secret, self.options.get("webhook_key", "")):
             text = text.replace(secret, "…") if secret else text
         return text
 
 
 def parse_esp_url(url: str, *, name: str = "EMAIL_URL") -> EspSettings:
-    """Raises ImproperlyConfigured with the setting's `name`, without the value in it: it holds a key."""
+    """Parse a URL. Raises ImproperlyConfigured with the setting's `name`, not its value: it holds a key."""
     scheme, _, rest = url.partition("://")
     esp = scheme.lower().removeprefix(ANYMAIL_PREFIX).replace("_", "-")
     esp = ALIASES.get(esp, esp)
@@ -49,7 +47,7 @@ def parse_esp_url(url: str, *, name: str = "EMAIL_URL") -> EspSettings:
     try:
         if any(character.isspace() or not character.isprintable() for character in url):
             raise _Wrong("it contains a space or a control character")
-        # An underscore in the scheme would end it.
+        # urlsplit does not allow an underscore in the scheme.
         parts = urlsplit(f"esp://{rest}")
         if parts.port is not None or parts.path.strip("/") or parts.fragment:
             raise _Wrong("something else follows the domain; write / as %2F and # as %23 in a key")
@@ -61,7 +59,7 @@ def parse_esp_url(url: str, *, name: str = "EMAIL_URL") -> EspSettings:
             raise _Wrong("there is a colon in the key; write it as %3A")
         _check_options(options, service)
     except ValueError as error:
-        # A port that is none raises ValueError. `from None`: it shows part of the URL.
+        # An invalid port raises ValueError. `from None`: it shows part of the URL.
         why = error if isinstance(error, _Wrong) else "its domain cannot be read"
         raise ImproperlyConfigured(f"{name} is wrong, {why}: expected {expected(esp)}.") from None
     return EspSettings(esp, key, parts.hostname or "", options, secret)
@@ -70,7 +68,7 @@ def parse_esp_url(url: str, *, name: str = "EMAIL_URL") -> EspSettings:
 def _check_options(options: Mapping[str, str], service: Service) -> None:
     known = {*service.options, *COMMON_OPTIONS, *(("region",) if service.regions else ())}
     if not options.keys() <= known:
-        # Not the name itself: what follows a ? in a key that was not encoded would be shown.
+        # Don't show the name: it may be the part of an unencoded key after a "?".
         raise _Wrong(f"an option is unknown; {service.name} takes {', '.join(sorted(known))}")
     for name in service.required:
         if not options.get(name):
@@ -82,18 +80,17 @@ def _check_options(options: Mapping[str, str], service: Service) -> None:
             parts = urlsplit(options["api_url"])
         except ValueError:
             parts = urlsplit("")
-        # In the clear, a key may be sent to this machine alone.
+        # Without encryption, a key may only be sent to this machine.
         is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
         if not (is_safe and parts.hostname) or parts.username or parts.query or parts.fragment:
             raise _Wrong("api_url has to begin with https://")
 
 
 def expected(esp: str) -> str:
-    """How EMAIL_URL has to look for that service."""
     service = SERVICES[esp]
     secret, options = ":SECRET" if service.secret else "", "&".join(f"{name}=…" for name in service.required)
     return f"{ANYMAIL_PREFIX}{esp}://KEY{secret}@domain{'?' if options else ''}{options}"
 
 
 class _Wrong(ValueError):
-    """What is wrong with the URL, as a part of a sentence that begins with the setting's name."""
+    """The message continues a sentence that begins with the setting's name."""
