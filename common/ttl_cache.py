@@ -1,22 +1,16 @@
 import time
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
 from threading import Lock
 from typing import Generic, TypeVar
+
+from cachetools import TTLCache
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept(Generic[T]):
-    value: T
-    size: int
-    until: float
-
-
 class TtlCache(Generic[T]):
-    """Least-recently-used cache of `room` bytes or characters."""
+    """Least-recently-used cache of `room` bytes or characters, for several threads."""
 
     def __init__(
         self,
@@ -26,42 +20,27 @@ class TtlCache(Generic[T]):
         size: Callable[[T], int],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._room, self._seconds, self._size, self._clock = room, seconds, size, clock
-        self._kept: OrderedDict[str, _Kept[T]] = OrderedDict()
-        self._used = 0
+        self._kept: TTLCache[str, T] = TTLCache(room, seconds, timer=clock, getsizeof=size)
         self._lock = Lock()
 
     def get(self, key: str, make: Callable[[], T]) -> T:
         """Two threads may both make the value."""
-        with self._lock:
-            entry = self._kept.get(key)
-            if entry is not None and entry.until > self._clock():
-                self._kept.move_to_end(key)
-                return entry.value
+        with self._lock, suppress(KeyError):
+            return self._kept[key]
         value = make()
-        size = self._size(value)
-        with self._lock:
-            self._take_down(key)
-            if size <= self._room:
-                while self._used + size > self._room:
-                    self._take_down(next(iter(self._kept)))
-                self._kept[key] = _Kept(value, size, self._clock() + self._seconds)
-                self._used += size
+        # A value that is larger than the room is refused.
+        with self._lock, suppress(ValueError):
+            self._kept[key] = value
         return value
 
     @property
-    def used(self) -> int:
-        return self._used
+    def used(self) -> float:
+        return self._kept.currsize
 
     def forget(self, key: str) -> None:
         with self._lock:
-            self._take_down(key)
+            self._kept.pop(key, None)
 
     def clear(self) -> None:
         with self._lock:
             self._kept.clear()
-            self._used = 0
-
-    def _take_down(self, key: str) -> None:
-        gone = self._kept.pop(key, None)
-        self._used -= gone.size if gone else 0

@@ -164,7 +164,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "feedletter_site.kept_answers.KeptAnswerMiddleware",
 ]
 
 ROOT_URLCONF = "feedletter_site.urls"

@@ -1,27 +1,15 @@
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta, tzinfo
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.db.models import Model
-from django.http import HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.cache import add_never_cache_headers
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from common.text import pluralize
-
-Response = TypeVar("Response", bound=HttpResponse)
-
-
-def shown_once(response: Response) -> Response:
-    """Keep a page with a secret out of caches, including `feedletter_site.kept_answers`."""
-    add_never_cache_headers(response)
-    response.shown_once = True  # type: ignore[attr-defined]
-    return response
-
 
 ADMIN_LINK = '<a class="fl-link" href="{}">{}</a>'
 

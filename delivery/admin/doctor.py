@@ -50,13 +50,13 @@ class MailCheckForm(forms.Form):
 
 
 def mail_check(request: HttpRequest) -> HttpResponse:
-    """GET asks, POST looks; that takes some seconds, and nothing is changed."""
+    """Ask whose mail to check, and check it if the button was pressed. Nothing is changed."""
     if not request.user.has_perm(MAY_CHECK):
         raise PermissionDenied
-    initial = {"newsletter": request.GET.get("newsletter", "")}
-    form = MailCheckForm(request.POST) if request.method == "POST" else MailCheckForm(initial=initial)
+    is_asked = "check" in request.GET
+    form = MailCheckForm(request.GET if is_asked else None, initial=request.GET.dict())
     context = {**admin.site.each_context(request), "title": "Mail check", "form": form}
-    if request.method == "POST" and form.is_valid():
+    if is_asked and form.is_valid():
         report = check_mail(now=utcnow(), **form.cleaned_data)
         context.update(report=report, groups=grouped(report))
     return TemplateResponse(request, "admin/delivery/mail_check.html", context)

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.admin.html import facts, listed, moment_of, shown_once, when
+from common.admin.html import facts, listed, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
 from common.api.permissions import SCOPES, may_hand_on
@@ -132,7 +132,7 @@ class ApiTokenAdmin(ServiceAdmin):
             "expires_at": obj.expires_at,
             "back": reverse("admin:feedletter_site_apitoken_changelist"),
         }
-        return shown_once(TemplateResponse(request, "admin/feedletter_site/apitoken/made.html", context))
+        return TemplateResponse(request, "admin/feedletter_site/apitoken/made.html", context)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # Tokens are immutable.

@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminIntegerFieldWidget
 
-from common.admin.html import facts, link_to, moment_of, shown_once, when
+from common.admin.html import facts, link_to, moment_of, when
 from common.admin.model_admin import ServiceAdmin
 from common.admin.page_words import EmptyList, PageWords
 from common.clock import utcnow
@@ -138,7 +138,7 @@ class InvitationAdmin(ServiceAdmin):
             "mailed_to": request.mailed_to,  # type: ignore[attr-defined]
             "back": reverse("admin:reader_invitation_changelist"),
         }
-        return shown_once(TemplateResponse(request, "admin/reader/invited.html", context))
+        return TemplateResponse(request, "admin/reader/invited.html", context)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         # Revoke it, and make another.

@@ -1,4 +1,8 @@
-"""Colours derived from an accent, readable on light and on dark."""
+"""Colours derived from an accent, readable on light and on dark.
+
+The conversions are written here because every command imports this module: coloraide gives the same colours,
+but its import takes 120 ms and 7 MB.
+"""
 
 import math
 import re

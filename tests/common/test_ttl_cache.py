@@ -27,10 +27,12 @@ def test_what_was_asked_for_longest_ago_goes_first() -> None:
 
 
 def test_after_its_time_it_is_made_again() -> None:
-    moments = iter((0.0, 59.0, 60.0, 60.0))
-    shelf: TtlCache[str] = TtlCache(room=10, seconds=60, size=len, clock=lambda: next(moments))
+    now = [0.0]
+    shelf: TtlCache[str] = TtlCache(room=10, seconds=60, size=len, clock=lambda: now[0])
     assert shelf.get("a", lambda: "old") == "old"
+    now[0] = 59.0
     assert shelf.get("a", lambda: "new") == "old"
+    now[0] = 60.0
     assert shelf.get("a", lambda: "new") == "new"
 
 
