@@ -6,7 +6,7 @@ PACKAGES := common feeds subscriptions channels delivery reader chat feedletter_
 BASE := $(VENV)/.base-installed
 DEV := $(VENV)/.dev-installed
 
-.PHONY: demo run test lint bench chaos pictures messages requirements clean
+.PHONY: demo run test nightly lint bench chaos pictures messages requirements clean
 
 demo: $(BASE)
 	$(PY) manage.py demo
@@ -16,6 +16,10 @@ run: $(BASE)
 
 test: $(DEV)
 	$(PY) -m tests.run
+
+# All tiers, with every example and the tests that take minutes (hours in all).
+nightly: $(DEV)
+	REQUIRE_SERVICES=1 $(PY) -m tests.run --nightly
 
 lint: $(DEV)
 	$(VENV)/bin/ruff check .

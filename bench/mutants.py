@@ -91,11 +91,11 @@ def catches(root: Path, fault: Fault) -> str | None:
         path.write_bytes(fault.planted(whole))
         try:
             wanted = [*tests, *(f"--deselect={name}" for name in accidents)]
-            failed = first_failure(root, wanted) or first_failure(root, ["--slow", *wanted])
-            again = failed and first_failure(root, ["--slow", failed])
+            failed = first_failure(root, wanted) or first_failure(root, ["-m", "", *wanted])
+            again = failed and first_failure(root, ["-m", "", failed])
         finally:
             path.write_bytes(whole)
-        if failed is None or (again and first_failure(root, ["--slow", failed]) is None):
+        if failed is None or (again and first_failure(root, ["-m", "", failed]) is None):
             return failed
         accidents.append(failed)
     return f"nobody knows, these fail by themselves: {accidents}"

@@ -2,12 +2,11 @@
 
 import gc
 import os
-import re
 import shutil
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager
 from ipaddress import ip_network
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,68 +22,33 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from feedletter_site.monitoring import figures
 from feedletter_site.monitoring.vitals import VITALS
 from feedletter_site.ticks.schedule import ensure_schedule
-from tests import examples, services
+from tests import examples, services  # noqa: F401 - registers the profiles
 from tests.databases import create_database, drop_database, migrated_database, migrated_file
 from tests.guard import LoopbackGuard
-from tests.levels import level_of
 from tests.servers.dns_server import DnsServer
+from tests.tiers import NIGHTLY, QUICK, SLOW, tier_of
 
-# What asks the database nothing of its own is tried on SQLite alone, and not even read for PostgreSQL. What
-# pages, commands and mail servers lead to is asked of PostgreSQL by test_admin_pages, test_large_tables, the
-# APIs' tests and those of all rooms beneath.
-ONE_DATABASE_SERVES = re.compile(
-    r"tests/(\w+/(admin|commands|views)|feeds/(corpus|parsing)|(reader|subscriptions)/rules|channels/(dkim|rules)|delivery/(rendering|rules)"
-    r"|common/html|contracts|upgrade|e2e/browser|feeds/histories/test_(ages|answers|identity|moves|strangers)\.py"
-    r"|delivery/servers/test_server_(answers|breaks|login|table)\.py|delivery/doctor/test_check\.py"
-    r"|delivery/bounces/test_(holdups|record)\.py|delivery/test_template_admin\.py"
-    r"|site/test_(admin_journey|admin_rules|api_schemathesis|scanners)\.py"
-    r"|site/test_(url_table|api_tokens|log_keys|languages|body_limits)\.py)(/|$)"
-)
-# `make test` asks PostgreSQL where locks, plain SQL and races are; EVERYWHERE=1 make test asks it all.
-POSTGRESQL_AT_ONCE = re.compile(
-    r"tests/(common|delivery/(engine|issues|lanes|privacy)|feeds/(hubs|items|polling|rules)"
-    r"|chat/guilds|reader/(channels|entries|greader|indieauth|mentions|micropub|microsub|people|streams|timelines)|subscriptions/(collections|privacy|subscribers)|load)(/|$)"
-)
-# Of these rooms all but races is asked when slow tests are: their SQL is Django's own, or other rooms'.
-POSTGRESQL_LATER = re.compile(
-    r"tests/(reader/(channels|entries|streams)|delivery/(issues|privacy)|subscriptions/subscribers)"
-    r"/(?!\w*(race|together))"
-)
-# With LONG=1: the outsides of rooms that are asked, and what takes longest.
-POSTGRESQL_LAST = re.compile(
-    r"tests/(reader/(greader|indieauth|mentions|micropub|microsub)/(?!\w*(race|together))|common/(api|cli)/"
-    r"|load/test_simulated_time\.py|feeds/polling/test_duplicate_guids\.py)"
-)
+# Here “now and then” is the very fault that is looked for.
+NEVER_RETRIED = ("tests/load/", "race", "chaos", "kill", "twice", "double")
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="also the tests that are marked slow")
     parser.addoption(
         "--followed",
         choices=("read", "raising"),
         help="every feed is followed by somebody who reads here; or by one who raises each time",
     )
-    parser.addoption("--database-only", action="store_true", help="only tests of DATABASE_URL's database")
+    parser.addoption(
+        "--second-database",
+        action="store_true",
+        help="only tests that use the database, in packages whose conftest.py has SECOND_DATABASE",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # whitenoise, of a clone whose static files were not collected: they come from the packages.
     config.addinivalue_line("filterwarnings", "ignore:No directory at:UserWarning")
-    examples.load(slow=is_long())
-
-
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    if not config.getoption("--database-only"):
-        return None
-    path = collection_path.as_posix()
-    is_everywhere = os.environ.get("EVERYWHERE") == "1"
-    is_left = is_everywhere or collection_path.is_dir() or POSTGRESQL_AT_ONCE.search(path)
-    if POSTGRESQL_LATER.search(path) and not (is_everywhere or config.getoption("--slow")):
-        return True
-    if POSTGRESQL_LAST.search(path) and not (is_everywhere or is_long()):
-        return True
-    return True if ONE_DATABASE_SERVES.search(path) or not is_left else None
 
 
 @pytest.hookimpl(wrapper=True)
@@ -98,30 +62,30 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    kept = [item for item in at_this_level(config, items) if not is_left_out(config, item)]
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None, object, object]:
+    """Mark each test with its tier. Nightly ones run only if they are asked for by name."""
+    kept = [item for item in items if not is_left_out(config, item)]
+    seen: set[str] = set()
+    for item in kept:
+        test = item.nodeid.split("[")[0]
+        least = second_database(item) if config.getoption("--second-database") else QUICK
+        tier = tier_of(item.iter_markers(), is_first=test not in seen, least=least or QUICK)
+        if tier != QUICK:
+            item.add_marker(tier)
+        if any(word in item.nodeid for word in NEVER_RETRIED):
+            item.add_marker(pytest.mark.flaky(reruns=0))
+        seen.add(test)
+    if NIGHTLY not in config.option.markexpr:
+        kept = [item for item in kept if not item.get_closest_marker(NIGHTLY)]
     if len(kept) < len(items):
         config.hook.pytest_deselected(items=list(set(items) - set(kept)))
-    items[:] = dealt(kept, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
-
-
-def at_this_level(config: pytest.Config, items: list[pytest.Item]) -> list[pytest.Item]:
-    """What runs at this level: 0, or 1 with the slow tests; LONG=1 runs all.
-
-    A later case stands one level above its test, and with PostgreSQL two.
-    """
-    if is_long():
-        return items
-    chosen = int(config.getoption("--slow"))
-    above = 2 if config.getoption("--database-only") and os.environ.get("EVERYWHERE") != "1" else 1
-    seen: set[str] = set()
-    kept = []
-    for item in items:
-        test = item.nodeid.split("[")[0]
-        if level_of(item.iter_markers(), is_first=test not in seen, above=above) <= chosen:
-            kept.append(item)
-        seen.add(test)
-    return kept
+    items[:] = kept
+    result = yield
+    items[:] = dealt(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+    return result
 
 
 def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
@@ -129,21 +93,28 @@ def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
 
     xdist gives each worker one pile. A slow test that comes last would leave the others idle.
     """
-    slow = [item for item in items if item.get_closest_marker("slow") or item.get_closest_marker("long")]
+    slow = [item for item in items if item.get_closest_marker(SLOW) or item.get_closest_marker(NIGHTLY)]
     rest = [item for item in items if item not in set(slow)]
     size = -(-len(rest) // workers)
     piles = [slow[pile::workers] + rest[pile * size : (pile + 1) * size] for pile in range(workers)]
     return [item for pile in piles for item in pile]
 
 
-def is_long() -> bool:
-    return os.environ.get("LONG") == "1"
-
-
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
     if config.getoption("--followed") and item.get_closest_marker("unfollowed"):
         return True
-    return bool(config.getoption("--database-only")) and not touches_database(item)
+    is_second = bool(config.getoption("--second-database"))
+    return is_second and not (second_database(item) and touches_database(item))
+
+
+def second_database(item: pytest.Item) -> str | None:
+    """Return the tier in which a test runs on PostgreSQL, too: SECOND_DATABASE of its module or conftest."""
+    module = str(item.module.__name__)  # type: ignore[attr-defined]
+    packages = [module.rsplit(".", count)[0] for count in range(1, module.count(".") + 1)]
+    for name in (module, *(f"{package}.conftest" for package in packages)):
+        if hasattr(sys.modules.get(name), "SECOND_DATABASE"):
+            return str(sys.modules[name].SECOND_DATABASE) or None
+    return None
 
 
 def touches_database(item: pytest.Item) -> bool:

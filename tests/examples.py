@@ -1,4 +1,4 @@
-"""How many examples Hypothesis tries: a seventh in `make test`, all with LONG=1."""
+"""How many examples Hypothesis tries: a seventh, and all with --hypothesis-profile=nightly."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,22 +7,19 @@ import pytest
 from hypothesis import settings
 
 ALL, QUICK = 100, 15
-settings.register_profile("feedletter", deadline=None, max_examples=ALL)
-
-
-def load(*, slow: bool) -> None:
-    """Called before tests are collected. No test has a deadline, as bench/ measures speed."""
-    settings.register_profile("feedletter", deadline=None, max_examples=ALL if slow else QUICK)
-    settings.load_profile("feedletter")
+# No test has a deadline, as bench/ measures speed.
+settings.register_profile("quick", deadline=None, max_examples=QUICK)
+settings.register_profile("nightly", deadline=None, max_examples=ALL)
+settings.load_profile("quick")
 
 
 def examples(many: int) -> int:
-    """For a test that says how many it needs: that many with LONG=1, and its share without."""
-    return max(many * settings.get_profile("feedletter").max_examples // ALL, 1)
+    """For a test that says how many it needs: that many at night, otherwise a share."""
+    return max(many * settings().max_examples // ALL, 1)
 
 
 def some_now(cases: Iterable[Any], *, every: int) -> list[Any]:
-    """Parameters of a test: one of so many is tried when the test is, the others one level up."""
+    """Parameters of a test: one of `every` is tried when the test is, the others one tier later."""
     rows = [case if type(case) is tuple else (case,) for case in cases]
     return [
         pytest.param(*row, marks=[pytest.mark.later] if place % every else [])

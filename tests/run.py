@@ -1,10 +1,9 @@
 """`make test`: the suite on SQLite and, beside it, what touches the database on PostgreSQL and Redis.
 
-REQUIRE_SERVICES=1 makes a missing service a failure and adds the tests that are marked slow.
+REQUIRE_SERVICES=1 adds the slow tier and makes a missing service a failure; `make nightly` runs all tiers.
 """
 # ruff: noqa: T201 - its words are for whoever typed `make test`
 
-import json
 import os
 import signal
 import subprocess
@@ -23,10 +22,9 @@ from tests.services import Missing
 
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
 LIMIT_SECONDS = 40 * 60
-# More than these are no accident of a busy machine.
-MOST_ACCIDENTS = 4
-# Here “now and then” is the very fault that is looked for.
-NO_ACCIDENTS = ("tests/load/", "race", "chaos", "kill", "twice", "double")
+NIGHTLY = "--nightly"
+# A wait that is too short on a busy machine does not hold back a release. pytest names what it retried.
+RETRIES = ("--reruns", "2", "--reruns-delay", "2", "-rR")
 
 
 @dataclass(frozen=True)
@@ -48,11 +46,6 @@ class Run:
         print(f"== {self.name}: {' '.join(command[2:])}", flush=True)
         output = None if aloud else self.words.open("wb")
         return subprocess.Popen(command, env=self.environment, stdout=output, stderr=output)
-
-    def failures(self) -> list[str]:
-        """What failed, by pytest's names."""
-        failed = self.folder / "cache" / "v" / "cache" / "lastfailed"
-        return list(json.loads(failed.read_text("utf-8"))) if failed.exists() else []
 
 
 def main(arguments: list[str]) -> int:
@@ -110,7 +103,12 @@ def migrate_once(stack: ExitStack, environment: dict[str, str]) -> None:
 def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) -> list[Run]:
     """What to run, the longest first."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feedletter-test-")))
-    slow = ["--slow", "--durations=30"] if REQUIRED else []
+    tier = []
+    if NIGHTLY in arguments:
+        arguments = [each for each in arguments if each != NIGHTLY]
+        tier = ["-m", "nightly or not nightly", "--hypothesis-profile=nightly", "--durations=30"]
+    elif REQUIRED:
+        tier = ["-m", "", "--durations=30"]
 
     def run(name: str, url: str, *extra: str) -> Run:
         place = folder / name.split()[0]
@@ -118,14 +116,14 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
         everything = {**os.environ, **environment, "DATABASE_URL": url}
         # What pytest makes of each module's asserts is kept: making it anew takes each worker seconds.
         everything.pop("PYTHONDONTWRITEBYTECODE", None)
-        return Run(name, everything, [*slow, *extra, *arguments], place)
+        return Run(name, everything, [*tier, *RETRIES, *extra, *arguments], place)
 
     browser = " + Chromium" if "CHROMIUM" in environment else ""
     todo = [run(f"SQLite{browser}", f"sqlite:///{folder}/feedletter.db")]
     if url := environment.get("TEST_POSTGRES_URL"):
         redis = " + Redis" if "TEST_REDIS_URL" in environment else ""
         server = url.rsplit("/", 1)[0]
-        todo.append(run(f"PostgreSQL{redis}", f"{server}/feedletter", "--database-only"))
+        todo.append(run(f"PostgreSQL{redis}", f"{server}/feedletter", "--second-database"))
     return todo
 
 
@@ -153,27 +151,9 @@ def side_by_side(todo: list[Run], started: float) -> list[str]:
     for run in todo[1:]:
         print(run.words.read_text("utf-8", "replace"), flush=True)
     return [
-        f"{run.name} {verdict(run, code)} by {took:.0f} s"
+        f"{run.name} {'passed' if code == 0 else 'FAILED'} by {took:.0f} s"
         for run, (code, took) in zip(todo, ended, strict=True)
     ]
-
-
-def verdict(run: Run, code: int) -> str:
-    """Whether a run passed. Few failures are tried once more, alone.
-
-    A wait that is too short beside other tests is a fault of that test, and no reason to hold back a release:
-    it is said, to be mended. Whatever fails alone, too, is a fault.
-    """
-    failed = run.failures()
-    if code == 0:
-        return "passed"
-    is_no_accident = any(word in name for name in failed for word in NO_ACCIDENTS)
-    if code != 1 or is_no_accident or not 0 < len(failed) <= MOST_ACCIDENTS:
-        return "FAILED"
-    again = run.start(aloud=True, more=["--last-failed"]).wait(LIMIT_SECONDS / 4)
-    if again:
-        return "FAILED"
-    return f"passed, but these only when run alone, look at them: {', '.join(failed)}:"
 
 
 if __name__ == "__main__":

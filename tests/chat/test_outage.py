@@ -17,7 +17,7 @@ from tests.servers.feed_server import FeedServer
 from tests.servers.services.discord import BOT_TOKEN, GUILD
 from tests.servers.services.discord_client import DiscordClient, DiscordService
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.nightly, pytest.mark.django_db(transaction=True)]
 TAKEN = Reply(takes=True, hangs_up=True)
 SECOND_CHANNEL = "1200000000000000007"
 

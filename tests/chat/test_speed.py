@@ -10,7 +10,7 @@ from tests.factories import FeedFactory
 from tests.servers.services.discord import GUILD
 from tests.servers.services.discord_client import DiscordClient
 
-pytestmark = [pytest.mark.long, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.nightly, pytest.mark.django_db(transaction=True)]
 SERVERS, FEEDS_EACH, COMMANDS = 1_000, 3, 60
 
 

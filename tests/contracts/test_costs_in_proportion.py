@@ -143,7 +143,7 @@ def seconds(reader: Callable[[str], object], text: str) -> float:
     return best
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", READERS)
 def test_twice_the_text_costs_about_twice_as_much(name: str) -> None:
     reader = READERS[name]

@@ -65,7 +65,7 @@ def whole(message: EmailMessage) -> str:
     return " ".join(f"{message['Subject']} {' '.join(parts)}".split())
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_letter_of_each_arrangement_comes_and_it_goes_on_live(tmp_path: Path) -> None:
     port = free_port("127.0.0.1", 18_400)
     site = f"http://127.0.0.1:{port}"
@@ -91,7 +91,7 @@ def test_a_letter_of_each_arrangement_comes_and_it_goes_on_live(tmp_path: Path) 
         assert process.wait(40) == 0
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_second_demo_begins_afresh(tmp_path: Path) -> None:
     assert run_demo(tmp_path).returncode == 0
     first = letters(tmp_path)

@@ -117,7 +117,7 @@ def start_of(service: compose.Service, places: dict[str, str]) -> tuple[list[str
     return [here(part, places) for part in service.command], environment
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_feed_becomes_a_delivered_letter(database: str, redis_url: str, tmp_path: Path) -> None:
     port = free_port()
     places = {"postgres:5432": database, "redis://redis:6379/0": redis_url}

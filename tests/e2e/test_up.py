@@ -99,7 +99,7 @@ def test_the_first_start_prints_a_link_to_create_the_admin(site: Site) -> None:
     assert "Warning" not in site.said()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="needs Linux")
 def test_it_needs_less_than_250_megabytes(site: Site) -> None:
     until((site.folder / "data" / "up.alive").exists, "the liveness file")

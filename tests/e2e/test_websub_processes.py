@@ -25,7 +25,7 @@ from tests.services import free_port
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_push_in_chunks_arrives_through_the_real_server(tmp_path: Path) -> None:
     port = free_port()
     site = f"http://127.0.0.1:{port}"

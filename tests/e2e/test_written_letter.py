@@ -85,8 +85,8 @@ def test_what_is_typed_before_the_page_is_whole_is_saved(opened: Callable[..., A
     [
         (WIDE, False),
         (NARROW, True),
-        pytest.param(WIDE, True, marks=pytest.mark.long),
-        pytest.param(NARROW, False, marks=pytest.mark.long),
+        pytest.param(WIDE, True, marks=pytest.mark.nightly),
+        pytest.param(NARROW, False, marks=pytest.mark.nightly),
     ],
 )
 def test_a_letter_is_written_tried_scheduled_taken_back_and_sent(

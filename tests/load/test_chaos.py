@@ -34,7 +34,7 @@ def test_whatever_dies_nobody_is_missed_and_only_open_connections_double() -> No
         pytest.skip(f"Missing: {error}")
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.postgres
 def test_a_database_that_is_gone_without_a_word_keeps_letters_for_half_a_minute_at_most() -> None:
     try:

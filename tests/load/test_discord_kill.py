@@ -11,7 +11,7 @@ from tests.load.killed_sends import one_issue, send
 from tests.servers.killers import Killer
 from tests.servers.services.discord import BOT_TOKEN, CHANNEL, GUILD, Discord
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 
 
 class KillingDiscord(Killer, Discord):

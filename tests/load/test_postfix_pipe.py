@@ -108,7 +108,7 @@ def test_a_mail_by_smtp_ends_in_the_ledger(site: Installation, server: Postfix) 
     assert rows(site, READ)["status"] == "unsubscribed"
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_mail_waits_in_the_queue_while_the_database_is_away(site: Installation, server: Postfix) -> None:
     made = rows(site, ROWS)
     away = site.folder.with_name("away")

@@ -13,7 +13,7 @@ from tests.load.installation import sqlite_installation
 from tests.servers.smtp_server import SmtpServer
 from tests.services import program
 
-pytestmark = [pytest.mark.slow, pytest.mark.long]
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 READERS = 50
 PUBLISH = """

@@ -20,6 +20,8 @@ from subscriptions.newsletters.define import define_subscribable
 from tests.servers.documents import rss
 from tests.servers.feed_server import FeedServer
 
+SECOND_DATABASE = "nightly"
+
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 ZONES = ("America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Kiritimati")
@@ -79,13 +81,13 @@ def hours(start: datetime, days: int) -> Iterator[tuple[int, datetime]]:
     return ((hour, start + hour * HOUR) for hour in range(days * 24))
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "window",
     # What the windows differ in is the rules' affair (see test_ten_years).
     [
         *(
-            pytest.param(name, marks=[pytest.mark.one_database, pytest.mark.long])
+            pytest.param(name, marks=[pytest.mark.one_database, pytest.mark.nightly])
             for name in WINDOWS
             if name != ALSO
         ),

@@ -10,7 +10,7 @@ from tests.load.killed_sends import one_issue, send
 from tests.servers.killers import Killer
 from tests.servers.services.twilio import VALUES, Twilio
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 
 
 class KillingTwilio(Killer, Twilio):

@@ -100,7 +100,7 @@ def send(operation: Any, headers: dict[str, str]) -> None:
     each()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.django_db(transaction=True)
 def test_thousands_of_requests_in_every_order_find_no_fault(live_server: Any, tmp_path: Path) -> None:
     key = a_house()

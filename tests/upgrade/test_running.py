@@ -65,7 +65,7 @@ with connection.cursor() as cursor:
 """
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_workers_send_on_while_a_migration_runs(postgres_url: str, tmp_path: Path) -> None:
     with SmtpServer() as smtp, postgres_installation(tmp_path, postgres_url, EMAIL_URL=smtp.url) as site:
         site.script(SETUP)

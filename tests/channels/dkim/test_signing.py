@@ -28,7 +28,7 @@ def tags(message: bytes) -> dict[str, str]:
     return {name.strip(): "".join(value.split()) for name, _, value in pairs}
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_of_500_letters_of_all_sorts_both_signatures_verify() -> None:
     messages = [*composed(400), *odd(100)]
     bad = [message for message in messages if verified(signed(message), RECORDS) != [True, True]]

@@ -14,7 +14,7 @@ from tests.e2e.processes import ROOT, clean_environment, until
 from tests.servers.api_server import Reply
 from tests.servers.services.push_service import PushService
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 
 BEGIN = """
 import json, sys, os, django

@@ -3,6 +3,8 @@ from collections.abc import Iterator
 import pytest
 from django.core.cache import cache
 
+SECOND_DATABASE = "nightly"
+
 
 @pytest.fixture(autouse=True)
 def fresh_limits() -> Iterator[None]:

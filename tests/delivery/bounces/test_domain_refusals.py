@@ -147,7 +147,7 @@ def test_three_large_domains_that_refuse_pause_the_newsletter() -> None:
     assert REFUSED.text in row.sending_paused_reason
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.one_database
 def test_three_small_domains_that_refuse_are_paused_and_no_more() -> None:
     issue = IssueFactory()
@@ -180,7 +180,7 @@ def test_a_large_domain_that_doubts_our_identity_pauses_the_newsletter_and_not_i
     assert Bounce.objects.filter(effect__endswith="The newsletter is paused.").count() == 20
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.one_database
 def test_a_small_domain_that_doubts_our_identity_is_paused_itself() -> None:
     issue = IssueFactory()

@@ -33,7 +33,7 @@ from tests.servers.api_server import Reply, Request
 from tests.servers.picture_host import PictureHost
 
 pytestmark = [
-    pytest.mark.every_case(above=2),
+    pytest.mark.every_case("nightly"),
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("loopback_allowed"),
 ]

@@ -33,7 +33,7 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> None:
 
 
 @pytest.mark.every_case
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.usefixtures("_often")
 def test_a_second_worker_gets_connections_only_as_the_first_closes_some(smtp: SmtpServer) -> None:
     # More than the first worker claims at once; slowly, however late the second one begins.

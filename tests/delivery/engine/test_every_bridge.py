@@ -34,7 +34,7 @@ from tests.examples import some_now
 from tests.servers.api_server import Reply
 
 pytestmark = [
-    pytest.mark.every_case(above=2),
+    pytest.mark.every_case("nightly"),
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("loopback_allowed"),
 ]

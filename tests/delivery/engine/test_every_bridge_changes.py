@@ -22,7 +22,7 @@ from tests.servers.api_server import Reply
 from tests.servers.feed_server import FeedServer
 
 pytestmark = [
-    pytest.mark.every_case(above=2),
+    pytest.mark.every_case("nightly"),
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("loopback_allowed"),
 ]

@@ -60,7 +60,7 @@ print(list(Delivery.objects.exclude(kind="issue").values_list("kind", "state")))
 """
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)])
 def site(request: Any, tmp_path: Path) -> Iterator[Installation]:
     if request.param == "sqlite":
         with sqlite_installation(tmp_path) as made:
@@ -75,7 +75,7 @@ def site(request: Any, tmp_path: Path) -> Iterator[Installation]:
     ("which", "method", "words"),
     [
         ("corrected", "PUT", ["Bees, corrected"]),
-        pytest.param("withdrawn", "DELETE", [], marks=pytest.mark.long),
+        pytest.param("withdrawn", "DELETE", [], marks=pytest.mark.nightly),
     ],
 )
 def test_a_worker_killed_after_a_change_and_before_its_record(

@@ -127,7 +127,7 @@ def test_what_may_have_arrived_is_sent_three_times_in_all_and_then_held(smtp: Sm
     assert waits[2] >= HOUR
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("stage", "seconds"), [("message", 130), ("rcpt", 65), ("mail", 65), ("connect", 65)]
 )

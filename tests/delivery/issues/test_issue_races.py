@@ -25,6 +25,8 @@ from tests.delivery.ledger import HOUR, queued, states
 from tests.factories import NOW, IssueFactory, SubscriptionFactory
 from tests.races import beside
 
+SECOND_DATABASE = "quick"
+
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time"),

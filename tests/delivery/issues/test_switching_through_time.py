@@ -71,7 +71,7 @@ def how_often(
     return [received[pk] for pk in items]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.one_database
 @settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(PAIRS), posts=moments, switch=minutes, facts=approvals)
@@ -81,7 +81,7 @@ def test_every_post_comes_exactly_once(
     assert how_often(*pair, posts, switch, facts) == [1] * len(posts)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.one_database
 @settings(max_examples=7, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(ASKEW), posts=moments, switch=minutes, facts=approvals)
@@ -91,7 +91,7 @@ def test_where_letters_are_cut_at_different_times_no_post_is_lost(
     assert set(how_often(*pair, posts, switch, facts)) <= {1, 2}
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.one_database
 @settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(pair=st.sampled_from(PAIRS + ASKEW), posts=moments, switch=minutes, lag=st.integers(1, 4000))

@@ -34,7 +34,7 @@ def all_went_once(smtp: SmtpServer, letters: int = LETTERS) -> bool:
     return len(smtp.recipients) == len(set(smtp.recipients)) == letters and rows == {("sent", 1, None)}
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("_either_sender")
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def browser() -> Iterator[Any]:
 SCREENS = [
     NIGHT,
     pytest.param(DAY, marks=pytest.mark.later),
-    *(pytest.param(other, marks=pytest.mark.long) for other in OTHERS),
+    *(pytest.param(other, marks=pytest.mark.nightly) for other in OTHERS),
 ]
 
 

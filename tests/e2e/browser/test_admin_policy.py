@@ -71,7 +71,7 @@ def signed_in(page: Any, site: str) -> None:
     page.context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": site}])
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.usefixtures("rows")
 def test_no_page_of_the_admin_needs_what_its_policy_forbids(page: Any, site: str) -> None:
     """(The fixture fails the test when the browser complained of anything.)"""

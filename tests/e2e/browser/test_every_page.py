@@ -91,7 +91,7 @@ def test_some_pages_of_the_admin_are_for_everyone(tab: Any, site: str) -> None:
     assert_for_everyone(tab, site, [(name, pages[name]) for name in SOME])
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_every_page_of_the_admin_is_for_everyone(tab: Any, site: str) -> None:
     fill()
     sign_in(tab, site)
@@ -100,7 +100,7 @@ def test_every_page_of_the_admin_is_for_everyone(tab: Any, site: str) -> None:
     assert_for_everyone(tab, site, pages)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_every_page_of_the_admin_is_for_everyone_before_there_is_anything(tab: Any, site: str) -> None:
     sign_in(tab, site)
     pages = [
@@ -144,7 +144,7 @@ def test_no_readers_page_is_wider_than_the_narrowest_phone(
 
 
 @pytest.mark.every_case
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.parametrize("language", ["de", "he"], ids=["German", "right to left"])
 def test_no_page_of_the_admin_is_wider_than_the_narrowest_phone(
     tab: Any, site: str, settings: Any, language: str

@@ -32,8 +32,8 @@ LOOKS = [
     for size, scheme, marks in (
         (WIDE, "light", []),
         (NARROW, "dark", []),
-        (WIDE, "dark", pytest.mark.long),
-        (NARROW, "light", pytest.mark.long),
+        (WIDE, "dark", pytest.mark.nightly),
+        (NARROW, "light", pytest.mark.nightly),
     )
 ]
 

@@ -195,7 +195,7 @@ def names(feed: Feed) -> list[str]:
     return [tag.name for tag in feed.tags.all()]
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @pytest.mark.one_database
 def test_ten_thousand_feeds_are_taken_over_and_given_away() -> None:
     plan = planned(*(row(f"https://{n}.test/", category=f"t{n % 40}") for n in range(10_000)))

@@ -366,7 +366,7 @@ def test_a_file_name_as_a_body_reads_no_file(tmp_path: Path) -> None:
     assert "neither RSS nor Atom" in refusal(bytes(tmp_path / "feed.xml"))
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_a_hundred_thousand_posts_cost_hardly_more_than_feedparser_itself() -> None:
     def written(count: int) -> bytes:
         return rss([{"guid": str(number), "title": "t"} for number in range(count)])

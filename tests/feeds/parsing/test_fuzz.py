@@ -1,6 +1,6 @@
 """Any bytes are a feed or ParseError, and what comes out of them is bounded, harmless and the same each time.
 
-`pytest --slow` goes on for a while with fresh seeds (FUZZ_SECONDS changes that). A failure names its seed;
+`pytest -m slow` goes on for a while with fresh seeds (FUZZ_SECONDS changes that). A failure names its seed;
 FUZZ_SEED=<seed> runs that one again.
 """
 
@@ -177,7 +177,7 @@ def test_feeds_out_of_thin_air(feeds: st.SearchStrategy[bytes]) -> None:
     each()
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 def test_for_a_while() -> None:
     if replayed := os.environ.get("FUZZ_SEED"):
         return sown(int(replayed))()
@@ -187,7 +187,7 @@ def test_for_a_while() -> None:
         try:
             sown(number)()
         except BaseException as error:
-            error.add_note(f"Again: FUZZ_SEED={number} pytest --slow {__file__} -k for_a_while")
+            error.add_note(f"Again: FUZZ_SEED={number} pytest -m slow {__file__} -k for_a_while")
             raise
 
 

@@ -18,6 +18,8 @@ from tests.examples import some_now
 from tests.factories import FeedFactory
 from tests.feeds.histories.history import ADDED, Post, document, post
 
+SECOND_DATABASE = "nightly"
+
 pytestmark = pytest.mark.django_db
 
 URL = "https://blog.example/feed.xml"

@@ -138,7 +138,7 @@ def test_an_empty_folder_of_another_program_becomes_no_channel(ada: Reader) -> N
 NAMES = st.text(min_size=1, max_size=100).filter(lambda text: one_line(text) == text)
 
 
-@pytest.mark.long
+@pytest.mark.nightly
 @given(st.dictionaries(NAMES, st.dictionaries(st.sampled_from("abc"), NAMES, max_size=3), max_size=4))
 def test_every_name_comes_back(wanted: dict[str, dict[str, str]]) -> None:
     from django.db import transaction

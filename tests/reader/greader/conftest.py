@@ -9,6 +9,8 @@ from tests.factories import FeedFactory
 from tests.reader.greader.client import GoogleApp
 from tests.reader.posts import an_entry, put
 
+SECOND_DATABASE = "nightly"
+
 
 @pytest.fixture
 def app(ada: Reader) -> GoogleApp:

@@ -9,6 +9,8 @@ from django.test import Client
 from reader.mentions.receive import own_pages
 from reader.models import Reader
 
+SECOND_DATABASE = "nightly"
+
 FORM = "application/x-www-form-urlencoded"
 HTML = {"Content-Type": "text/html; charset=utf-8"}
 

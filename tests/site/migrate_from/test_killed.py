@@ -17,7 +17,7 @@ from tests.servers.services.discord import BOT_TOKEN
 from tests.servers.services.discord_client import APPLICATION, PUBLIC_KEY, DiscordService
 from tests.site.migrate_from.cordfeeder_database import OldFeed, write_database
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.nightly
 ADDRESSES, SERVERS, KILLS = 6, 5, 6
 OUTCOME = (
     "SELECT g.guild_id, g.number, g.channel_id, f.url, f.status FROM chat_guildfeed g"

@@ -17,6 +17,8 @@ from subscriptions.subscribers.tags import tag_people, tags_of
 from tests.factories import NOW, DestinationFactory, SubscriptionFactory
 from tests.races import beside
 
+SECOND_DATABASE = "quick"
+
 two_writers = pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in")
 pytestmark = pytest.mark.django_db(transaction=True)
 SOON = NOW + timedelta(minutes=5)

@@ -10,6 +10,8 @@ from subscriptions.rules.origin import Origin
 from subscriptions.subscribers.sign_up import sign_up
 from tests.factories import NOW, SubscribableFactory
 
+SECOND_DATABASE = "quick"
+
 
 @pytest.mark.django_db(transaction=True)
 def test_two_at_once_make_one_subscription_and_one_mail() -> None:

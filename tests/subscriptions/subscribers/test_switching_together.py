@@ -12,6 +12,8 @@ from subscriptions.subscribers.leave import leave
 from tests.factories import NOW, FeedFactory, FinalItemFactory, SubscribableFactory, SubscriptionFactory
 from tests.races import beside
 
+SECOND_DATABASE = "quick"
+
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite lets one writer in at a time"),
