@@ -21,7 +21,6 @@ def _found() -> dict[str, tuple[str, str]]:
     return found
 
 
-# Key → (dotted path of the spec, dotted path of the Channel).
 CHANNELS = _found()
 
 

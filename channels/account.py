@@ -18,7 +18,6 @@ class AccountQuerySet(models.QuerySet["Account"]):
         return self.filter(kind=EMAIL)
 
     def of_services(self) -> Self:
-        """Return the accounts of bridges, such as bots."""
         return self.exclude(kind__in=NOT_OF_SERVICES)
 
 
@@ -35,7 +34,6 @@ class Account(models.Model):
         validators=[RegexValidator(r"\A(?!default\Z)[a-z0-9-]{1,64}\Z", "Use a–z, 0–9 and dashes.")],
         help_text="Such as second-server. Newsletters are sent through it by this name.",
     )
-    # Channel key.
     kind = models.CharField(max_length=20, default="email", db_default="email", editable=False)
     # For mail: {"url": …} in the format of EMAIL_URL, which may include a password.
     secrets = SecretsField()
@@ -44,7 +42,7 @@ class Account(models.Model):
     # In the format of DEFAULT_FROM_EMAIL, which is used if empty.
     sender = models.CharField(max_length=320, blank=True, default="", db_default="")
     is_default = models.BooleanField(default=False, db_default=False, editable=False)
-    # Last check: when, and the error, if any.
+    # Last check, and its error.
     tried_at = models.DateTimeField(null=True, blank=True, editable=False)
     trouble = models.TextField(blank=True, default="", db_default="", editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
@@ -52,7 +50,7 @@ class Account(models.Model):
     objects = AccountQuerySet.as_manager()
 
     class Meta:
-        # The delivery app has the table and the admin, and loads this module.
+        # Delivery has the table and admin, and loads this module.
         app_label = "delivery"
         ordering = ("name",)
         verbose_name = "mail account"

@@ -20,7 +20,7 @@ from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import file_key
 from feeds.rules.boilerplate import Boilerplate, summary_of, without_boilerplate
 
-# Enough for nearly all names; a hostile one must leave room for the title.
+# A hostile name must leave room for the title.
 NAME_LIMIT = 80
 SUMMARY_LIMIT = 2_000
 TITLE_LIMIT = 2_000
@@ -30,7 +30,6 @@ HASHTAG_LIMIT = 64
 MOST_HASHTAGS = 8
 MOST_IMAGES = 10
 MOST_LINES = 50
-# Maximum of html that is searched for words and pictures.
 MOST_HTML = 200_000
 NOTHING_TO_SAY = "The post has neither a link nor words, so there is nothing to post."
 # For letters without a time.
@@ -65,16 +64,15 @@ class Announcement:
     newsletter: str
     newsletter_title: str
     title: str
-    # The post's link, else the issue's public page, if any.
+    # The post's, else the issue's public page.
     link: str
     at: datetime
-    # The post has a title.
     is_titled: bool = True
     authors: str = ""
     summary: str = ""
-    # The summary without the text that all posts of the feed share.
+    # Without text that all posts of the feed share.
     own_summary: str = ""
-    # Publication time according to the feed.
+    # From the feed.
     dated: datetime | None = None
     categories: tuple[str, ...] = ()
     hashtags: tuple[str, ...] = ()
@@ -97,13 +95,13 @@ class Announcement:
 
     @property
     def language(self) -> str:
-        """Return the first usable language in two or three letters, or "": feeds use tags such as en-US."""
+        """Return the first language in two or three letters, or "": feeds use en-US."""
         codes = (re.split("[-_]", tag)[0].lower() for tag in self.languages)
         return next((code for code in codes if re.fullmatch("[a-z]{2,3}", code)), "")
 
 
 def announcement_of(letter: Letter) -> Announcement:
-    """Announce a letter with one post or a digest. `options` may set the language."""
+    """Announce a post or a digest. `options` may set the language."""
     entry = None if letter.is_digest or not letter.entries else letter.entries[0]
     tags = (letter.options.get("language", ""), entry.language if entry else "", letter.language)
     common = Announcement(
@@ -161,7 +159,7 @@ def hashtags_of(entry: Entry) -> tuple[str, ...]:
 
 
 def images_of(entry: Entry) -> tuple[PostImage, ...]:
-    """Return unique pictures with descriptions: the post's, its media, those in its text."""
+    """Return unique pictures with descriptions."""
     found: dict[str, PostImage] = {}
     base = entry.base or entry.link
     for url, alt in _images(entry, base):
@@ -201,5 +199,5 @@ _LONGEST_BEGINNING = 70
 
 
 def beginning(entry: Entry) -> str:
-    """Return the content warning, or the first words, as a substitute for a title."""
+    """Return the content warning or first words, in place of a title."""
     return cut_to(one_line(entry.warning or plain(entry.html[:5_000])), _LONGEST_BEGINNING)

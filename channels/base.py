@@ -38,7 +38,7 @@ class Sent:
 
 
 class Holdup(StrEnum):
-    """External obstacle to a message, besides its recipient or lane, in words for people."""
+    """Obstacle besides recipient and lane, in words for people."""
 
     DOMAIN = "Letters to this domain are refused"
     SENDER = "The sender is refused"
@@ -47,13 +47,13 @@ class Holdup(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Temporary:
-    """Failure that can be retried, at `retry_at` if the server gave a time.
+    """Retryable failure; `retry_at` is the server's time, if any.
 
-    `stops_lane`, `stops_account`: nothing else of it can be sent now. `suspect`: this message may be the
-    cause. `crowded`: too many connections. `status` is the enhanced code (RFC 3463). `holdup`: retries fail
-    until it changes. `meaning` is that of a mail server's permanent refusal. `waits`: no error; continue
-    exactly at `retry_at` with the `progress` (see Session.send). `forbidden`: the lane's destination refuses
-    the account until a person restores a permission.
+    `stops_lane`, `stops_account`: nothing else of it can be sent. `suspect`: this message may be the cause.
+    `crowded`: too many connections. `status`: enhanced code (RFC 3463). `holdup`: retries fail until it
+    changes. `meaning`: of a mail server's permanent refusal. `waits`: no error; continue exactly at
+    `retry_at` with the `progress` (see Session.send). `forbidden`: the destination refuses the account until
+    a person restores a permission.
     """
 
     text: str
@@ -74,8 +74,7 @@ class Temporary:
 class Permanent:
     """Final failure of a message, and of its destination if it `disables` it.
 
-    `status` is the enhanced code (RFC 3463) about recipient or letter, `meaning` its interpretation.
-    `needless`: no error, nothing is left to do.
+    `status` is the enhanced code (RFC 3463) about recipient or letter. `needless`: nothing is left to do.
     """
 
     text: str
@@ -123,11 +122,10 @@ class LinkCard:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """Preview: text without markup, and its length in the service's `unit` (default: characters).
+    """Preview without markup; `length` is in the service's `unit` (default: characters).
 
     `limit` 0 means none. With a `refusal` there is nothing to post. `title` is a push's or thread's,
-    `pictures` are URLs, `answers` are a thread's other posts, `notes` what else is sent, such as the link of
-    a push.
+    `pictures` are URLs, `answers` a thread's other posts, `notes` what else is sent.
     """
 
     text: str
@@ -144,7 +142,7 @@ class Looks:
 
     @property
     def measured(self) -> str:
-        """Return the length, such as “1,024 of 4,096 bytes”."""
+        """Such as “1,024 of 4,096 bytes”."""
         return f"{self.length:,} of {self.limit:,} {self.unit}".rstrip()
 
 
@@ -188,10 +186,10 @@ class Session(Protocol):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Send a message; server and network errors are never raised.
+        """Send; never raises for server or network errors.
 
-        `key` is stable per delivery. `begun_at` is the first attempt with an unknown outcome, `progress` that
-        of an earlier outcome.
+        `key` is stable per delivery. `begun_at`: first attempt with an unknown outcome. `progress`: from an
+        earlier outcome.
         """
         ...
 
@@ -203,7 +201,7 @@ class StatefulSession(Protocol):
     """Session with state for its lane's next sessions, such as a renewed token."""
 
     def new_state(self) -> Mapping[str, str] | None:
-        """Return the state if it has changed since the last call, after each message."""
+        """Return the state if changed since the last call, after each message."""
         ...
 
 
@@ -229,7 +227,7 @@ class Edits(Protocol):
         key: str,
         now: datetime,
     ) -> Outcome:
-        """Edit the post `remote_id` and its `parts` to match `message`; service errors are never raised.
+        """Edit the post `remote_id` and its `parts`; never raises for service errors.
 
         `key` is the edit's own. A missing post gives NO_POST. The ids in Sent are stored.
         """
@@ -241,7 +239,7 @@ class Deletes(Protocol):
     """Session that can delete posts, idempotently."""
 
     def delete(self, message: Any, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Delete the post and its parts; service errors are never raised.
+        """Delete the post and its parts; never raises for service errors.
 
         A missing post is Sent, too. Only the `message`'s destination is used.
         """
@@ -253,18 +251,18 @@ class AsyncSession(Protocol):
 
     @property
     def is_ready(self) -> bool:
-        """Return whether it is connected and usable for the next message."""
+        """Connected and usable."""
         ...
 
     async def open(self) -> Temporary | None:
-        """Connect for the next message. Return the obstacle, if any."""
+        """Return the obstacle, if any."""
         ...
 
     async def send(self, message: Any, *, now: datetime, following: Callable[[], Any]) -> Outcome:
-        """Send a message; server and network errors are never raised.
+        """Send; never raises for server or network errors.
 
-        A session may call `following` once to get its next message (None: unknown) and prepare the server.
-        Nothing of that message's text may be sent before its turn.
+        A session may call `following` once for its next message (None: unknown) and prepare the server. None
+        of its text may be sent early.
         """
         ...
 
@@ -283,7 +281,7 @@ class BatchSession(Protocol):
     def batch(self) -> int: ...
 
     def send_batch(self, letter: Letter, recipients: Sequence[Recipient], *, now: datetime) -> list[Outcome]:
-        """Send and return the outcomes in order; service errors are never raised."""
+        """Return the outcomes in order; never raises for service errors."""
         ...
 
 
@@ -292,15 +290,15 @@ class Previews(Protocol):
     """Channel that can preview its messages; for others, the text is shown."""
 
     def preview(self, message: Any) -> Looks:
-        """Preview a message. Pure; never raises DoesNotFit."""
+        """Pure; never raises DoesNotFit."""
         ...
 
 
 class Channel(Protocol):
     """A channel, loaded on first use.
 
-    `lane` has the defaults of its lanes; `account_lane` those for an account that several lanes share, whose
-    limits apply in addition. `breaker` pauses requests if the service blocks clients after many refusals.
+    `account_lane` has defaults for an account that several lanes share; its limits apply too. `breaker`
+    pauses requests if the service blocks clients after many refusals.
     """
 
     key: str
@@ -310,14 +308,11 @@ class Channel(Protocol):
     breaker: Breaker | None
 
     def lane_account(self, core: str, options: Mapping[str, str]) -> str:
-        """Return the account for a newsletter's messages to a destination, by `options`.
-
-        It may be the destination itself.
-        """
+        """Return the account for a destination, by the newsletter's `options`, or the destination itself."""
         ...
 
     def shared_account(self, core: str) -> str:
-        """Return the account that destinations share, such as a bot, or ""."""
+        """Return the account shared by destinations, such as a bot, or ""."""
         ...
 
     def domain(self, core: str) -> str:
@@ -329,13 +324,13 @@ class Channel(Protocol):
         ...
 
     def composer(self, letter: Letter) -> Callable[[Recipient], Any]:
-        """Return `compose` for many recipients of a letter. Raises the same errors."""
+        """Return `compose` for many recipients. Raises the same errors."""
         ...
 
     def connect(self, lane: LaneFacts) -> Session:
-        """Open a session, perhaps connecting at the first send."""
+        """Open a session, perhaps lazily."""
         ...
 
     def sessions(self, lane: LaneFacts) -> Callable[[], AsyncSession] | None:
-        """Return a factory of asynchronous sessions that connect lazily, or None."""
+        """Return a factory of lazy asynchronous sessions, or None."""
         ...

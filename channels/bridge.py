@@ -50,7 +50,7 @@ DELETE = fields.switch(
 )
 
 
-# Config key of a warning shown with the destination; it does not prevent saving.
+# Config key of a warning that does not prevent saving.
 WARNING = "warning"
 
 
@@ -72,7 +72,7 @@ def account_field(kind: str, label: str, help_text: str) -> Field:
 
 
 def account_values(kind: str, name: str) -> dict[str, str]:
-    """Return an account's field values (see BridgeSpec.account_fields). Raises InvalidDestination."""
+    """Return the values of `account_fields`. Raises InvalidDestination."""
     account = Account.objects.filter(kind=kind, name=name).first()
     try:
         return opened(account.secrets) if account else {}
@@ -85,7 +85,6 @@ class BridgeSpec(ABC):
 
     key: str
     label: str
-    # Explains the channel in a choice of services.
     sentence: str = ""
     public_sign_up = False
     is_by_code = False
@@ -98,7 +97,7 @@ class BridgeSpec(ABC):
     # Specific options, besides the common ones.
     own_options: tuple[Field, ...] = ()
     asks_when_unsure = False
-    # Its sessions can edit and delete posts (Edits, Deletes).
+    # See Edits and Deletes.
     edits = False
     deletes = False
     # The core contains a name chosen by the admin, which may later mean another account.
@@ -120,7 +119,7 @@ class BridgeSpec(ABC):
         """Build the destination from cleaned fields. Raises InvalidDestination."""
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """Return the options that are set. Raises InvalidDestination."""
+        """Raises InvalidDestination."""
         given = read_fields(self.option_fields, data, owner=self.label)
         return {name: value for name, value in given.items() if value}
 
@@ -134,7 +133,7 @@ class BridgeSpec(ABC):
         return None
 
     def place(self, config: Mapping[str, str]) -> str:
-        """Return the service's id of the account or room, or ""."""
+        """Return the service's id of the place, or ""."""
         return ""
 
     def check_account(self, values: Mapping[str, str]) -> str:

@@ -15,10 +15,10 @@ NO_VALUES: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """Content shared by all recipients: an issue's form letter, or another mail.
+    """Content shared by all recipients.
 
-    `placeholders` maps field names (lower case) to tokens in subject, html and text. `newsletter` is the name
-    in addresses, `newsletter_title` is for readers. `web_url` is the issue's page, if any.
+    `placeholders` maps fields (lower case) to tokens. `newsletter` is the name in addresses,
+    `newsletter_title` is for readers. `web_url` is the issue's page, if any.
     """
 
     kind: str
@@ -40,9 +40,8 @@ class Letter:
     newsletter_title: str = ""
     web_url: str = ""
     page_url: str = ""
-    # Time of publication, if any.
     at: datetime | None = None
-    # The newsletter's own code may set any field per recipient.
+    # It may set any field per recipient.
     has_own_code: bool = False
     # For mail. The first is the one that everybody supports.
     signing_keys: tuple[SigningKey, ...] = field(default=(), repr=False)
@@ -63,9 +62,9 @@ class Recipient(NamedTuple):
     params: Mapping[str, str] = NO_VALUES
 
     def __repr__(self) -> str:
-        """Hide everything but the delivery, because logs must not contain secrets."""
+        """Logs must not contain secrets."""
         return f"Recipient({self.delivery_id})"
 
 
 class LetterError(Refused):
-    """A letter cannot be rendered. The message names the template and the error."""
+    """The message names the template and the error."""

@@ -1,6 +1,6 @@
 """OAuth connections, which obtain a destination's data from its service.
 
-Uses the authorization code grant (RFC 6749 §4.1). A spec returns its OAuth subclass in `connect`.
+Uses the authorization code grant (RFC 6749 §4.1).
 """
 
 import base64
@@ -36,7 +36,7 @@ REDIRECT_IS_WRONG = frozenset({"bad_redirect_uri", "redirect_uri_mismatch"})
 
 
 class NotConnected(Refused):
-    """No connection. The message is for the person who pressed the button."""
+    """The message is for the person who pressed the button."""
 
 
 class AppUnknown(NotConnected):
@@ -53,7 +53,7 @@ class Authorisation:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Data from a service: fields of a destination, and details of the place."""
+    """Fields of a destination, and details of the place."""
 
     fields: Mapping[str, str] = field(repr=False)
     config: Mapping[str, str] = field(default_factory=dict)
@@ -63,8 +63,8 @@ class Grant:
 class OAuth(ABC):
     """OAuth flow of a service. `key` and `label` name its applications among service accounts.
 
-    `asks` are fields needed first. With `account_fields` an admin creates the application by the `steps`;
-    without, `register` does.
+    `asks` are fields needed first. With `account_fields` an admin creates the application; without,
+    `register` does.
     """
 
     key: str
@@ -77,11 +77,10 @@ class OAuth(ABC):
     needs_https = False
 
     def known_as(self, given: Mapping[str, str]) -> str:
-        """Return the service's public name, such as its host."""
         return self.service
 
     def check_account(self, values: Mapping[str, str]) -> str:
-        """Return the application's name; only a connection can test it."""
+        """Only a connection can test an application."""
         return values["client_id"]
 
     def register(self, given: Mapping[str, str], return_url: str) -> Mapping[str, str]:
@@ -104,10 +103,7 @@ class OAuth(ABC):
 
 
 class WebhookOAuth(OAuth):
-    """Service with fixed URLs that creates a webhook.
-
-    The access token is not needed and not stored.
-    """
+    """Service with fixed URLs that creates a webhook. The access token is not stored."""
 
     authorise_address: str
     token_address: str
@@ -147,13 +143,13 @@ def application_fields(where: str) -> tuple[Field, ...]:
 
 
 def authorise_url(address: str, app: Mapping[str, str], return_url: str, **more: str) -> str:
-    """Return the URL of RFC 6749 §4.1.1; `more` are scope, state and the like."""
+    """RFC 6749 §4.1.1; `more` are scope, state and the like."""
     asked = {"response_type": "code", "client_id": app["client_id"], "redirect_uri": return_url, **more}
     return f"{address}?{urlencode(asked)}"
 
 
 def token_form(code: str, return_url: str, app: Mapping[str, str], **more: str) -> dict[str, str]:
-    """Return the form of RFC 6749 §4.1.3."""
+    """RFC 6749 §4.1.3."""
     return {
         "grant_type": "authorization_code",
         "code": code,
@@ -165,14 +161,14 @@ def token_form(code: str, return_url: str, app: Mapping[str, str], **more: str) 
 
 
 def new_verifier() -> tuple[str, str]:
-    """Return a verifier and its S256 challenge (RFC 7636 §4.1 and §4.2)."""
+    """Return verifier and S256 challenge (RFC 7636 §4.1 and §4.2)."""
     verifier = secrets.token_urlsafe(48)
     digest = hashlib.sha256(verifier.encode()).digest()
     return verifier, base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
 def code_of_yes(params: Mapping[str, str], service: str) -> str:
-    """Return the code from the redirect (RFC 6749 §4.1.2). Raises NotConnected."""
+    """Return the code from a redirect (RFC 6749 §4.1.2). Raises NotConnected."""
     error = params.get("error", "")
     if error == "access_denied":
         raise NotConnected(f"You said no at {service}, so nothing was connected.")

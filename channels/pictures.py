@@ -17,7 +17,7 @@ FETCH_SECONDS = 10.0
 # Enough to send an issue to many accounts.
 REMEMBERED_SECONDS = 900.0
 ROOM = 32_000_000
-# Cache size of a failed picture.
+# For failures.
 NOTHING_SIZE = 1_000
 HEADERS = {"Accept": "image/webp,image/png,image/jpeg,image/gif;q=0.9,*/*;q=0.1"}
 
@@ -39,15 +39,14 @@ _fetched: TtlCache[bytes | None] = TtlCache(
 _made: TtlCache[CleanPicture | None] = TtlCache(
     room=ROOM, seconds=REMEMBERED_SECONDS, size=lambda made: (len(made.data) if made else 0) + NOTHING_SIZE
 )
-# Accounts that post at once wait for one fetch of a picture.
+# One fetch serves accounts that post at once.
 _turns = tuple(Lock() for _ in range(16))
 
 
 def fetched_picture(image: PostImage, bounds: PictureBounds = USUAL) -> CleanPicture | None:
-    """Fetch a picture (network) as JPEG or PNG within bounds and without metadata; None if unavailable.
+    """Fetch a picture (network) as JPEG or PNG without metadata; None if unavailable.
 
-    Fetched once in 15 minutes, at most 10 MB in 10 seconds. Not for compose, which is pure. Raises
-    NetworkInTransaction.
+    Once in 15 minutes, at most 10 MB in 10 seconds. Not for compose. Raises NetworkInTransaction.
     """
     url = image.url
     with _turns[hash(url) % len(_turns)]:
@@ -83,11 +82,11 @@ def _octets(url: str) -> bytes | None:
 
 
 def is_picture(octets: bytes) -> bool:
-    """Check the first octets, because Content-Type proves nothing."""
+    """Content-Type proves nothing."""
     is_webp = octets[:4] == b"RIFF" and octets[8:12] == b"WEBP"
     return is_webp or octets.startswith((b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a"))
 
 
 def _leave_out(url: str, why: str) -> None:
-    """Log the reason, with only the host, because an address may be secret."""
+    """Name only the host, because an address may be secret."""
     log.info("A picture of %s is left out. %s", host_of(url), why)

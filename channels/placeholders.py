@@ -18,12 +18,11 @@ _PLAIN = re.compile("[!-~]*")
 
 
 def fill_html(text: str, placeholders: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """Fill in `values` (field → text), escaped, for `placeholders` (field → token); default: empty."""
+    """Fill `placeholders` (field → token) with `values` (field → text), escaped; default: empty."""
     return _fill(text, placeholders, values, written_html)
 
 
 def fill_text(text: str, placeholders: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """Fill the text part, each value on one line."""
     return _fill(text, placeholders, values, written_text)
 
 
@@ -36,7 +35,6 @@ def written_text(value: str) -> str:
 
 
 def fill_header(text: str, placeholders: Mapping[str, str], values: Mapping[str, str]) -> str:
-    """Fill a header's text, on one line."""
     return one_line(_fill(text, placeholders, values, one_line))
 
 
@@ -80,7 +78,7 @@ _ALPHABET = string.ascii_letters + string.digits
 
 
 class UnknownField(LetterError):
-    """A template uses an unknown field. The message lists the valid ones."""
+    """The message lists the valid fields."""
 
     def __init__(self, field: str, names: Mapping[str, str]) -> None:
         there_are = ", ".join(f"%{name}%" for name in names.values())
@@ -88,15 +86,15 @@ class UnknownField(LetterError):
 
 
 def field_names(params: Mapping[str, str]) -> dict[str, str]:
-    """Return all fields of a newsletter, including parameters: lower case → as written."""
+    """Return all fields, including parameters: lower case → as written."""
     built_in = {name.lower(): name for name in BUILT_IN}
     return built_in | {name.lower(): name for name in params if name.lower() not in built_in}
 
 
 def values_for(letter: Letter, recipient: Recipient, names: Collection[str] | None = None) -> dict[str, str]:
-    """Return a recipient's values of all fields, or of the named ones (lower case).
+    """Return values of all fields, or of the named ones (lower case).
 
-    Precedence: values from the newsletter's own code, built-in fields unless blank, extra parameters.
+    Precedence: the newsletter's own code, built-in fields unless blank, extra parameters.
     """
     params = {name.lower(): value for name, value in letter.params.items()} if letter.params else {}
     wanted = BUILT_IN_VALUES.keys() | params.keys() if names is None else names
@@ -149,8 +147,8 @@ BUILT_IN_VALUES: Mapping[str, Callable[[Letter, Recipient], str]] = {
 class Placeholders:
     """Random tokens for the fields of a letter.
 
-    Random, so that no post contains one; letters and digits, so that escaping and inlining keep them; of
-    equal length, so that none is another's prefix.
+    Random: no post contains one. Letters and digits: escaping and inlining keep them. Equal length: none is
+    another's prefix.
     """
 
     def __init__(self, params: Mapping[str, str]) -> None:

@@ -32,7 +32,7 @@ _WHOLE = frozenset({"link", "date", "count", "posts"})
 
 
 class BadTemplate(ValueError):
-    """The template is invalid. The message is a sentence."""
+    """The message is a sentence."""
 
 
 def checked_template(template: str) -> str:
@@ -52,10 +52,9 @@ def checked_template(template: str) -> str:
 
 
 def parts_of(said: Announcement, template: str = "", *, link: bool = True) -> list[FittingPart]:
-    """Return the text's parts: the newsletter's own, else the template's, else the default.
+    """Return the newsletter's own text, else the template's, else the default.
 
-    The link is included, uncut, unless a template omits it. `link=False` (the service shows a card) adds
-    none.
+    The link is uncut, unless a template omits it. `link=False` (the service shows a card) adds none.
     """
     if said.own_words:
         return _own(said, link=link)
@@ -63,7 +62,7 @@ def parts_of(said: Announcement, template: str = "", *, link: bool = True) -> li
 
 
 def extra_parts(said: Announcement, names: Collection[str]) -> list[FittingPart]:
-    """Return optional parts: a digest's “titles”, “hashtags” and “summary”.
+    """Return optional parts: “titles” of a digest, “hashtags”, “summary”.
 
     Titles and hashtags are not cut; hashtags have priority over the summary.
     """
@@ -82,7 +81,7 @@ def extra_parts(said: Announcement, names: Collection[str]) -> list[FittingPart]
 
 
 def thread_of(first: str, lines: Iterable[Line], fits: Callable[[str], bool], *, most: int) -> list[str]:
-    """Pack a text and a digest's posts into few texts, at most `most`; omit links that are too long."""
+    """Pack a text and a digest's posts into at most `most` texts; omit links that are too long."""
     return packed(first, (_fitted(line, fits) for line in lines), fits, most=most)
 
 
@@ -95,10 +94,10 @@ def _fitted(line: Line, fits: Callable[[str], bool]) -> str:
 
 
 def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
-    """Return `[name] New Post: TITLE, by AUTHOR LINK`, upstream's default text.
+    """Return upstream's default text: `[name] New Post: TITLE, by AUTHOR LINK`.
 
     Title and author are optional; a digest has `[name] TITLE LINK`. Without `link`, the service shows a card.
-    A post without a link is followed by its text, which is not available elsewhere.
+    A post without a link includes its text, which is nowhere else.
     """
     start = [FittingPart("["), FittingPart(said.newsletter, cuttable=True), FittingPart("] ")]
     if said.is_digest:
@@ -118,12 +117,11 @@ def usual_parts(said: Announcement, *, link: bool = True) -> list[FittingPart]:
 
 
 def headline(said: Announcement) -> str:
-    """Return the title, or the whole text if the post has neither title nor link."""
+    """Return the title; without title and link, the whole text."""
     return said.title if said.is_titled or _is_read_elsewhere(said) else said.summary or said.title
 
 
 def text_of_unlinked(said: Announcement) -> list[FittingPart]:
-    """Return the text of a post without a link, below its title."""
     if _is_read_elsewhere(said) or said.summary in ("", headline(said)):
         return []
     return [FittingPart("\n\n"), FittingPart(said.summary, cuttable=True)]
@@ -134,7 +132,6 @@ def _is_read_elsewhere(said: Announcement) -> bool:
 
 
 def listed_parts(said: Announcement, most: int) -> list[FittingPart]:
-    """Return the first posts of a digest, one per line, with linked titles."""
     parts = []
     for line in said.lines[:most]:
         parts += [FittingPart("\n• "), FittingPart(line.title, cuttable=True, link=line.link)]
@@ -143,7 +140,7 @@ def listed_parts(said: Announcement, most: int) -> list[FittingPart]:
 
 
 def _own(said: Announcement, *, link: bool) -> list[FittingPart]:
-    """Return the own text unchanged, with the link added if missing and wanted."""
+    """Add the link if missing and wanted."""
     text, url = said.own_words, said.link
     before, found, after = text.partition(url) if url else (text, "", "")
     parts = [FittingPart(before, cuttable=True)]

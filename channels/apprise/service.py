@@ -1,4 +1,4 @@
-"""Apprise service, created for each message, because it sleeps between messages of one object."""
+"""Apprise service. One per message, because it sleeps between an object's messages."""
 
 import re
 import sys
@@ -38,14 +38,14 @@ RESERVED = words(
 
 @dataclass(frozen=True, slots=True)
 class ServiceAddress:
-    """Service of an Apprise URL; `host` is empty if the service has a fixed address."""
+    """`host` is empty if the service has a fixed address."""
 
     schema: str
     host: str = ""
 
 
 def service_address(url: str) -> ServiceAddress:
-    """Parse an Apprise URL. Raises ValueError without the URL in the text."""
+    """Raises ValueError, whose text does not repeat the URL."""
     schema, _, rest = url.partition("://")
     schema = schema.lower()
     if not rest or len(url) > LONGEST_URL or not re.fullmatch("[!-~]+", url):
@@ -68,7 +68,7 @@ def service_address(url: str) -> ServiceAddress:
 
 
 def secrets_of(url: str) -> list[str]:
-    """Return the parts of a URL to mask: all but short words and the server's name."""
+    """All but short words and the server's name."""
     host = service_address(url).host
     return [url, *(part for part in re.split("[/?&=:@]", url) if len(part) >= 8 and part.lower() != host)]
 
@@ -79,14 +79,14 @@ class CannotUse(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ServiceReply:
-    """Whether a service accepted a message, and Apprise's log if not."""
+    """`words` are Apprise's log of a failure."""
 
     taken: bool
     words: str = ""
 
 
 class _Call:
-    """Requests of one message, through the guarded session; a look sends none."""
+    """Requests of one message through the guarded session; a look sends none."""
 
     def __init__(self, allow: Sequence[Network] | None, *, is_look: bool) -> None:
         self._client = client() if allow is None else SafeClient(allow=allow)
@@ -132,7 +132,7 @@ _guarded = GuardedRequests("requests")
 
 
 def guard(plugin: type) -> None:
-    """Replace `requests` in the modules of a plugin and its base classes."""
+    """Replace `requests` in a plugin's modules."""
     for base in plugin.__mro__:
         module = sys.modules[base.__module__]
         if getattr(module, "requests", None) is requests:
@@ -140,7 +140,7 @@ def guard(plugin: type) -> None:
 
 
 class ApprisedService:
-    """Service of a URL. Raises CannotUse for an unreadable URL or several targets."""
+    """Raises CannotUse for an unreadable URL or several targets."""
 
     def __init__(self, url: str, *, timeout: float, allow: Sequence[Network] | None = None) -> None:
         # Imported late: it is large, and most processes do not need it.
@@ -170,7 +170,7 @@ class ApprisedService:
         return int(self._service.body_maxlen)
 
     def send(self, text: str) -> ServiceReply:
-        """Send the text (network). Raises CannotUse if nothing was sent."""
+        """Raises CannotUse if nothing was sent (network)."""
         call, reply = self._notify(text)
         failure = call.failure
         if reply.taken or failure is None or len(call.urls) > 1 or not never_left(failure):
@@ -178,10 +178,7 @@ class ApprisedService:
         raise _unreachable(call.urls[0], failure)
 
     def reach(self) -> None:
-        """Request the front page of the user's own server (network). Raises CannotUse.
-
-        This checks that the server is allowed and listens.
-        """
+        """Request the server's front page: is it allowed, and does it listen? Raises CannotUse (network)."""
         if self._schema not in OWN_SERVERS:
             return
         look, _ = self._notify("-", is_look=True)

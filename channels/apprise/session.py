@@ -37,7 +37,7 @@ def check_url(
     allow: Sequence[Network] | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> None:
-    """Check a URL without posting, so the token is not tested. Raises InvalidDestination."""
+    """Raises InvalidDestination. Nothing is posted, so the token is not tested."""
     url = destination.secrets["apprise_url"]
     try:
         ApprisedService(url, timeout=timeout, allow=allow).reach()
@@ -52,7 +52,7 @@ _STATUS = re.compile(r"error=(\d{3})\b")
 
 
 class AppriseSession:
-    """Session. Used by one thread at a time. `allow` lists permitted private networks."""
+    """Used by one thread at a time. `allow` lists permitted private networks."""
 
     def __init__(self, *, allow: Sequence[Network] | None = None, timeout: float = TIMEOUT_SECONDS) -> None:
         self._allow, self._timeout = allow, timeout
@@ -66,7 +66,7 @@ class AppriseSession:
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Send once. `progress` counts refusals, of which three disable the destination."""
+        """Three refusals, counted in `progress`, disable the destination."""
         if message.refusal:
             return Permanent(message.refusal)
         url = message.secrets["apprise_url"]
@@ -116,7 +116,7 @@ class AppriseChannel(BridgeChannel):
         return plain_message_of(said, options, recipient)
 
     def preview(self, message: PlainMessage) -> Looks:
-        """Preview with our own limit; the service's may be lower."""
+        """Our own limit; the service's may be lower."""
         try:
             text = fit_parts(message.parts, lambda text: len(text) <= MOST_CHARACTERS)
         except DoesNotFit:

@@ -34,7 +34,7 @@ class AppriseSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination; `core` is name@service."""
+        """The `core` is name@service."""
         schema = service_address(given["apprise_url"]).schema
         account = given["account"]
         return ParsedDestination(
@@ -45,10 +45,7 @@ class AppriseSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Check the URL and whether its host may be called (network: DNS).
-
-        Raises InvalidDestination.
-        """
+        """Check the URL, with a DNS look-up of its host (network). Raises InvalidDestination."""
         from channels.apprise.session import check_url
 
         check_url(destination)

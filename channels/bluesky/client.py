@@ -35,7 +35,7 @@ BLUESKY = ApiService(
     code=lambda answer: answer.text_at("error"),
     verdicts={
         **dict.fromkeys(STALE, Verdict.TRY_AGAIN),
-        # The account's main password was given, and it needs a second factor.
+        # This was the main password, and a second factor is needed.
         "AuthFactorTokenRequired": Verdict.DESTINATION,
         "AuthenticationRequired": Verdict.DESTINATION,
         "AccountTakedown": Verdict.DESTINATION,
@@ -53,12 +53,12 @@ class SignedIn(NamedTuple):
     pds: str
     is_active: bool
     tokens: Mapping[str, str]
-    # The account's main password, which gives full access.
+    # Gives full access.
     is_main_password: bool = False
 
 
 class BlueskyClient:
-    """Client of one account. Methods make one request, plus a few for expired tokens. Raise Failed.
+    """Client of one account. Methods make one request, plus a few for expired tokens. Raises Failed.
 
     `tokens` are the previous ones, and later those to keep.
     """
@@ -78,12 +78,11 @@ class BlueskyClient:
 
     @property
     def code(self) -> str:
-        """Return the error code of the last answer."""
         answer = self._transport.answer
         return answer.text_at("error") if answer else ""
 
     def sign_in(self) -> SignedIn:
-        """Sign in with the password. Limits: 30 times in five minutes, and 300 times a day."""
+        """Limits: 30 times in five minutes, and 300 times a day."""
         given = {"identifier": self._account.name, "password": self._account.password}
         url = self._account.service
         made = self._post(url, "com.atproto.server.createSession", read=self._signed_in, json=given)
@@ -91,7 +90,7 @@ class BlueskyClient:
         return made
 
     def upload(self, data: bytes, media_type: str) -> Record:
-        """Upload a picture and return its blob; blobs without a record are deleted after a while."""
+        """Return the blob; blobs without a record are deleted after a while."""
 
         def blob(answer: ApiResponse) -> Record:
             said = answer.at("blob")
@@ -103,7 +102,7 @@ class BlueskyClient:
         return self._write("com.atproto.repo.uploadBlob", read=blob, data=data, headers=headers)
 
     def put(self, key: str, record: Record) -> Record:
-        """Create or replace the post with that key. Return `uri` and `cid`, for replies."""
+        """Create or replace a post. Return `uri` and `cid`, for replies."""
 
         def made(answer: ApiResponse) -> Record:
             return {name: an_id(answer.at(name)) for name in ("uri", "cid")}
@@ -112,7 +111,7 @@ class BlueskyClient:
         return self._write("com.atproto.repo.putRecord", read=made, posting=True, json=what)
 
     def delete(self, key: str) -> None:
-        """Delete the post with that key; repeatable."""
+        """Repeatable."""
         self._write("com.atproto.repo.deleteRecord", read=lambda _: None, json=self._place(key))
 
     def _place(self, key: str) -> Record:
@@ -121,7 +120,7 @@ class BlueskyClient:
         return {"repo": self.tokens["did"], "collection": COLLECTION, "rkey": key}
 
     def _write(self, method: str, *, read: Callable[[ApiResponse], T], **options: Any) -> T:
-        """Send a request to the account's own server, repeated once with new tokens."""
+        """Repeat a request once with new tokens."""
 
         def once() -> T:
             return self._post(self.tokens["pds"], method, read=read, token=self.tokens["access"], **options)
@@ -166,7 +165,7 @@ class BlueskyClient:
                 raise UnreadableAnswer("no tokens")
         if not DID.fullmatch(did):
             raise UnreadableAnswer("no DID")
-        # It may have moved since the look-up. Without an address the service forwards requests.
+        # It may have moved. Without an address the service forwards requests.
         pds = pds_of(answer.at("didDoc"))
         kept = pds or self._account.pds or self._account.service
         tokens = {"name": self._account.name, "did": did, "pds": kept, "access": access, "refresh": refresh}
@@ -175,7 +174,7 @@ class BlueskyClient:
 
 
 def scope_of(token: str) -> str:
-    """Return the scope in an access token, or "" if unreadable (RFC 7519 §3)."""
+    """Return an access token's scope (RFC 7519 §3), or ""."""
     _, _, rest = token.partition(".")
     payload = rest.partition(".")[0]
     try:
@@ -187,7 +186,6 @@ def scope_of(token: str) -> str:
 
 
 def pds_of(document: Any) -> str:
-    """Return the PDS named in a DID document, or ""."""
     services = document.get("service") if isinstance(document, Mapping) else None
     for service in services if isinstance(services, list) else ():
         if isinstance(service, Mapping) and str(service.get("id", "")).endswith("#atproto_pds"):

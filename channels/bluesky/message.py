@@ -18,7 +18,7 @@ from common.truncation import DoesNotFit, FittingPart, cut_to, fitted, plain_lin
 # https://github.com/bluesky-social/atproto/blob/main/lexicons/app/bsky/feed/post.json
 MOST_GRAPHEMES, MOST_OCTETS = 300, 3_000
 fits_post = within((graphemes, MOST_GRAPHEMES), (octets, MOST_OCTETS))
-# Characters of a link that are shown; its facet has all of it.
+# The facet has the whole link.
 SHOWN_LINK = 40
 _FACET = re.compile(r"(?P<url>https?://\S*[^\s.,;:!?'\")\]}>…])|(?<![\w#/&])#(?P<tag>\w+)(?![\w…])")
 
@@ -28,8 +28,7 @@ def rich_text(
 ) -> tuple[str, list[dict[str, Any]]]:
     """Return the text, within the limits, and its facets. Raises DoesNotFit.
 
-    In parts that may be cut (the post's words) only `hashtags` become facets, unless the words are the
-    newsletter's own.
+    In the post's words, only `hashtags` become facets.
     """
     shown = [FittingPart(_shown(part), part.cuttable, part.link) for part in parts]
     text, facets = "", []
@@ -44,7 +43,6 @@ def rich_text(
 
 
 def shown_link(link: str) -> str:
-    """Shorten a link as Bluesky's apps do."""
     bare = plain_line(link.partition("://")[2]).removeprefix("www.").rstrip("/")
     return bare if len(bare) <= SHOWN_LINK else f"{bare[:SHOWN_LINK]}…"
 
@@ -88,7 +86,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class BlueskyAccount:
-    """An account: `name` to sign in at `service`; `pds` stores its posts ("" if not known yet)."""
+    """`name` signs in at `service`; `pds` stores the posts ("": unknown)."""
 
     name: str
     service: str
@@ -98,7 +96,7 @@ class BlueskyAccount:
 
 @dataclass(frozen=True, slots=True)
 class BlueskyPost:
-    """Post; `plain` is used if the record is refused, `picture` is the URL for its card."""
+    """`plain` is used if the record is refused; `picture` is for its card."""
 
     record: Record
     plain: Record
@@ -133,7 +131,7 @@ def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipi
         return Message(account, refusal="The post's link is longer than what Bluesky takes.")
     try:
         posts = [_announcing(said, options)]
-    except DoesNotFit:  # the template's text is too long; the default always fits
+    except DoesNotFit:  # the default text always fits
         options = {**options, "template": ""}
         posts = [_announcing(said, options)]
     if not (posts[0].record["text"].strip() or "embed" in posts[0].record):

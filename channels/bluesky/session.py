@@ -57,13 +57,12 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def record_key(at: datetime, key: str) -> str:
-    """Return the record key for a time of publication and a delivery's key."""
     spread, clock = divmod(int.from_bytes(hashlib.sha256(key.encode()).digest()[:8]), 2**_CLOCK_BITS)
     return tid((at - _EPOCH) // timedelta(microseconds=1) + spread % _SPREAD, clock)
 
 
 def tid(microseconds: int, clock: int) -> str:
-    """Return a “timestamp identifier”: 13 letters for microseconds since 1970 and ten clock bits."""
+    """Return 13 letters: microseconds since 1970 and ten clock bits."""
     number = min(max(microseconds, 0), _MOST_MICROSECONDS) << _CLOCK_BITS | clock
     return "".join(_LETTERS[number >> 5 * place & 31] for place in reversed(range(_LENGTH)))
 
@@ -82,7 +81,7 @@ def check_account(
     timeout: float = TIMEOUT_SECONDS,
     plc: str = PLC,
 ) -> ParsedDestination:
-    """Return the destination with its DID and server. Raises InvalidDestination."""
+    """Return the destination with DID and server. Raises InvalidDestination."""
     transport = Transport(session)
     config, service = destination.config, destination.config["service_url"]
     account = BlueskyAccount(config["handle"], service, "", destination.secrets["app_password"])
@@ -106,7 +105,7 @@ def check_account(
 
 
 def _pds(transport: Transport, did: str, plc: str, timeout: float) -> str:
-    """Return the PDS from the DID's document; "" if unreadable: then the service forwards posts."""
+    """Return the PDS from the DID's document, or "": then the service forwards posts."""
     _, method, name = did.split(":", 2)
     url = f"{plc}/{did}" if method == "plc" else f"https://{unquote(name)}/.well-known/did.json"
     client = ApiClient(transport, host_of(url), BLUESKY, utcnow(), timeout=timeout)
@@ -125,7 +124,7 @@ def thumb_of(url: str) -> CleanPicture | None:
 
 
 class BlueskySession(ApiSession):
-    """Session of one account, with its tokens as state. Used by one thread at a time."""
+    """Session with tokens as state. Used by one thread at a time."""
 
     def __init__(
         self,
@@ -149,7 +148,7 @@ class BlueskySession(ApiSession):
     ) -> Outcome:
         """Post, and reply with the thread. The key makes repetitions harmless.
 
-        `progress` has the posts that exist, and the uploaded picture.
+        `progress` has existing posts, and the uploaded picture.
         """
         if message.refusal:
             return Permanent(message.refusal)
@@ -180,7 +179,7 @@ class BlueskySession(ApiSession):
         return Sent(root, url=url, parts=tuple(answers), remark=remark)
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Delete a thread from its end; repeatable."""
+        """Delete from the end of the thread; repeatable."""
         client = self._client(message.account, now)
         try:
             for uri in (*reversed(parts), remote_id):
@@ -213,7 +212,7 @@ class BlueskySession(ApiSession):
         raise refused
 
     def _versions(self, client: BlueskyClient, post: BlueskyPost, done: dict[str, Any]) -> Iterator[Record]:
-        """Yield ever plainer versions, each for use if the one before was refused."""
+        """Yield ever plainer versions."""
         had = done.get("thumb")
         if had or self._uploaded(client, post, done):
             yield _with_thumb(post.record, done["thumb"])
@@ -226,7 +225,7 @@ class BlueskySession(ApiSession):
             yield post.plain
 
     def _uploaded(self, client: BlueskyClient, post: BlueskyPost, done: dict[str, Any]) -> bool:
-        """Upload the card's picture and return whether it worked. Failures don't stop the post."""
+        """Return whether the card has a picture now. Failures don't stop the post."""
         picture = self._picture_of(post.picture) if post.picture else None
         if picture is None or len(picture.data) > THUMB.most_bytes:
             return False
@@ -246,14 +245,13 @@ class BlueskyChannel(BridgeChannel):
     key = "bluesky"
     # A repetition has the same record key, and so never makes a second post.
     crash_policy = CrashPolicy.LOOK_UP
-    # Well below 5,000 points an hour, with two for a post; and few posts for followers at once.
+    # Well below 5,000 points an hour (a post costs two), and easy on followers.
     lane = LaneDefaults(spacing_seconds=60.0)
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return message_of(said, options, recipient)
 
     def preview(self, message: Message) -> Looks:
-        """Preview a post with the limit that is closer."""
         if message.refusal:
             return Looks("", refusal=message.refusal)
         first, *others = message.posts

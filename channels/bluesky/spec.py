@@ -91,7 +91,7 @@ class BlueskySpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination; `check` replaces `core` with the DID, which is permanent."""
+        """The `core` becomes the DID in `check`; a DID is permanent."""
         name, service = given["handle"], given["service_url"] or ENTRYWAY
         return ParsedDestination(
             core=name,

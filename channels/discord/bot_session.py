@@ -48,10 +48,9 @@ UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
 
 
 class BotSession(DiscordSession):
-    """Session of a bot that posts to many channels. `base` is the API's URL. Used by one thread.
+    """Session of a bot that posts to many channels. Used by one thread.
 
-    For another name or picture it posts through a webhook of its own in the channel, because Discord does not
-    allow that for a bot's messages.
+    For another name or picture it uses a webhook in the channel, because Discord requires that.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class BotSession(DiscordSession):
     ) -> None:
         super().__init__(session=session, timeout=timeout)
         self._token, self._base = token, base
-        # The webhook of each channel; "" if there can be none. Their tokens are secrets, too.
+        # By channel; "" if there can be none. Their tokens are secrets, too.
         self._webhooks: dict[str, str] = {}
         self._secrets = [token]
 
@@ -112,7 +111,7 @@ class BotSession(DiscordSession):
         if not message.look:
             return self._posted_by_bot(client, message, body, key, in_thread=in_thread)
         thread_id = message.thread_id or _own_thread(message)
-        # Repeat once if somebody has deleted the webhook.
+        # Repeat if somebody has deleted the webhook.
         for is_again in (False, True):
             url = self._webhook(client, message, anew=is_again)
             if not url:
@@ -134,10 +133,7 @@ class BotSession(DiscordSession):
         return (f"{url}/messages/{number}", {"thread_id": channel} if is_thread else {}) if url else None
 
     def _webhook(self, client: ApiClient, message: Message, *, anew: bool = False) -> str:
-        """Return the bot's webhook in the channel, creating it if necessary; "" if not allowed.
-
-        Raises Failed.
-        """
+        """Return the bot's webhook in the channel, new if necessary; "" if not allowed. Raises Failed."""
         channel = message.config.get("channel_id", "")
         if anew or channel not in self._webhooks:
             try:
@@ -163,13 +159,13 @@ class BotSession(DiscordSession):
 
     def _place_of_webhooks(self, client: ApiClient, channel: str, message: Message) -> str:
         if _own_thread(message):
-            # Threads use the webhooks of their channel.
+            # Threads use their channel's webhooks.
             place = f"{self._base}/channels/{channel}"
             channel = self._ask(client, place, lambda answer: snowflake(answer.at("parent_id")))
         return f"{self._base}/channels/{channel}/webhooks"
 
     def _creators(self, client: ApiClient, message: Message) -> dict[str, str]:
-        """Return the creators of the channel's webhooks; {} if the bot may not ask. Raises Failed."""
+        """Return the creators of webhooks; {} if the bot may not ask. Raises Failed."""
         try:
             place = self._place_of_webhooks(client, message.config.get("channel_id", ""), message)
             return {str(row.get("id")): _creator(row) for row in self._ask(client, place, _objects)}
@@ -179,7 +175,7 @@ class BotSession(DiscordSession):
             return {}
 
     def _url_of(self, webhook: Any) -> str:
-        """Return the URL of a webhook with a token, and mask the token in all texts from now on."""
+        """Return a webhook's URL, and mask its token from now on."""
         token = webhook.get("token") if isinstance(webhook, Mapping) else None
         if not isinstance(token, str) or not token:
             return ""
@@ -212,7 +208,7 @@ class BotSession(DiscordSession):
         return f"{self._base}/channels/{message.thread_id or message.config.get('channel_id', '')}"
 
     def _looked_up(self, client: ApiClient, message: Message, begun_at: datetime) -> Outcome | None:
-        """Return the outcome of an earlier attempt; None if its message does not exist."""
+        """Return the outcome of an earlier attempt; None if nothing was posted."""
         if self.begins_thread(message):
             return Ambiguous("Whether the post went out cannot be looked up in a forum.", holds=True)
         try:
@@ -227,7 +223,7 @@ class BotSession(DiscordSession):
             creators = self._creators(client, message) if any(map(_webhook_of, newest)) else {}
         except Failed as failed:
             why = failed.outcome
-            # Nobody can ask now, which is not the message's fault: it stays unknown, and before later ones.
+            # Not the message's fault: it stays unknown, and before later ones.
             if isinstance(why, Temporary) and (why.stops_account or why.stops_lane):
                 return replace(why, suspect=False)
             words = "" if isinstance(why, Sent) else why.text
@@ -238,7 +234,7 @@ class BotSession(DiscordSession):
             author, is_recent = found.get("author"), _posted_at(found["id"]) >= since
             is_own = isinstance(author, Mapping) and author.get("id") == me
             if webhook := _webhook_of(found):
-                # If the webhook is deleted or hidden, assume that it was the bot's, if it uses one.
+                # A deleted or hidden webhook was the bot's, if it uses one.
                 is_own = creators.get(webhook, me if message.look else "") == me
             if is_own and is_recent and any(_is_alike(found, body) for body in (message.full, message.plain)):
                 if not message.link:
@@ -268,8 +264,7 @@ class BotSession(DiscordSession):
     ) -> Outcome:
         """Crosspost a posted message or begin its thread, each once.
 
-        A refusal becomes a remark. A step that has to wait, such as the eleventh crosspost of an hour, is
-        done later.
+        A refusal becomes a remark. A delayed step, such as the eleventh crosspost of an hour, is done later.
         """
         if not isinstance(outcome, Sent):
             return outcome
@@ -306,7 +301,7 @@ class BotSession(DiscordSession):
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Request beneath a message's URL. `lacks` says what is missing without it."""
+    """Request beneath a message's URL. `lacks` describes the message without it."""
 
     lacks: str
     body: Mapping[str, Any] | None = None
@@ -350,7 +345,7 @@ def _objects(answer: ApiResponse) -> list[Mapping[str, Any]]:
 
 
 def _posted_at(number: str) -> datetime:
-    """Return the time in a message's id: its upper 42 bits are milliseconds since 2015."""
+    """The upper 42 bits of an id are milliseconds since 2015."""
     return DISCORD_EPOCH + timedelta(milliseconds=int(number) >> 22)
 
 

@@ -23,7 +23,6 @@ class _Discord(BridgeChannel):
         return message_of(said, options, recipient)
 
     def preview(self, message: Message) -> Looks:
-        """Preview a message. Cards have no limit worth showing."""
         words = message.full.get("content", "")
         card = next((_card(embed) for embed in message.full.get("embeds", ())), None)
         is_thread = message.config.get("channel_type") in FORUMS or message.wants_thread

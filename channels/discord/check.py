@@ -40,7 +40,7 @@ class DiscordConnect(WebhookOAuth):
 
 
 T = TypeVar("T")
-# Webhooks that post for us; others belong to an application, or follow another channel.
+# Others belong to an application, or follow another channel.
 INCOMING = 1
 # https://discord.com/developers/docs/resources/channel#forum-tag-object
 MOST_FORUM_TAGS, MOST_OF_A_TAG = 20, 50

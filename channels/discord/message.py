@@ -33,7 +33,7 @@ def ago(moment: datetime) -> str:
 
 
 def unaddressed(text: str) -> str:
-    """Disable mentions, where Discord has no markup."""
+    """Disable mentions, for places without markup."""
     return _EVERYBODY.sub(f"@{ZERO_WIDTH_SPACE}", text)
 
 
@@ -57,7 +57,6 @@ def with_preview(part: FittingPart) -> str:
 
 
 def apart(parts: Sequence[FittingPart]) -> list[FittingPart]:
-    """Put a space before and after each link."""
     made: list[FittingPart] = []
     for part in parts:
         last = made[-1] if made else FittingPart(" ")
@@ -110,13 +109,13 @@ class Message:
     thread_id: str = ""
     thread_name: str = ""
     applied_tags: tuple[str, ...] = ()
-    # Chosen by an admin; the other tags may no longer exist.
+    # Chosen by an admin; other tags may be deleted.
     chosen_tags: tuple[str, ...] = ()
     wants_thread: bool = False
     # Minutes without a message until the thread is archived; "" for no thread.
     thread_minutes: str = ""
     wants_crosspost: bool = False
-    # Identifies the message of an earlier attempt; without it, equal texts are ambiguous.
+    # Identifies the message; without it, equal texts are ambiguous.
     link: str = ""
     refusal: str = ""
 
@@ -172,7 +171,7 @@ def _full(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _body(words: str, options: Mapping[str, str], *, flags: int = 0) -> dict[str, Any]:
-    """Build a request body without any mentions but the role's."""
+    """Build a body that can only mention the role."""
     role = options.get("role", "")
     flags |= SILENT if options.get("silent") else 0
     return {
@@ -193,7 +192,6 @@ def _calls(said: Announcement, options: Mapping[str, str]) -> bool:
 def _tags(
     said: Announcement, options: Mapping[str, str], config: Mapping[str, str], *, but: Sequence[str]
 ) -> list[str]:
-    """Return the ids of forum tags that have the names of the post's categories."""
     if not options.get("tags_by_category"):
         return []
     wanted = {category.casefold() for category in said.categories}
@@ -220,8 +218,8 @@ def _words(
 def _compact(said: Announcement, options: Mapping[str, str]) -> dict[str, Any]:
     """Build a compact message. Raises DoesNotFit.
 
-    `**Newsletter** · [Title](<link>) · age`, then the beginning of the post as a quotation, its picture if
-    there are few words, or the posts of a digest.
+    `**Newsletter** · [Title](<link>) · age`, then a quotation, a picture if there are few words, or a
+    digest's posts.
     """
     left = CONTENT_LIMIT - len(_call(options))
     age = "" if said.is_digest else f" · {ago(said.dated or said.at)}"
@@ -279,7 +277,7 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _listed(said: Announcement, room: int) -> list[str]:
-    """List as many of a digest's posts as fit, and the number of the others."""
+    """List a digest's posts as far as they fit, and the number of others."""
     made: list[str] = []
     for number, line in enumerate(said.lines):
         title = cut_to(line.title, TITLE_LIMIT)

@@ -15,9 +15,9 @@ from channels.http.transport import ApiResponse
 from channels.rules.breakers import Breaker
 
 UNKNOWN_MESSAGE, ALREADY_CROSSPOSTED, HAS_A_THREAD = 10008, 40033, 160004
-# A message of another author, such as a webhook: not editable, and deletable only with a permission.
+# Another author's message: not editable, and deletable only with a permission.
 OF_ANOTHER = (50005, 50013)
-# The webhook does not exist; the bot may not manage webhooks; the channel has the most allowed.
+# Webhook missing; bot may not manage webhooks; maximum reached.
 UNKNOWN_WEBHOOK, NO_WEBHOOKS = 10015, (50013, 30007)
 # A forum accepts no message outside a thread.
 NEEDS_THREAD = 220001
@@ -27,7 +27,7 @@ _VERDICTS: Mapping[Any, Verdict] = {
     # The channel, its server or the webhook is gone.
     **dict.fromkeys((10003, 10004, 10015, 50027), Verdict.DESTINATION),
     # Missing access or permissions, verification level too high, connection revoked, thread archived or
-    # locked, too many active threads: people of the server can undo all of these.
+    # locked, too many active threads: all reversible by people of the server.
     **dict.fromkeys((50001, 50013, 50009, 40012, 50083, 160005, 160006), Verdict.FORBIDDEN),
     **dict.fromkeys(
         (
@@ -55,9 +55,9 @@ _VERDICTS: Mapping[Any, Verdict] = {
 
 
 def code_of(answer: ApiResponse) -> Any:
-    """Return Discord's code, else the status; "everywhere" for a limit on all of the bot's requests.
+    """Return Discord's code, else the status; "everywhere" for a limit on the whole bot.
 
-    A 429 of Discord's proxy has no scope and no Via: it blocks our whole address.
+    A 429 of Discord's proxy has no scope and no Via: it blocks our address.
     """
     scope = answer.headers.get("X-RateLimit-Scope", "user" if "Via" in answer.headers else "global")
     if answer.status == 429 and scope == "global":
@@ -83,7 +83,7 @@ BREAKER = Breaker(
 _COMMON = ApiService(
     name="Discord",
     breaker=BREAKER,
-    # Unclear whether the message or the channel: only what is gone is disabled.
+    # Message or channel? Only what is gone is disabled.
     unknown_refusal=Verdict.STOPS,
     words=_words,
     code=code_of,
@@ -103,12 +103,12 @@ BOT = replace(
 
 
 def agent() -> dict[str, str]:
-    """Return the User-Agent, in the format that Discord requires."""
+    """Return the User-Agent in Discord's format."""
     return {"User-Agent": f"DiscordBot ({settings.SITE_URL}, {settings.VERSION})"}
 
 
 def nonce_of(key: str) -> str:
-    """Hash a key to 25 letters and digits, because it is too long itself."""
+    """Hash a key to 25 letters and digits; it is too long itself."""
     number, letters = int.from_bytes(hashlib.sha256(key.encode()).digest(), "big"), ""
     while len(letters) < NONCE_LENGTH:
         number, digit = divmod(number, 36)
@@ -123,6 +123,6 @@ def snowflake(said: Any) -> str:
 
 
 def sent(guild: str, channel: str, message: str) -> Sent:
-    """Return the outcome. The id includes the channel: in a forum each post has its own thread."""
+    """The id includes the channel: in a forum each post has its own thread."""
     url = f"{settings.DISCORD_URL}/channels/{guild}/{channel}/{message}" if guild else ""
     return Sent(remote_id=f"{channel}/{message}", url=url)

@@ -33,7 +33,7 @@ from channels.http.transport import TIMEOUT_SECONDS, ApiResponse
 
 
 class DiscordSession(ApiSession, ABC):
-    """Common to webhooks and bots: plain fallback, edits, deletions."""
+    """Plain fallback, edits and deletions for webhooks and bots."""
 
     @abstractmethod
     def api(self, message: Message, now: datetime) -> ApiClient: ...
@@ -196,7 +196,7 @@ def post_by_webhook(
 
 
 def webhook_at(base: str, url: str) -> str:
-    """Return a webhook's API URL: the stored URL ends with id and token."""
+    """The stored URL ends with id and token."""
     return f"{base}/webhooks/{'/'.join(url.split('/')[-2:])}"
 
 
@@ -205,7 +205,6 @@ def webhook_secrets(url: str) -> tuple[str, ...]:
 
 
 def last_code(client: ApiClient) -> Any:
-    """Return the last answer's Discord code or status; None without an answer."""
     answer = client.transport.answer
     return None if answer is None else code_of(answer)
 

@@ -40,7 +40,6 @@ _TAKEN_NAMES = ("discord", "clyde")
 
 
 def webhook(typed: str) -> str:
-    """Normalize a webhook's URL. Raises ValueError."""
     try:
         parts = urlsplit(typed)
         is_discords = parts.scheme == "https" and _HOSTS.fullmatch(parts.netloc.lower())
@@ -53,7 +52,7 @@ def webhook(typed: str) -> str:
 
 
 def an_id_of_discord(typed: str) -> str:
-    """Return an id, also from a link to a channel. Raises ValueError."""
+    """Return an id or the one in a link. Raises ValueError."""
     found = _CHANNEL.search(typed)
     number = found[1] if found else typed
     if not re.fullmatch(r"\d{5,20}", number, re.ASCII):
@@ -84,7 +83,6 @@ def picture(typed: str) -> str:
 
 
 def colour(typed: str) -> str:
-    """Return # and six hexadecimal digits. Raises ValueError."""
     found = _COLOUR.fullmatch(typed)
     if found is None:
         raise ValueError("give six digits from 0 to 9 and a to f, such as #f5a623.")
@@ -92,7 +90,6 @@ def colour(typed: str) -> str:
 
 
 def words(typed: str) -> str:
-    """Check words, phrases in quotes, and the wildcard *. Raises ValueError."""
     try:
         return typed_words(read_words(typed))
     except InvalidWords:
@@ -169,7 +166,7 @@ def _sender(usual: str, needs: str = "") -> tuple[Field, ...]:
 
 
 class DiscordSpec(BridgeSpec):
-    """Webhook, which belongs to one channel of a server."""
+    """Webhook of one channel."""
 
     key = "discord"
     label = "Discord"
@@ -189,7 +186,7 @@ class DiscordSpec(BridgeSpec):
     own_options = (*_COMMON, *_sender("the webhook's"))
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination; `core` is the webhook's id."""
+        """The `core` is the webhook's id."""
         url = given["webhook_url"]
         number = url.split("/")[-2]
         return ParsedDestination(core=number, label=f"Webhook {number}", secrets={"webhook_url": url})
@@ -265,7 +262,7 @@ class DiscordBotSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination; `core` is the account's name and the channel's id."""
+        """The `core` is the account's name and the channel's id."""
         account, channel = given["account"], given["channel_id"]
         return ParsedDestination(
             core=f"{account}/{channel}",

@@ -15,7 +15,7 @@ EXPECTED_ACCOUNT_URLS = (
     "(without user:password@ where the server asks for none), anymail+mailgun://KEY@domain (or another mail "
     "service), or mailbox: to keep letters here"
 )
-# Replaces a URL whose secrets cannot be decrypted.
+# Replaces an undecryptable URL.
 UNREADABLE = "unreadable:"
 _SECURITY = {"smtp": PLAIN, "smtp+starttls": STARTTLS, "smtps": IMPLICIT}
 _PORTS = {PLAIN: 25, STARTTLS: 587, IMPLICIT: 465}
@@ -23,13 +23,13 @@ _PORTS = {PLAIN: 25, STARTTLS: 587, IMPLICIT: 465}
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """Transport without a server: letters are kept for the mailbox page."""
+    """No server: letters are kept for the mailbox page."""
 
 
 def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings | EspSettings | Mailbox:
-    """Return the transport of a lane's account; the default account without `url` uses EMAIL_URL.
+    """Return a lane account's transport; the default account without `url` uses EMAIL_URL.
 
-    Raises ImproperlyConfigured. Does not use the database, because the connection threads call it.
+    Raises ImproperlyConfigured. Uses no database, because connection threads call it.
     """
     if account == DEFAULT_ACCOUNT and url == UNREADABLE:
         raise ImproperlyConfigured(
@@ -50,7 +50,7 @@ def transport_of(account: str = DEFAULT_ACCOUNT, url: str = "") -> SmtpSettings 
 
 
 def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspSettings | Mailbox:
-    """Raise ImproperlyConfigured with the setting's `name`, but without its value: it may hold a password."""
+    """Raise ImproperlyConfigured without the value, which may hold a password."""
     if not url:
         raise ImproperlyConfigured(f"{name} is empty: expected {EXPECTED_ACCOUNT_URLS}.")
     if url == "mailbox:":
@@ -64,7 +64,7 @@ def parse_email_url(url: str, *, name: str = "EMAIL_URL") -> SmtpSettings | EspS
         raise _wrong(name, "it contains a space or a control character")
     try:
         parts = urlsplit(url)
-        port = parts.port  # raises ValueError for an invalid port
+        port = parts.port  # raises ValueError
     except ValueError:
         # `from None`: the ValueError shows part of the URL.
         raise _wrong(name, "its host or port cannot be read") from None

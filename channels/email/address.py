@@ -1,4 +1,4 @@
-"""Parser for single e-mail addresses: `Name <a@b>` or `a@b`. Pure."""
+"""Parser for single e-mail addresses. Pure."""
 
 import re
 import unicodedata
@@ -13,16 +13,16 @@ from common.text import one_line
 MAX_ADDRESS_TEXT = 512
 MAX_NAME = 100
 
-# Cc, Cs, and the two line breaks of Unicode: none of these may be in a header.
+# Cc, Cs, and the two line breaks of Unicode, which no header may contain.
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _NAMED = re.compile(r"(?P<name>[^<>]*)<(?P<address>[^<>]*)>")
-# Letters and digits only, which covers most addresses and which the library would not change. RFC 5321
-# §4.5.3.1 allows 64 characters before the @; with 120 after it, the whole is below the limit.
+# Most addresses, which the library would not change. RFC 5321 §4.5.3.1 allows 64 characters before the @;
+# with 120 after it, the whole is below the limit.
 _PLAIN = re.compile(
     r"(?=.{1,64}@.{1,120}\Z)(?P<local>[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*)"
     r"@(?P<domain>(?!.*[xX][nN]--)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)"
 )
-# Senders of a machine without a real name: letters@localhost, letters@127.0.0.1.
+# Local senders: letters@localhost, letters@127.0.0.1.
 _LOCAL_SENDER = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9][A-Za-z0-9.-]{0,186}")
 
 
@@ -41,18 +41,18 @@ class EmailAddress:
 
 
 def parse_address(text: str) -> EmailAddress:
-    """Parse exactly one address. Raises InvalidDestination with the reason."""
+    """Parse exactly one address. Raises InvalidDestination."""
     name, address = _split(text)
     try:
         if plain := _PLAIN.fullmatch(address):
-            # Same result as the library, at a tenth of the cost if many addresses share a domain.
+            # A tenth of the library's cost if many addresses share a domain.
             local, known = plain["local"], _domain(plain["domain"].lower())
             return EmailAddress(f"{local}@{known}", f"{local}@{known}", f"{local.lower()}@{known}", name)
         valid = _validated(address)
     except EmailNotValidError as error:
         raise InvalidDestination(f"“{_shown(address)}” is not an e-mail address: {error}") from error
     domain = valid.ascii_domain.lower()
-    # Not casefold(): it would merge two addresses (ß and ss are different letters in a mailbox).
+    # Not casefold(): ß and ss are different letters in a mailbox.
     local = unicodedata.normalize("NFC", valid.local_part.lower())
     return EmailAddress(
         email=f"{valid.local_part}@{domain}",
@@ -63,7 +63,7 @@ def parse_address(text: str) -> EmailAddress:
 
 
 def _validated(address: str) -> ValidatedEmail:
-    # `.test` is for trials and reaches nobody; other reserved names (RFC 6761) are refused.
+    # `.test` reaches nobody; other reserved names (RFC 6761) are refused.
     return validate_email(address, strict=True, check_deliverability=False, test_environment=True)
 
 
@@ -74,7 +74,7 @@ def _domain(domain: str) -> str:
 
 @lru_cache(maxsize=256)
 def parse_sender(text: str) -> EmailAddress:
-    """Parse a From or Reply-To, which may be local (letters@localhost). Raises InvalidDestination."""
+    """Parse a From or Reply-To, which may be local. Raises InvalidDestination."""
     try:
         return parse_address(text)
     except InvalidDestination:
@@ -112,7 +112,6 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def checked_name(text: str) -> str:
-    """Clean a name. Raises InvalidDestination for control characters or excessive length."""
     if CONTROLS.search(text.strip()):
         raise InvalidDestination("The name contains a line break or another control character.")
     name = clean_name(text)

@@ -1,7 +1,7 @@
-"""Text and html parts of a message, encoded so that any server transmits them unchanged. Pure.
+"""Text and html parts, encoded so that any server transmits them unchanged. Pure.
 
-A part is encoded once, with placeholders. Each placeholder is on its own line between soft line breaks, so a
-value can be encoded separately without changing the octets around it.
+A part is encoded once. Placeholders are lines between soft line breaks, so a value can be encoded without
+changing the rest.
 """
 
 import base64
@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-# All control characters but tab and line ends: letters don't need them, and some readers stop at a NUL.
+# All control characters but tab and line ends; some readers stop at a NUL.
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _LINE_END = re.compile("\r\n|\r|\n|\u2028|\u2029")
 _LATE_SPACE = re.compile(rb"(?<=[^\r\n]{73})(=20|=09)(?=\r\n|\Z)")
@@ -40,7 +40,7 @@ class BodyPart:
 
 
 class Body:
-    """Content fields, empty line and parts; html is last, as the preferred one (RFC 2046 §5.1.4)."""
+    """Content fields and parts; html, the preferred one, is last (RFC 2046 §5.1.4)."""
 
     def __init__(self, parts: Sequence[BodyPart]) -> None:
         self.parts = tuple(parts)
@@ -93,7 +93,7 @@ class Body:
 
 
 def _plain(value: str) -> bytes | None:
-    """Return the value's octets on short enough lines, or None if it must be encoded."""
+    """Return the value on short enough lines, or None if it must be encoded."""
     if not value:
         return b""
     if not _PLAIN.fullmatch(value):
@@ -112,7 +112,7 @@ _END = f"\r\n--{BOUNDARY}--\r\n".encode()
 def body(
     text: str, html: str, placeholders: Mapping[str, str], *, written_text: Written, written_html: Written
 ) -> Body:
-    """Build a body. `placeholders` maps fields to tokens; `written_…` escape a value for its part."""
+    """Build a body. `placeholders`: field → token; `written_…` escape a value."""
     wanted = ((text, "plain", written_text), (html, "html", written_html))
     parts = [part(content, subtype, placeholders, written) for content, subtype, written in wanted if content]
     return Body(parts or [part("", "plain", {}, str)])
@@ -129,7 +129,7 @@ def part(content: str, subtype: str, placeholders: Mapping[str, str], written: W
     whole = "".join(pieces).encode()
     if len(whole) - len(whole.translate(None, _ABOVE_ASCII)) <= len(whole) // 5:
         encoded = [_quoted(piece) for piece in pieces]
-        # A piece that ends its line, or is empty, has no line to continue.
+        # An empty piece, or one with a line end, has no line to continue.
         encoded[:-1] = [one + _SOFT_BREAK if one and not one.endswith(b"\n") else one for one in encoded[:-1]]
         return BodyPart(subtype, "quoted-printable", tuple(encoded), fields, written)
     octets = [piece.encode() for piece in pieces]
@@ -139,9 +139,9 @@ def part(content: str, subtype: str, placeholders: Mapping[str, str], written: W
 
 
 def _quoted(text: str) -> bytes:
-    # b2a_qp uses the first line end that it sees, so there has to be one.
+    # b2a_qp copies the first line end that it sees.
     octets = binascii.b2a_qp(f"{_with_crlf(text)}\r\n".encode(), istext=True)[:-2]
-    # b2a_qp ignores the line length when it writes the space at the end.
+    # b2a_qp ignores the length of a line with a space at its end.
     return _LATE_SPACE.sub(rb"=\r\n\1", octets)
 
 

@@ -26,7 +26,7 @@ class EmailChannel:
     """Channel for e-mail. One account sends all letters, over several connections."""
 
     key = "email"
-    # The same Message-ID again: nothing is lost, and most mailboxes show only one of two.
+    # The same Message-ID again: most mailboxes show only one of two.
     crash_policy = CrashPolicy.RESEND
     lane = LaneDefaults(serial=False, concurrency=10)
     account_lane: LaneDefaults | None = None
@@ -68,7 +68,6 @@ class EmailChannel:
         return partial(SmtpSession, target, helo=helo, messages_per_connection=most)
 
     def connect(self, lane: LaneFacts) -> Session:
-        """Read the account's URL, or EMAIL_URL. The connection opens at the first message."""
         try:
             target = transport_of(lane.account, lane.credentials.get("url", ""))
         except ImproperlyConfigured as error:

@@ -63,14 +63,14 @@ def text_field(name: str, text: str) -> str:
 
 
 def address_field(name: str, address: EmailAddress) -> str:
-    """Format From, To or Reply-To. Raises ValueError for an impossible address."""
+    """Raises ValueError for an impossible address."""
     mailbox = checked(address.email)
     display = phrase(address.name)
     return named_field(name, display, f"<{mailbox}>") if display else f"{name}: {mailbox}{CRLF}"
 
 
 def to_field(address: str, name: str) -> str:
-    """Format To. Most checked addresses need no quoting or folding."""
+    """Format To. Most addresses need no quoting or folding."""
     if not name:
         return f"To: {address}{CRLF}"
     if _ATOMS.fullmatch(name) and len(name) + len(address) <= _PLAIN:
@@ -108,7 +108,7 @@ def url_field(name: str, *urls: str) -> str:
 
 
 def checked(address: str) -> str:
-    """Return the address. Raises ValueError if it could break out of `<…>` or its line."""
+    """Raise ValueError if the address could break out of `<…>` or its line."""
     if not _IN_ADDRESS.fullmatch(address):
         raise ValueError("The address contains what no e-mail address may.")
     return address

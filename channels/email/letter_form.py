@@ -32,8 +32,8 @@ NO_RECIPIENT = Recipient(delivery_id=0, core="", label="")
 class WireLetter:
     """Encoded letter with placeholders. Raises InvalidDestination for an invalid sender.
 
-    Unsubscribe mails go to `bounce_domain`. `return_path` maps a delivery's id to its envelope sender (RFC
-    5321 §4.4); empty means From.
+    Unsubscribe mails go to `bounce_domain`. `return_path` maps a delivery's id to the envelope sender (RFC
+    5321 §4.4; empty: From).
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class WireLetter:
         )
 
     def message(self, recipient: Recipient) -> MailMessage:
-        """Build a delivery's message. Raises ValueError for an address that no header can hold."""
+        """Raises ValueError for an address that no header can hold."""
         letter = self.letter
         address = headers.checked(recipient.config.get("address") or recipient.core)
         values = values_for(letter, recipient, self._placeholders) if self._placeholders else {}
@@ -115,12 +115,12 @@ def compose_mail(
 
 
 def message_id(token: str, delivery_id: int, domain: str) -> str:
-    """Return the same id for each attempt of a delivery, so that mailboxes can drop a duplicate."""
+    """Return the same id for each attempt, so that mailboxes can drop a duplicate."""
     return f"<{message_mark(token, delivery_id)}.{delivery_id}@{domain}>"
 
 
 def message_mark(token: str, delivery_id: int) -> str:
-    """Return 32 hex digits that cannot be guessed from another reader's letter.
+    """Return 32 hex digits that other readers cannot guess.
 
     A report that quotes them comes from someone who had this letter.
     """

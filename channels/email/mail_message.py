@@ -14,8 +14,8 @@ from channels.email.dkim.signing import sign
 class MailMessage:
     """Message with envelope (`sender`, `recipient`) and octets (CRLF line ends, no Date yet).
 
-    `pieces` are mostly shared by all messages of a letter, so they are passed to another process once.
-    `has_dots`: a line may begin with a dot.
+    `pieces` are mostly shared by a letter's messages, so another process gets them once. `has_dots`: a line
+    may begin with a dot.
     """
 
     sender: str
@@ -27,9 +27,9 @@ class MailMessage:
 
     @property
     def needs_utf8(self) -> bool:
-        """Return whether the message requires SMTPUTF8 (RFC 6531): a local part is not ASCII.
+        """Return whether SMTPUTF8 (RFC 6531) is required for a non-ASCII local part.
 
-        The header counts too: a From may be non-ASCII while the envelope has our return address.
+        The header counts too: the envelope may have our return address instead of a From.
         """
         if not (self.sender.isascii() and self.recipient.isascii()):
             return True

@@ -46,7 +46,7 @@ class BlockingSmtpSession:
 
 
 class MailboxSession:
-    """Keep every message for the mailbox page."""
+    """Keeps every message for the mailbox page."""
 
     def send(
         self,
@@ -64,7 +64,7 @@ class MailboxSession:
 
 
 class UnusableSession:
-    """Make all messages wait, with the reason, for lack of a usable server."""
+    """No usable server: all messages wait, with the reason."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -89,7 +89,7 @@ class CannotLogIn(Refused):
 
 
 def probe_login(target: object, *, context: ssl.SSLContext | None = None) -> str:
-    """Try the login and return the server's answer as a sentence. Network. Raises CannotLogIn."""
+    """Try the login (network). Return the server's answer. Raises CannotLogIn."""
     if not isinstance(target, SmtpSettings):
         raise CannotLogIn("Only SMTP servers can be tried like this. Send a test mail instead.")
     try:

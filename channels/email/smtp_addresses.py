@@ -22,7 +22,7 @@ _last: dict[tuple[str, int], tuple[Address, bool]] = {}
 
 
 async def open_socket(host: str, port: int, seconds: float) -> tuple[socket.socket, Address]:
-    """Connect to one of the host's addresses, with `seconds` for each. Raises OSError."""
+    """Connect to an address of the host, with `seconds` for each. Raises OSError."""
     async with asyncio.timeout(seconds):
         waiting = await _addresses(host, port)
     attempts: dict[asyncio.Task[socket.socket], Address] = {}

@@ -28,7 +28,7 @@ from channels.rules.trials import Cause
 
 
 def helo_name() -> str:
-    """Return a host name or an address literal (RFC 5321 §4.1.3)."""
+    """Return a name or an address literal (RFC 5321 §4.1.3)."""
     try:
         address = ipaddress.ip_address(settings.SITE_HOST)
     except ValueError:
@@ -37,7 +37,7 @@ def helo_name() -> str:
 
 
 MAX_REPLY = 65_536
-# No command has so many replies; a server that sends more is disconnected.
+# More than any command has; the server is disconnected.
 MOST_UNREAD = 100
 
 
@@ -45,8 +45,8 @@ MOST_UNREAD = 100
 class Timeouts:
     """Seconds, as recommended in RFC 5321 §4.5.3.2.
 
-    `connect` is per address and for TLS, `reply` per command, `message` for the reply to the final dot. A
-    client that gives up on the final dot early sends the message twice.
+    `connect` is per address and for TLS, `message` for the reply to the final dot, where giving up early
+    sends the message twice.
     """
 
     connect: float = 10
@@ -125,7 +125,7 @@ class Wire(asyncio.Protocol):
             self._deadline = self._loop.time() + self._seconds
 
     def _has(self, number: int) -> bool:
-        """Check for this many replies, or one that may be the last: no reply follows 354."""
+        """Check for this many replies, or a last one: none follows 354."""
         return len(self._replies) >= number or any(reply.code != 250 for reply in self._replies)
 
     @property
@@ -138,7 +138,7 @@ class Wire(asyncio.Protocol):
             self._transport.write(octets)
 
     async def reply(self, seconds: float) -> Reply:
-        """Return the next whole reply within `seconds`. Raises Lost."""
+        """Return the next reply, complete within `seconds`. Raises Lost."""
         if not self._replies:
             await self.arrival(1, seconds)
         if not self._replies:
@@ -146,7 +146,7 @@ class Wire(asyncio.Protocol):
         return self._replies.popleft()
 
     def took(self, codes: Sequence[int]) -> bool:
-        """Consume the pending replies if exactly these codes are there."""
+        """Consume the pending replies if these are their codes."""
         if len(self._replies) != len(codes) or any(map(ne, codes, map(code_of, self._replies))):
             return False
         self._replies.clear()
@@ -155,7 +155,7 @@ class Wire(asyncio.Protocol):
     async def arrival(self, number: int, seconds: float) -> None:
         """Wait for this many replies, a refusal, or the loss of the connection.
 
-        Aborts the connection if one reply takes longer than `seconds`.
+        Aborts if one reply takes longer than `seconds`.
         """
         if self._lost or self._has(number):
             return
@@ -173,7 +173,7 @@ class Wire(asyncio.Protocol):
             self._waiter, self._wanted = None, 1
 
     def _look_at_the_time(self) -> None:
-        """Check the deadline. One timer serves many replies: setting one costs more than reading a reply."""
+        """Check the deadline. One timer serves many replies, because setting it costs more than a reply."""
         self._timer = None
         if self._waiter is None or self._lost:
             return
@@ -185,7 +185,7 @@ class Wire(asyncio.Protocol):
 
     async def encrypt(self, context: ssl.SSLContext, host: str, seconds: float) -> None:
         """Start TLS. Raises OSError."""
-        # RFC 3207 §4.2: discard everything received in the clear; an attacker could have injected it.
+        # RFC 3207 §4.2: discard what arrived unencrypted, which an attacker could have injected.
         self._unread, self._lines, self._size = b"", [], 0
         self._replies.clear()
         assert self._transport is not None  # noqa: S101 - for the type checker
@@ -240,7 +240,7 @@ async def connect(
 
 @lru_cache(maxsize=1)
 def _usual_context() -> ssl.SSLContext:
-    """Cache the context: reading the system's certificates takes longer than a hundred messages."""
+    """Reading the system's certificates takes longer than a hundred messages."""
     return ssl.create_default_context()
 
 
@@ -294,7 +294,7 @@ class _Opening:
     async def _introduced(self, wire: Wire) -> dict[str, str]:
         """Return the features: keyword in lower case → parameters.
 
-        HELO is only for servers that do not know EHLO; any other refusal concerns us.
+        HELO only if EHLO is unknown; other refusals concern us.
         """
         reply = await self._command(wire, f"EHLO {self.helo}")
         if reply.code in (500, 502, 504):

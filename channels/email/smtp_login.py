@@ -29,19 +29,19 @@ class SmtpSettings:
 
 Ask = Callable[[str], Awaitable[Reply]]
 _LOGGED_IN, _CHALLENGE, _REFUSED = 235, 334, 535
-# RFC 5321 §4.2.2, §4.2.3: the server does not understand the argument; it is already logged in.
+# RFC 5321 §4.2.2, §4.2.3: argument not understood; already logged in.
 _BAD_ARGUMENT, _OUT_OF_TURN = 501, 503
 # Some servers ask for the user twice.
 MOST_CHALLENGES = 3
 _KNOWN = ("PLAIN", "LOGIN", "CRAM-MD5")
-# Last mechanism that worked, by server and user. Failed tries count towards a lock of the account.
+# Last mechanism that worked. Failed tries may lock an account.
 _worked: dict[tuple[str, str], str] = {}
 
 
 async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: bool, ask: Ask) -> Reply:
     """Log in with the first mechanism that works. Raises CannotConnect or Lost.
 
-    A temporary refusal ends the login, because it would apply to the other mechanisms too.
+    A temporary refusal ends it, because it would apply to other mechanisms too.
     """
     # Only CRAM-MD5 hides the password from eavesdroppers.
     order = _KNOWN if is_encrypted else _KNOWN[::-1]
@@ -58,7 +58,7 @@ async def log_in(target: SmtpSettings, *, offered: Sequence[str], is_encrypted: 
         try:
             reply = await _tried(mechanism, target, ask)
         except Lost:
-            # Some servers hang up after a refusal: report the refusal.
+            # Some servers hang up after a refusal, which is the cause to report.
             if refusal is None:
                 raise
             break

@@ -14,7 +14,7 @@ from channels.rules.trials import Cause
 
 MAX_REPLY_WORDS = 500
 NO_SMTP = -1
-# Each first message to such a host gets this. The second is rspamd's wording.
+# Hosts that refuse each first message. The second is rspamd's wording.
 _GREYLISTED = re.compile(
     r"gr[ea]y-?\s?list|\A451 4\.7\.1 (?:please )?try again later\.?\Z|please retry in \d", re.IGNORECASE
 )
@@ -43,7 +43,7 @@ _OF_DOMAIN = frozenset({Meaning.IDENTITY, Meaning.BLOCKED, Meaning.RELAY, Meanin
 
 
 class Reply(NamedTuple):
-    """Reply code, or NO_SMTP for an invalid reply, and the text of its lines."""
+    """Code (NO_SMTP: invalid) and text of a reply."""
 
     code: int
     text: bytes
@@ -57,7 +57,7 @@ class Stage(StrEnum):
 
 
 def reply_words(code: int, text: bytes | str) -> str:
-    """Return the reply on one line: printable, at most MAX_REPLY_WORDS characters."""
+    """Return the reply on one printable line."""
     if isinstance(text, bytes):
         text = text[: 4 * MAX_REPLY_WORDS].decode("utf-8", "replace")
     line = text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
@@ -70,7 +70,7 @@ def outcome_of_reply(stage: Stage, code: int, text: bytes) -> Outcome | None:
     said = reply_words(code, text)
     if stage is Stage.MESSAGE and 200 <= code < 300:
         return Sent(remote_id=said[:255])
-    # The enhanced code at the beginning (RFC 2034), such as 5.1.1; empty without one.
+    # The enhanced code (RFC 2034), such as 5.1.1.
     match = re.match(rb"([245]\.\d{1,3}\.\d{1,3})(?![\d.])", text.lstrip())
     status = match[1].decode("ascii") if match else ""
     if 400 <= code < 500:
@@ -91,7 +91,7 @@ def _is_about_us(code: int, status: str, said: str) -> bool:
         return True
     if _GREYLISTED.search(said):
         return False
-    # 4.2.x concerns one mailbox: it may get too much mail from everybody.
+    # 4.2.x concerns one mailbox, which may get too much mail from everybody.
     return status.startswith("4.7.") or (not status.startswith("4.2.") and bool(_TOO_FAST.search(said)))
 
 
@@ -109,8 +109,8 @@ def _refused(stage: Stage, code: int, status: str, said: str) -> Outcome:
         return _of_lane(text, status, meant)
     if meant is Meaning.SIZE:
         return _held_up(Holdup.LETTER, said, status, meant)
-    # At MAIL the recipient is not named yet, so the reply cannot concern the reader. Some servers send it
-    # only at RCPT (Postfix: smtpd_delay_reject).
+    # At MAIL the recipient is not named yet, so it is not about the reader. Some servers send it only at RCPT
+    # (Postfix: smtpd_delay_reject).
     if stage is Stage.MAIL and meant in (Meaning.BLOCKED, Meaning.RATE):
         return _of_lane(said, status, meant)
     if stage is Stage.MAIL or (meant is Meaning.SENDER and not quotes):
@@ -133,7 +133,7 @@ def _strange(stage: Stage, said: str) -> str:
 
 
 class CannotConnect(Exception):
-    """No usable connection: network, TLS, greeting or login failed. The message is one sentence.
+    """Network, TLS, greeting or login failed. The message is one sentence.
 
     `words` come from the server or the network.
     """

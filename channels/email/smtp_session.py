@@ -19,7 +19,7 @@ from channels.rules.trials import Cause
 log = logging.getLogger(__name__)
 
 MESSAGES_PER_CONNECTION = 100
-# Seconds. A server that waits longer for an announced message may have closed the connection.
+# Seconds until a server may have given up on an announced message.
 ANNOUNCED_FOR = 5.0
 PATIENT = Timeouts()
 _ENVELOPE = (Stage.MAIL, Stage.RCPT, Stage.DATA)
@@ -29,13 +29,13 @@ _SERVER_GOES = 421
 CUT_OFF = "it did not answer before this worker had to stop"
 # RFC 5321 §4.2.3.
 _OUT_OF_TURN = 503
-# Servers that offer PIPELINING but fail on a command after a message: not pipelined there any more.
+# They offer PIPELINING but fail on a command after a message.
 _ONE_AT_A_TIME: set[tuple[str, int]] = set()
 
 
 @dataclass(frozen=True, slots=True)
 class _Announced:
-    """Message whose envelope was sent with the message before it; `said_at` is monotonic."""
+    """Message with its envelope already sent; `said_at` is monotonic."""
 
     message: MailMessage
     data: bytes
@@ -43,7 +43,7 @@ class _Announced:
 
 
 class SmtpSession:
-    """Session that connects at the first message and stays connected. One message at a time."""
+    """Session that connects at the first message. One message at a time."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class SmtpSession:
         return connection.messages < self.messages_per_connection
 
     async def open(self) -> Temporary | None:
-        """Connect for the next message. Return the obstacle, if any."""
+        """Return the obstacle, if any."""
         try:
             await self.ready()
         except CannotConnect as error:
@@ -84,11 +84,11 @@ class SmtpSession:
         now: datetime,
         following: Callable[[], MailMessage | None] | None = None,
     ) -> Outcome:
-        """Send a message and return the outcome; server and network errors are never raised.
+        """Send a message and return the outcome; never raises for server or network errors.
 
-        RFC 2920 §3.1: the next envelope may be sent in one group with the end of a message. `following` is
-        called for that message just before this one is sent, and it must be passed to `send` next. Only its
-        envelope is sent early.
+        RFC 2920 §3.1: the next envelope may be sent with the end of a message. `following` is called for that
+        message just before this one is sent, and it must be passed to `send` next. Only its envelope is sent
+        early.
         """
         announced = self._announced
         if announced is not None and announced.message is not message:
@@ -96,7 +96,7 @@ class SmtpSession:
             announced = None
         try:
             connection = await self.ready()
-            # A new connection knows nothing of the announced message.
+            # A new connection knows nothing of it.
             announced, self._announced = self._announced, None
             data = announced.data if announced else message.dated(now)
             outcome: Outcome | None = None if announced else _obstacle(connection, message, data)
@@ -111,14 +111,13 @@ class SmtpSession:
                     now=now,
                 )
                 if is_gone and is_kept:
-                    # The server closed the kept connection before it knew of this message. Send it on a new
-                    # one.
+                    # The server had closed the connection before it knew of this message. Use a new one.
                     connection.wire.abort("closed by the server")
                     connection = await self.ready()
                     outcome, _ = await self._transaction(connection, message, data)
         except CannotConnect as error:
             return Temporary(str(error), stops_lane=True)
-        # After a refusal at its end the message is done; the connection is already at the next envelope.
+        # After a refusal at its end the message is done, and the next envelope may have begun.
         is_between = self._announced is None and self.connection is not None and self.connection.wire.is_open
         if not isinstance(outcome, Sent) and is_between:
             await self._reset()
@@ -139,8 +138,7 @@ class SmtpSession:
         if connection is None or not connection.wire.is_open:
             return
         if announced is not None:
-            # The server waits for the text, so QUIT would be a line of it. A message without an end is
-            # discarded.
+            # The server waits for the text: QUIT would be a line of it. An unfinished message is discarded.
             connection.wire.abort("what was announced is not sent")
             return
         connection.wire.say(b"QUIT\r\n")
@@ -200,8 +198,8 @@ class SmtpSession:
             reply = await connection.wire.reply(self.timeouts.message)
         except Lost as error:
             text = str(_LostAt(Stage.MESSAGE, error))
-            # The server can have the message only if the final dot was sent and no answer arrived. The unsent
-            # part may be the next envelope.
+            # Only with the final dot sent and no answer can the server have the message. The unsent part may
+            # be the next envelope.
             is_unknown = error.sent_all or next_envelope
             return Ambiguous(text) if is_unknown else Temporary(text), False
         outcome = _answer(connection, Stage.MESSAGE, reply)
@@ -233,7 +231,7 @@ class SmtpSession:
     async def _envelope(
         self, connection: Connection, message: MailMessage, size: int, is_announced: bool
     ) -> tuple[Outcome | None, Stage]:
-        """Send the envelope. Return the first refusal, or None, and its stage."""
+        """Return the first refusal, or None, and its stage."""
         said = _commands(connection, message, size)
         pipelines = "pipelining" in connection.features
         if pipelines:
@@ -253,7 +251,7 @@ class SmtpSession:
         return None, Stage.DATA
 
     async def _rest(self, connection: Connection, refused: Stage) -> None:
-        """Read the replies to the commands sent after the refused one."""
+        """Read the replies after the refused command."""
         after = list(Stage)[list(Stage).index(refused) + 1 : list(Stage).index(Stage.MESSAGE)]
         try:
             for stage in after:
@@ -279,7 +277,6 @@ class _LostAt(Exception):
 
 
 def _obstacle(connection: Connection, message: MailMessage, data: bytes) -> Permanent | Temporary | None:
-    """Return a refusal for what the server does not support."""
     if "smtputf8" not in connection.features and message.needs_utf8:
         return Permanent("The mail server cannot send to addresses with letters like these (no SMTPUTF8).")
     limit = connection.features.get("size", "")
@@ -302,7 +299,7 @@ def _answer(connection: Connection, stage: Stage, reply: Reply) -> Outcome | Non
     if reply.code == _WANTED[stage]:
         return None if stage is not Stage.MESSAGE else outcome_of_reply(stage, reply.code, reply.text)
     outcome = outcome_of_reply(stage, reply.code, reply.text)
-    # 421 announces that the server closes; an invalid reply leaves the dialogue out of step.
+    # 421 announces that the server closes; an invalid reply is out of step.
     is_refusal = 400 <= reply.code < 600 and reply.code != _SERVER_GOES
     if not (outcome is None or isinstance(outcome, Sent) or is_refusal):
         connection.wire.abort("out of step")

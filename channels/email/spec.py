@@ -63,5 +63,5 @@ class EmailSpec:
         return {"account": account}
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Return it unchanged: the confirmation mail is the check."""
+        """Nothing to ask: the confirmation mail is the check."""
         return destination

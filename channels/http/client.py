@@ -36,7 +36,7 @@ class Failed(Exception):
 
     @property
     def is_about_message(self) -> bool:
-        """Return whether a plainer message may be accepted."""
+        """A plainer message may be accepted."""
         return isinstance(self.outcome, Permanent) and not self.outcome.disables
 
 
@@ -83,12 +83,12 @@ class ApiClient:
     def ask(
         self, request: Callable[[], T], *, posting: bool = False, gone: Callable[[], T] | None = None
     ) -> T:
-        """Return the result of `request`, a library call that uses our transport. Raises Failed."""
+        """Run a library call that uses our transport. Raises Failed."""
         try:
             return request()
         except Exception as error:  # noqa: BLE001 - a library casts what the server says, and trips over odd answers
             for link in exception_chain(error):
-                # A request inside a transaction is our mistake, not the server's.
+                # Our mistake, not the server's.
                 if isinstance(link, NetworkInTransaction):
                     raise link from link.__cause__
             outcome = self._outcome(error, posting=posting)
@@ -128,7 +128,7 @@ def covered(text: str, secrets: Collection[str]) -> str:
 
 
 def secrets_in(url: str) -> list[str]:
-    """Return the parts of a secret address that no outcome may show."""
+    """Return the parts to mask of a secret address."""
     parts = urlsplit(url)
     place = f"{parts.path}?{parts.query}" if parts.query else parts.path
     return [
@@ -138,25 +138,22 @@ def secrets_in(url: str) -> list[str]:
 
 
 def host_of(url: str) -> str:
-    """Return the host and port that name a service in outcomes."""
     return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def an_id(said: Any) -> str:
-    """Return an id as text. Raises UnreadableAnswer."""
+    """Raises UnreadableAnswer."""
     if said is None or isinstance(said, bool | list | dict) or not 0 < len(str(said)) <= LONGEST_ID:
         raise UnreadableAnswer("The server named no usable id.")
     return str(said)
 
 
 def a_web_url(said: Any) -> str:
-    """Return a web address, or "" if it is none."""
     is_web = isinstance(said, str) and said.startswith(("https://", "http://")) and len(said) <= LONGEST_URL
     return said if is_web else ""
 
 
 def a_moment(said: Any) -> datetime | None:
-    """Parse a time in ISO 8601; None if invalid."""
     try:
         moment = datetime.fromisoformat(said)
     except (ValueError, TypeError):
@@ -206,7 +203,7 @@ class ApiSession:
         return ApiClient(self.transport, host_of(url), service, now, secrets=secrets, timeout=self.timeout)
 
     def new_refusals(self) -> int:
-        """Return and reset the number of refusals, for CountsRefusals."""
+        """Return and reset the number of refusals (CountsRefusals)."""
         if "transport" not in self.__dict__:
             return 0
         refusals, self.transport.refusals = self.transport.refusals, 0
@@ -219,7 +216,6 @@ class ApiSession:
 
 
 def outcome_of(act: Callable[[], Outcome]) -> Outcome:
-    """Return the result of `act`, or the outcome of its failure."""
     try:
         return act()
     except DoesNotFit:

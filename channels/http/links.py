@@ -11,8 +11,7 @@ from channels.http.measures import CODE_POINTS_PER_GRAPHEME, graphemes
 
 # https://docs.joinmastodon.org/user/posting/#text: a link counts as 23, `@user@host` as `@user`.
 _LINK = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
-# Certain to be a link for Mastodon: a common domain, and no path ending that it might leave out. In other
-# links the instance may recognize only a part, and count the rest in full.
+# Links that Mastodon certainly recognizes in full. It may count a part of other links in full.
 _CERTAIN = re.compile(
     r"https?://(?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|info|io|dev|app|blog|[a-z]{2})(?::\d+)?"
     r"(?:[/?](?:[\w\-.~/?&=%+:@,;!]*[\w/])?)?",
@@ -48,7 +47,7 @@ def status_length(text: str, per_url: int) -> int:
 
 
 def fits_status(limits: StatusLimits, *, warning: str = "") -> Callable[[str], bool]:
-    """Return a check whether a text fits next to the content warning, whose links count in full."""
+    """Return a check whether a text fits, with the content warning, whose links count in full."""
     left = limits.characters - graphemes(warning)
 
     def fits(text: str) -> bool:
@@ -61,17 +60,17 @@ def fits_status(limits: StatusLimits, *, warning: str = "") -> Callable[[str], b
     return fits
 
 
-# RFC 3986 §2.2 and §2.3: reserved and unreserved characters, and the percent sign of existing escapes.
+# RFC 3986 §2.2 and §2.3: reserved and unreserved characters, and % of existing escapes.
 SAFE = "!#$&'()*+,/:;=?@[]~-._%"
 DEFAULT_PORTS = {"http": 80, "https": 443}
-# Broader than Mastodon's mentions. Not after /, = or a letter, where it belongs to a link.
+# Broader than Mastodon's. Not after /, = or a letter, as part of a link.
 MENTION = re.compile(r"(?<![A-Za-z0-9_/=])@(?=[A-Za-z0-9_])")
 # Number of characters that must match.
 BEGINNING = 40
 WORD_JOINER = "\u2060"
 _HREF = re.compile(r"""<a\s[^<>]*?\bhref\s*=\s*(?:"([^"]*)"|'([^']*)')""", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-# Invisible: direction marks, joiners, zero-width spaces. They can reverse the text that follows.
+# Direction marks, joiners, zero-width spaces. They can reverse the text that follows.
 _INVISIBLE = r"\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
 # Characters that end or break a link: white space, control characters, delimiters, lone surrogates.
 _BREAKS = re.compile(rf'[\s{_INVISIBLE}\x00-\x1f\x7f<>"\\^`{{|}}\ud800-\udfff]')
@@ -79,9 +78,9 @@ _AROUND = re.compile(rf"\A[\s{_INVISIBLE}]+|[\s{_INVISIBLE}]+\Z")
 
 
 def postable(link: str) -> str:
-    """Escape everything that would end a link in a text or mention anyone; "" if not a web address.
+    """Escape what would end a link or mention anyone; "" if not a web address.
 
-    Mastodon finds mentions in links, too. User and password are removed: they are not meant to be public.
+    Mastodon finds mentions in links, too. User and password are removed as private.
     """
     bare = _AROUND.sub("", link)
     escaped = _BREAKS.sub(lambda match: quote(match[0], errors="replace"), bare)
@@ -105,7 +104,7 @@ def normalised(url: str) -> str:
     at = "" if port in (None, DEFAULT_PORTS.get(scheme)) else f":{port}"
     query = f"?{_escaped(parts.query)}" if parts.query else ""
     fragment = f"#{_escaped(parts.fragment)}" if parts.fragment else ""
-    # A host that is invalid in the DNS is compared unchanged.
+    # Hosts that are invalid in the DNS remain.
     with suppress(UnicodeError):
         host = host if host.isascii() else host.encode("idna").decode()
     return f"{scheme}://{host}{at}{_escaped(parts.path) or '/'}{query}{fragment}"
@@ -127,8 +126,8 @@ def unmentioned(text: str) -> str:
 def is_of(content: str, *, text: str, link: str = "", whole: bool = False) -> bool:
     """Return whether the html of a status has the link and begins with the text.
 
-    Several newsletters may post one link. White space is ignored, because services change it; the rest may be
-    shortened differently. `whole`: compare the whole text, if there is no link.
+    Several newsletters may post one link. Services change white space, and may shorten the rest. `whole`:
+    compare all of it, if there is no link.
     """
     most = None if whole else BEGINNING
     shown, wanted = ("".join(one.split())[:most] for one in (shown_text(content), text))

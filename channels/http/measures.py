@@ -43,7 +43,7 @@ def octets(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class SmsMeasure:
-    """Number of SMS parts, the text's units, and the units that fit a part."""
+    """SMS parts of a text, its units, and units per part."""
 
     parts: int
     units: int
@@ -51,7 +51,7 @@ class SmsMeasure:
 
 
 def sms_measure(text: str) -> SmsMeasure:
-    """Measure an SMS: septets if the GSM alphabet suffices, else UTF-16 units. No letter is split."""
+    """Use septets if the GSM alphabet suffices, else UTF-16 units; never split a letter."""
     if all(char in GSM_LETTERS or char in GSM_EXTENSION for char in text):
         costs, one, part = [1 + (char in GSM_EXTENSION) for char in text], ONE_GSM_PART, GSM_PART
     else:
@@ -68,13 +68,10 @@ def sms_measure(text: str) -> SmsMeasure:
 
 
 def sms_parts(text: str) -> int:
-    """Return the number of SMS, each of which is charged."""
     return sms_measure(text).parts
 
 
 def within(*limits: tuple[Measure, int]) -> Callable[[str], bool]:
-    """Return a check of all the limits."""
-
     def fits(text: str) -> bool:
         return all(
             (measure is not graphemes or len(text) <= most * CODE_POINTS_PER_GRAPHEME)

@@ -55,8 +55,7 @@ class Verdict(Enum):
 class ApiService:
     """Conventions of one service. `code` extracts its code from an answer; `verdicts` maps codes.
 
-    `advice` is what to do if the token or the destination has become invalid. `name` completes "does not
-    answer like ...".
+    `advice` is for an invalid token or destination. `name` completes "does not answer like ...".
     """
 
     name: str
@@ -67,9 +66,9 @@ class ApiService:
     advice: str = "Save new credentials."
     # When to pause requests; None: the service blocks nobody.
     breaker: Breaker | None = None
-    # Verdict on a 403 with a text but without a known code.
+    # For a 403 with a text and an unknown code.
     unknown_refusal: Verdict = Verdict.DESTINATION
-    # Success statuses whose body may contain an error text.
+    # Success statuses with possible errors in the body.
     hides_failures_in: frozenset[int] = frozenset()
 
 
@@ -81,7 +80,7 @@ def of_answer(
     *,
     cover: Callable[[str], str] = lambda text: text,
 ) -> Outcome:
-    """Return the outcome of an answer without success. `cover` masks secrets."""
+    """Return the outcome of an error response. `cover` masks secrets."""
     # Mask before cutting: a secret that is cut is not recognized.
     words = cover(one_line(service.words(answer)))[:LONGEST_WORDS]
     said = f"{host} answered {answer.status}" + (f": {words}" if words else "")
@@ -106,7 +105,7 @@ def of_answer(
 
 
 def is_answer(text: str) -> bool:
-    """Return whether a recorded text is a service's answer, in the format of `of_answer`."""
+    """Return whether a recorded text is from `of_answer`."""
     return ANSWER.match(text) is not None
 
 
@@ -122,7 +121,7 @@ def _verdict(status: int) -> Verdict:
 
 
 def of_failure(failure: BaseException, host: str, *, posting: bool) -> Outcome:
-    """Return the outcome of a request that has no complete answer, or was redirected."""
+    """Return the outcome of a request without a complete answer, or redirected."""
     links = list(exception_chain(failure))
     redirect = next((link for link in links if isinstance(link, Redirected)), None)
     if redirect:

@@ -7,9 +7,9 @@ from typing import Any
 from channels.base import Ambiguous, Outcome, Permanent, Sent, Temporary
 from channels.http.client import Failed
 
-# Text, key, id of the previous post ("" for the first) → post. Raises Failed.
+# Text, key, previous id ("" for the first) → post. Raises Failed.
 PostReply = Callable[[str, str, str], Sent]
-# Text, id of the previous post → the post, if an earlier attempt made it. Raises Failed.
+# Text, previous id → the post of an earlier attempt, if any. Raises Failed.
 LookUp = Callable[[str, str], Sent | None]
 
 
@@ -45,7 +45,7 @@ def cut_short(posted: int, of: int, why: Permanent) -> str:
 
 
 def looked_up(look_up: LookUp, text: str, before: str) -> Sent | None:
-    """Look up a post. If the service cannot be asked, a person must decide. Raises Failed."""
+    """If the service cannot be asked, a person must decide. Raises Failed."""
     try:
         return look_up(text, before)
     except Failed as failed:
@@ -53,7 +53,6 @@ def looked_up(look_up: LookUp, text: str, before: str) -> Sent | None:
 
 
 def not_looked_up(outcome: Outcome, *, holds: bool) -> Ambiguous:
-    """Return the outcome for an earlier attempt that may have arrived but could not be looked up."""
     why = "" if isinstance(outcome, Sent) else outcome.text
     return Ambiguous(f"Whether the post went out could not be looked up. {why}", holds=holds)
 
@@ -66,7 +65,7 @@ def carrying(outcome: Outcome, done: Mapping[str, Any]) -> Outcome:
 
 
 def still_unknown(outcome: Outcome) -> Outcome:
-    """Convert a Temporary repetition to Ambiguous: the first attempt's time must be kept."""
+    """The first attempt's time must be kept."""
     if isinstance(outcome, Temporary):
         return Ambiguous(outcome.text, progress=outcome.progress)
     return outcome

@@ -22,10 +22,7 @@ EXAMPLE = "Give it as https://{}."
 
 
 def server_url(typed: str, *, example: str) -> str:
-    """Return `https://host[:port]` for a URL or a bare host. Raises ValueError with a sentence.
-
-    `example` is such a host, for people.
-    """
+    """Return `https://host[:port]` for a URL or host. Raises ValueError with a sentence."""
     text, how = typed.strip(), EXAMPLE.format(example)
     try:
         if not text.isprintable():
@@ -50,7 +47,7 @@ def server_url(typed: str, *, example: str) -> str:
 
 
 def _is_loopback(host: str) -> bool:
-    """Return whether it is this machine: no other may get a token unencrypted."""
+    """No other machine may get a token unencrypted."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -84,14 +81,13 @@ class ApiResponse:
 
     @property
     def json(self) -> Any:
-        """Return the body as JSON, or None."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
             return None
 
     def at(self, *path: str | int) -> Any:
-        """Return the value at a path in the JSON body, or None."""
+        """Return the value at a JSON path, or None."""
         value = self.json
         for step in path:
             if isinstance(value, Mapping) and isinstance(step, str):
@@ -107,7 +103,7 @@ class ApiResponse:
         return value if isinstance(value, str) else ""
 
     def number_at(self, *path: str | int, otherwise: int) -> int:
-        """Return the integer from 1 to a billion at a path, else `otherwise`."""
+        """Return an integer from 1 to a billion, else `otherwise`."""
         value = self.at(*path)
         usable = isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10**9
         return value if usable else otherwise
@@ -123,10 +119,10 @@ class Transport:
         self.refusals = 0
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
-        """Send a request, like requests; `answer` is None until it is complete."""
+        """Send a request; `answer` is None until complete."""
         self.answer = None
         # If the server closes a kept connection just as we post, the answer seems lost. Not every server
-        # announces the closing, so empty the pool; the session itself remains usable.
+        # announces that, so empty the pool; the session remains usable.
         self.session.close()
         headers = {**(options.pop("headers", None) or {}), "Connection": "close"}
         # For all reads together: a server may send one octet per second.

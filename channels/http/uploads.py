@@ -21,8 +21,8 @@ MOST_LOOKS = 7
 class Uploader:
     """How a service accepts pictures.
 
-    `upload` sends a picture with a description of at most `alt` characters, and returns its id and whether it
-    is ready. `is_ready` asks again. Both raise Failed.
+    `upload` takes a description of at most `alt` characters, and returns an id and whether it is ready.
+    `is_ready` asks again. Both raise Failed.
     """
 
     upload: Callable[[CleanPicture, str], tuple[str, bool]]
@@ -32,7 +32,7 @@ class Uploader:
 
 
 class Uploads:
-    """Uploaded pictures of a message, by id, and whether they are ready. Failures are left out."""
+    """Uploaded pictures of a message by id, with readiness. Failures are left out."""
 
     def __init__(self, progress: Mapping[str, Any]) -> None:
         """Restore the `progress` of an earlier outcome."""
@@ -46,7 +46,7 @@ class Uploads:
     def ready(self, images: Sequence[PostImage], by: Uploader, now: datetime) -> list[str]:
         """Return the usable pictures, uploaded once.
 
-        Raises Failed with a waiting Temporary while the service processes one.
+        Raises Failed with a waiting Temporary while one is processed.
         """
         if not self._media:
             self._upload(images, by)

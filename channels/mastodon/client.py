@@ -32,7 +32,7 @@ CLOCKS_DIFFER = timedelta(minutes=10)
 
 
 def _code(answer: ApiResponse) -> str:
-    """Classify a 403: the token's scopes, or the account, which may be restored."""
+    """A 403 concerns the token's scopes, or the account, which may be restored."""
     if answer.status == 403 and (words := answer.text_at("error")):
         return "scope" if "scope" in words.lower() else "account"
     return ""
@@ -48,10 +48,10 @@ MASTODON = ApiService(
 
 
 class Client:
-    """Client whose methods make one or two requests. Raises Failed.
+    """Methods make one or two requests. Raises Failed.
 
-    Uses Mastodon.py with our transport and reads the answers itself. Exceptions: uploads, before which
-    Mastodon.py asks for the version, and edits, where it raises TypeError for statuses with pictures.
+    Uses Mastodon.py, but reads the answers itself. Exceptions: uploads, before which Mastodon.py asks for the
+    version, and edits, where it fails with TypeError if there are pictures.
     """
 
     def __init__(self, session: ApiSession, url: str, token: str, now: datetime) -> None:
@@ -67,16 +67,15 @@ class Client:
             version_check_mode="none",
             user_agent="",  # the session sets it
         )
-        # Not in the constructor, which reads a file if the token is its name.
+        # The constructor reads a file if the token is its name.
         self._api.access_token = token
 
     def instance(self) -> Instance:
-        """Read the instance by API v2, else v1, else return the defaults."""
+        """Read API v2, else v1, else return the defaults."""
         older = partial(self._read, self._api.instance_v1, instance_of, gone=Instance)
         return self._read(self._api.instance_v2, instance_of, gone=older)
 
     def account(self) -> tuple[str, str]:
-        """Return id and name of the token's account, such as bot."""
         return self._read(
             self._api.account_verify_credentials,
             lambda answer: (an_id(answer.at("id")), an_id(answer.at("acct"))),
@@ -85,7 +84,7 @@ class Client:
     def scopes(self) -> set[str]:
         """Return the token's scopes; empty if unknown.
 
-        Mastodon returns them from 4.3 on; before, it refuses tokens that may not read everything.
+        Before 4.3, Mastodon refuses tokens that may not read everything.
         """
         try:
             return self._read(
@@ -98,7 +97,7 @@ class Client:
             raise
 
     def post(self, message: Message, text: str, key: str, *, media: Sequence[str], before: str) -> Sent:
-        """Post a status or a reply; strangers' timelines don't show replies."""
+        """Post a status or a reply, which strangers' timelines don't show."""
         post = partial(
             self._api.status_post,
             text,
@@ -114,7 +113,7 @@ class Client:
         return self._read(post, _sent, posting=True)
 
     def edit(self, status_id: str, message: Message, text: str) -> Sent:
-        """Edit a status, keeping its pictures, which must be listed."""
+        """Edit a status. Its pictures remain only if listed."""
         path = f"/api/v1/statuses/{status_id}"
         pictures = self._ask(
             "GET", path, lambda answer: [one["id"] for one in answer.json["media_attachments"]]
@@ -128,7 +127,7 @@ class Client:
         self._read(partial(self._api.status_delete, status_id), nothing, gone=nothing)
 
     def upload(self, picture: CleanPicture, alt: str) -> tuple[str, bool]:
-        """Upload a picture and return its id and whether it is ready."""
+        """Return the id and whether it is ready."""
         files, form = {"file": (picture.name, picture.data, picture.media_type)}, {"description": alt or None}
         return self._ask(
             "POST",
@@ -139,14 +138,14 @@ class Client:
         )
 
     def is_ready(self, media_id: str) -> bool:
-        """Return whether an upload is ready. Raises Failed if it never will be."""
+        """Raises Failed if it never will be ready."""
         return self._ask("GET", f"/api/v1/media/{media_id}", lambda answer: answer.status == 200)
 
     def find(self, message: Message, text: str, before: str, *, since: datetime) -> Sent | None:
-        """Find the account's own status with this text and link, among the last 40 since a time.
+        """Find this status among the account's last 40 since a time.
 
-        Other parts of a thread must reply to `before`. Without a link, equal words raise Failed, because only
-        a person can decide.
+        Replies must be to `before`. Without a link, equal words raise Failed, because only a person can
+        decide.
         """
         is_known = bool(before or message.link)
 
@@ -166,8 +165,6 @@ class Client:
         return found
 
     def _read(self, request: Callable[[], Any], read: Callable[[ApiResponse], T], **options: Any) -> T:
-        """Read the answer to a request of Mastodon.py."""
-
         def answered() -> T:
             request()
             answer = self._client.transport.answer

@@ -44,7 +44,6 @@ class MastodonConnect(OAuth):
         return host_of(given["instance_url"])
 
     def register(self, given: Mapping[str, str], return_url: str) -> Mapping[str, str]:
-        """Register with the minimum of scopes."""
         url = given["instance_url"]
         who = WHO if WHO in _said_of_oauth(url).get("scopes_supported", ()) else WHO_BEFORE
         scopes = [*OUR_SCOPES, who]
@@ -74,10 +73,7 @@ class MastodonConnect(OAuth):
         return ask_service(register, url, host_of(url))
 
     def is_known(self, app: Mapping[str, str], given: Mapping[str, str]) -> bool:
-        """Check that the instance still knows us: it forgets unauthorized applications after a day.
-
-        Its page would then show an error.
-        """
+        """An instance forgets unauthorized applications after a day, and would show an error."""
         url = given["instance_url"]
         form = {
             "grant_type": "client_credentials",
@@ -129,7 +125,7 @@ def _account_of(url: str, token: str) -> str:
 
 
 def _said_of_oauth(url: str) -> Mapping[str, Any]:
-    """Return the server's OAuth metadata (RFC 8414; Mastodon from 4.3 on). Raises NotConnected."""
+    """Return the OAuth metadata (RFC 8414; Mastodon from 4.3 on). Raises NotConnected."""
 
     def read(answer: ApiResponse) -> Mapping[str, Any]:
         # Some servers answer unknown paths with a page.

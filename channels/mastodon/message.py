@@ -19,16 +19,16 @@ from common.ttl_cache import TtlCache
 INSTANCE_REMEMBERED_SECONDS = 24 * 60 * 60.0
 MOST_INSTANCES = 1000
 MOST_CHARACTERS = 100_000
-# Forks and other servers have no "mastodon" in their source's name, or "compatible" in the version.
+# Not in other servers' source name; some have "compatible" in the version.
 MASTODON_SOURCE = "/mastodon"
 
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance's limits and features.
+    """Limits and features.
 
-    `honours_keys`: it is known to keep an Idempotency-Key for an hour, like Mastodon itself. `images`:
-    pictures per status; `alt`: characters of a description.
+    `honours_keys`: keeps an Idempotency-Key for an hour, like Mastodon itself. `images`: pictures per status;
+    `alt`: characters of a description.
     """
 
     limits: StatusLimits = field(default_factory=StatusLimits)
@@ -39,15 +39,11 @@ class Instance:
 
 
 def instances() -> TtlCache[Instance]:
-    """Return a cache of instances by address, each for a day."""
     return TtlCache(room=MOST_INSTANCES, seconds=INSTANCE_REMEMBERED_SECONDS, size=lambda _: 1)
 
 
 def instance_of(answer: ApiResponse) -> Instance:
-    """Read the answer of either API version; forks name their limit `max_toot_chars`.
-
-    Raises UnreadableAnswer if it is not JSON.
-    """
+    """Read either API version; forks have `max_toot_chars`. Raises UnreadableAnswer."""
     if answer.json is None:
         raise UnreadableAnswer("a page")
     usual, statuses, media = Instance(), ("configuration", "statuses"), ("configuration", "media_attachments")
@@ -73,10 +69,7 @@ LONGEST_THREAD = 10
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Status not yet cut to its instance's limits; with `lines`, a thread.
-
-    With a `refusal` there is nothing to post.
-    """
+    """Status before it is cut; with `lines`, a thread. With a `refusal` there is nothing to post."""
 
     instance_url: str
     access_token: str = field(repr=False)
@@ -92,7 +85,7 @@ class Message:
     refusal: str = ""
 
     def texts(self, limits: StatusLimits) -> list[str]:
-        """Return the texts of the status and its thread. Raises DoesNotFit."""
+        """Raises DoesNotFit."""
         fits = fits_status(limits, warning=self.spoiler)
         return thread_of(fit_parts(self.parts, fits), self.lines, fits, most=LONGEST_THREAD)
 

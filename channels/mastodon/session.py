@@ -41,7 +41,6 @@ NEEDED = ({"write", "write:statuses"}, "post"), ({"read", "read:statuses"}, "rea
 
 
 def check_token(destination: ParsedDestination, session: ApiSession | None = None) -> ParsedDestination:
-    """Return the destination with the account's id. Raises InvalidDestination."""
     url, token = destination.config["instance_url"], destination.secrets["access_token"]
     with closing(session or ApiSession()) as opened:
         client = Client(opened, url, token, utcnow())
@@ -79,7 +78,7 @@ class MastodonSession(ApiSession):
     ) -> Outcome:
         """Post once, continuing a thread.
 
-        An unfinished attempt is repeated while the instance honours its key, else looked up.
+        An unfinished attempt is repeated while its key is honoured, else looked up.
         """
         if message.refusal:
             return Permanent(message.refusal)
@@ -98,7 +97,7 @@ class MastodonSession(ApiSession):
             return client.post(message, text, key, media=media, before=before)
 
         look_up = partial(client.find, message, since=begun_at) if begun_at and not repeats else None
-        # Retry with a reserve, in case the instance counts differently; then without pictures.
+        # With a reserve, as the instance may count differently; then without pictures.
         tried: list[tuple[list[str], bool]] = []
         smaller = instance.limits.smaller
         for limits, is_plain in ((instance.limits, False), (smaller, False), (smaller, True)):
@@ -128,7 +127,7 @@ class MastodonSession(ApiSession):
         key: str,
         now: datetime,
     ) -> Outcome:
-        """Edit the text of each existing status; pictures and number of statuses remain."""
+        """Edit texts; pictures and number of statuses remain."""
         if message.refusal:
             return Permanent(message.refusal)
         client = Client(self, message.instance_url, message.access_token, now)
@@ -156,7 +155,7 @@ class MastodonSession(ApiSession):
         return NO_POST if is_gone else outcome
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Delete a thread from its end."""
+        """Delete from the end of the thread."""
         client = Client(self, message.instance_url, message.access_token, now)
 
         def delete() -> Outcome:
@@ -170,18 +169,18 @@ class MastodonSession(ApiSession):
 class MastodonChannel(BridgeChannel):
     key = "mastodon"
     crash_policy = CrashPolicy.LOOK_UP
-    # Well below 300 statuses in 3 hours; and few posts for followers at once.
+    # Well below 300 statuses in 3 hours, and easy on followers.
     lane = LaneDefaults(spacing_seconds=60.0)
 
     def domain(self, core: str) -> str:
-        """Return the instance's host, without a port."""
+        """Return the host, without a port."""
         return urlsplit(f"//{core}").hostname or ""
 
     def message(self, said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
         return status_of(said, options, recipient)
 
     def preview(self, message: Message) -> Looks:
-        """Preview a status with the default limits; for a thread, measure the first."""
+        """Use the default limits; for a thread, measure the first status."""
         limits, warning = StatusLimits(), message.spoiler
         try:
             texts = message.texts(limits)

@@ -51,7 +51,7 @@ class MastodonSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination; `core` is nickname@host, so two nicknames are two accounts."""
+        """The `core` is nickname@host: two nicknames are two accounts."""
         account, url = given["account"], given["instance_url"]
         host = urlsplit(url).netloc
         return ParsedDestination(
@@ -62,7 +62,7 @@ class MastodonSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Ask the instance for the token's account (network). Raises InvalidDestination."""
+        """Raises InvalidDestination (network)."""
         # Imported late: most processes check nothing.
         from channels.mastodon.session import check_token
 

@@ -37,7 +37,7 @@ def resolved(
             if server.is_encrypted(room):
                 raise InvalidDestination(ENCRYPTED)
             levels = server.state(room, "m.room.power_levels")
-            # Only ids of room versions from 12 on have no server.
+            # From room version 12 on, ids have no server.
             created = {} if ":" in room else server.creation(room)
     if not (_may_post(account, levels) or _may_be_creator(account, created)):
         raise InvalidDestination(f"room: {account} may not post there. Have it made a moderator.")
@@ -50,7 +50,7 @@ def resolved(
 
 
 def _found(opened: MatrixSession, typed: str) -> str:
-    """Return the address in the domain's .well-known, or else the domain's."""
+    """From .well-known, or else the domain's."""
 
     def read(answer: ApiResponse) -> str:
         try:
@@ -66,13 +66,13 @@ def _found(opened: MatrixSession, typed: str) -> str:
 
 
 def _may_post(account: str, levels: dict[str, Any]) -> bool:
-    """Return whether the account's power suffices for a message (§m.room.power_levels)."""
+    """See §m.room.power_levels."""
     needed = _level(levels.get("events"), "m.room.message", levels.get("events_default", 0))
     return _level(levels.get("users"), account, levels.get("users_default", 0)) >= needed
 
 
 def _may_be_creator(account: str, created: dict[str, Any]) -> bool:
-    """Return whether the account may be a creator, above all levels (MSC4289)."""
+    """Creators are above all levels (MSC4289)."""
     if not created:
         return False
     content = created.get("content", created)

@@ -18,7 +18,7 @@ CLOCKS_DIFFER = timedelta(minutes=10)
 
 
 def _seconds(answer: ApiResponse) -> float | None:
-    """Return the wait from the body, where it was before Matrix 1.10."""
+    """The wait was in the body before Matrix 1.10."""
     said = answer.at("retry_after_ms")
     return said / 1000 if isinstance(said, int) else None
 
@@ -42,18 +42,17 @@ MATRIX = ApiService(
 
 
 class Homeserver:
-    """Client of one account. Methods make one request unless stated otherwise. Raise Failed."""
+    """Methods make one request unless stated otherwise. Raises Failed."""
 
     def __init__(self, client: ApiClient, url: str, token: str) -> None:
         self._client, self._api = client, url + API
         self._headers = {"Authorization": f"Bearer {token}"}
 
     def whoami(self) -> str:
-        """Return the account's id."""
         return self._get("/account/whoami", lambda answer: an_id(answer.at("user_id")))
 
     def join(self, room: str) -> str:
-        """Join a room by id or alias, if not yet joined, and return its id."""
+        """Join a room by id or alias, and return its id."""
         return self._client.call(
             "POST",
             f"{self._api}/join/{_in_path(room)}",
@@ -63,12 +62,10 @@ class Homeserver:
         )
 
     def creation(self, room_id: str) -> dict[str, Any]:
-        """Return the room's creation event, or only its content if the server ignores `format`."""
+        """Return the creation event, or its content if the server ignores `format`."""
         return self.state(room_id, "m.room.create", params={"format": "event"})
 
     def state(self, room_id: str, kind: str, **options: Any) -> dict[str, Any]:
-        """Return the room's state of a type; {} if missing."""
-
         def read(answer: ApiResponse) -> dict[str, Any]:
             if not isinstance(answer.json, dict):
                 raise UnreadableAnswer("no state")
@@ -83,20 +80,20 @@ class Homeserver:
             raise
 
     def is_encrypted(self, room_id: str) -> bool:
-        """Return whether the room is encrypted, which cannot be undone."""
+        """Encryption cannot be undone."""
         return bool(self.state(room_id, "m.room.encryption"))
 
     def post(self, room_id: str, content: dict[str, Any], txn: str) -> str:
-        """Send a message and return its id. A token's transaction is executed only once."""
+        """Return the id. A token's transaction is executed only once."""
         return self._put(f"/rooms/{_in_path(room_id)}/send/m.room.message/{_in_path(txn)}", content)
 
     def redact(self, room_id: str, event_id: str, txn: str) -> str:
-        """Redact an event; repeatable. Return the redaction's id."""
+        """Repeatable. Return the redaction's id."""
         place = f"/rooms/{_in_path(room_id)}/redact/{_in_path(event_id)}/{_in_path(txn)}"
         return self._put(place, {})
 
     def find(self, room_id: str, key: str, *, since: datetime) -> str:
-        """Return the id of the account's event with that key since then, or "".
+        """Return the id of our event with that key since then, or "".
 
         Looks at the last 500 events in up to six requests.
         """
@@ -131,7 +128,7 @@ class Homeserver:
 
 
 def _page(answer: ApiResponse) -> tuple[list[dict[str, Any]], str]:
-    """Return the events, newest first, and the token of the next page, if any."""
+    """Return events, newest first, and the next page's token, if any."""
     events, end = answer.at("chunk"), answer.at("end")
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         raise UnreadableAnswer("no events")

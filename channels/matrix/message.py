@@ -15,7 +15,7 @@ from common.truncation import DoesNotFit, FittingPart, fitted
 # edit, which has the text twice.
 LONGEST_CONTENT = 24_000
 MOST_TITLES = 50
-# Identifies our event in a look-up.
+# Identifies our event.
 KEY = "feedletter.key"
 
 
@@ -30,14 +30,13 @@ class Notice:
     refusal: str = ""
 
     def content(self, *, plain: bool = False) -> dict[str, Any]:
-        """Return the content: m.notice is for bots, and an empty "m.mentions" notifies nobody."""
+        """m.notice is for bots; an empty "m.mentions" notifies nobody."""
         shown = {"msgtype": "m.notice", "body": self.text, "m.mentions": {}}
         if plain:
             return shown
         return {**shown, "format": "org.matrix.custom.html", "formatted_body": self.html}
 
     def new_content(self, event_id: str) -> dict[str, Any]:
-        """Return the content that replaces an earlier event's."""
         relation = {"rel_type": "m.replace", "event_id": event_id}
         content = self.content()
         return {**content, "body": f"* {self.text}", "m.new_content": content, "m.relates_to": relation}
@@ -65,7 +64,7 @@ def notice_of(said: Announcement, options: Mapping[str, str], recipient: Recipie
 
 
 def size_of(notice: Notice) -> int:
-    """Return the size of the content in octets."""
+    """Count octets."""
     return len(json.dumps(notice.content(), ensure_ascii=False).encode("utf-8", "replace"))
 
 

@@ -44,8 +44,6 @@ ENCRYPTED_ROOMS = encrypted_rooms()
 
 
 class MatrixSession(ApiSession):
-    """Session with edits and deletions."""
-
     def __init__(self, *, encrypted: TtlCache[bool] = ENCRYPTED_ROOMS, **options: Any) -> None:
         """Accept the options of ApiSession."""
         super().__init__(**options)
@@ -87,7 +85,6 @@ class MatrixSession(ApiSession):
     def edit(
         self, message: Notice, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
-        """Replace the content; the event's id remains."""
         if message.refusal:
             return Permanent(message.refusal)
         server, room = self._server(message, now), message.config["room"]
@@ -115,7 +112,7 @@ class MatrixSession(ApiSession):
         try:
             is_encrypted = self._encrypted.get(key, lambda: server.is_encrypted(room))
         except Failed as failed:
-            # A refused check does not mean encryption: the post itself will succeed or fail.
+            # Not a sign of encryption: the post itself succeeds or fails.
             return failed.outcome if isinstance(failed.outcome, Temporary) else None
         return Permanent(ENCRYPTED, disables=True) if is_encrypted else None
 
@@ -125,7 +122,7 @@ class MatrixSession(ApiSession):
 
 
 def _sent(message: Notice, event_id: str) -> Sent:
-    """Return the outcome, with a link that works from other servers."""
+    """The link works from other servers."""
     room, via = message.config["room"], message.config.get("via", "")
     place = f"{quote(room, safe='!:')}/{quote(event_id, safe='$:')}" + (f"?via={quote(via)}" if via else "")
     return Sent(event_id, url=f"https://matrix.to/#/{place}")
@@ -141,7 +138,7 @@ class MatrixChannel(BridgeChannel):
         return notice_of(said, options, recipient)
 
     def preview(self, message: Notice) -> Looks:
-        """Preview a notice; the limit is for the event, which has the text twice."""
+        """The limit is for the event, which has the text twice."""
         words = shown_text(message.html.replace("<br>", "\n"))
         return Looks(words, size_of(message), LONGEST_CONTENT, message.refusal, unit="bytes")
 

@@ -53,7 +53,7 @@ class MatrixSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination; `core` is room@host. `check` replaces an alias with the id."""
+        """The `core` is room@host; `check` replaces an alias with the id."""
         url, room = given["server_url"], given["room"]
         host = urlsplit(url).netloc
         return ParsedDestination(
@@ -64,10 +64,7 @@ class MatrixSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Find the homeserver, join the room and check the permission to post (network).
-
-        Raises InvalidDestination.
-        """
+        """Join the room and check the permission to post (network). Raises InvalidDestination."""
         from channels.matrix.check import resolved
 
         return resolved(destination)

@@ -11,7 +11,7 @@ from channels.letter import Recipient
 from channels.wording import listed_parts, parts_of
 from common.truncation import DoesNotFit, FittingPart, fitted
 
-# Slack allows more in some blocks, and Mattermost 16,383, but a chat is no place for more.
+# Slack's and Mattermost's limits (16,383) are higher, but a chat is no place for more.
 MOST_CHARACTERS = 3_000
 # Slack refuses blocks from about 13,200 characters on.
 MOST_IN_BLOCKS = 12_000
@@ -31,7 +31,7 @@ JsonBody = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RoomPost:
-    """JSON `bodies` of a post, the plainest last. With a `refusal` there is none.
+    """`bodies` are JSON, the plainest last. With a `refusal` there is none.
 
     `shown` and `picture` are visible to people.
     """
@@ -49,7 +49,7 @@ Writer = Callable[[Sequence[FittingPart], PostImage | None], Sequence[JsonBody]]
 def room_post_of(
     said: Announcement, options: Mapping[str, str], recipient: Recipient, write: Writer
 ) -> RoomPost:
-    """Build a post; `write` formats parts for the service, the plainest body last."""
+    """`write` formats parts for the service, the plainest body last."""
     template = options.get("template", "")
     picture = said.images[0] if said.images and options.get("picture") != "no" else None
     bodies: Sequence[JsonBody] = ()
@@ -78,8 +78,7 @@ def _fits(bodies: Sequence[JsonBody]) -> bool:
 def for_slack(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
     """Return blocks without markup, with a text for notifications.
 
-    Slack refuses the post if it cannot fetch the picture: then without. "mrkdwn" is false so that the text
-    has no formatting.
+    Slack refuses a picture that it cannot fetch. "mrkdwn" is false so that the text has no formatting.
     """
     text = "".join(_in_slack(part) for part in parts)
     elements = [
@@ -120,7 +119,7 @@ def for_mattermost(parts: Sequence[FittingPart], picture: PostImage | None) -> S
 
 
 def for_rocketchat(parts: Sequence[FittingPart], picture: PostImage | None) -> Sequence[JsonBody]:
-    """Return Rocket.Chat's Markdown, with escapes or, for other signs, an invisible joiner."""
+    """Return Rocket.Chat's Markdown: some signs have escapes, others get an invisible joiner."""
 
     def written(text: str) -> str:
         apart = _ROCKETCHAT_MORE.sub(rf"\1{WORD_JOINER}", _unmentioned(text))
@@ -130,7 +129,6 @@ def for_rocketchat(parts: Sequence[FittingPart], picture: PostImage | None) -> S
 
 
 def _marked(parts: Sequence[FittingPart], written: Callable[[str], str]) -> str:
-    """Return Markdown with links."""
     return "".join(
         written(part.text)
         if not part.link

@@ -48,7 +48,7 @@ class SlackConnect(WebhookOAuth):
         made = "incoming_webhook"
         url = a_secret(answer.at(made, "url"))
         channel, team = answer.text_at(made, "channel"), answer.text_at("team", "name")
-        # Two workspaces may have channels with the same name.
+        # Workspaces may have channels of one name.
         name = re.sub(r"[^\w.-]+", "-", f"{channel.lstrip('#')}-{team}".lower()).strip("-")[:64]
         label = f"{channel} in {team}" if channel and team else channel
         number = answer.text_at(made, "channel_id")[:64]
@@ -59,7 +59,7 @@ ADVICE = "Make another webhook there, and save its address."
 
 
 def _slack_code(answer: ApiResponse) -> str:
-    """Return Slack's answer: one word, as text."""
+    """Slack answers with one word, as text."""
     said = answer.body[:100].decode("utf-8", "replace").strip()
     return said if re.fullmatch("[a-z_]{2,60}", said) else ""
 
@@ -110,7 +110,7 @@ ROCKETCHAT = ApiService(
 
 
 class IncomingWebhookSession(ApiSession):
-    """Session for the webhook in each message. Posts can be neither found nor changed."""
+    """Posts can be neither found nor changed."""
 
     def __init__(
         self,
@@ -131,7 +131,6 @@ class IncomingWebhookSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Post, and retry with plainer bodies."""
         if message.refusal:
             return Permanent(message.refusal)
         url = message.secrets["webhook_url"]
@@ -148,7 +147,7 @@ class IncomingWebhookSession(ApiSession):
 
 
 def _taken(answer: ApiResponse) -> None:
-    """Check for ok (Slack, Mattermost) or {"success": true} (Rocket.Chat)."""
+    """Slack and Mattermost answer ok, Rocket.Chat {"success": true}."""
     if answer.body.strip() != b"ok" and answer.at("success") is not True:
         raise UnreadableAnswer("neither ok nor success")
 
@@ -165,7 +164,7 @@ class IncomingWebhookChannel(BridgeChannel):
         return room_post_of(said, options, recipient, type(self).write)
 
     def preview(self, message: RoomPost) -> Looks:
-        """Preview a post; the limit is for the text with markup."""
+        """The limit includes markup."""
         length = len(message.bodies[0]["text"]) if message.bodies else 0
         pictures = (message.picture,) if message.picture else ()
         return Looks(message.shown, length, MOST_CHARACTERS, message.refusal, pictures=pictures)

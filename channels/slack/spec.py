@@ -1,4 +1,4 @@
-"""Incoming webhooks (Slack, Mattermost, Rocket.Chat) as the rest of the program sees them."""
+"""Incoming webhooks of Slack, Mattermost and Rocket.Chat."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class IncomingWebhookSpec(BridgeSpec):
-    """Room of an incoming webhook. `path` is a part of the webhook's URL."""
+    """Room of an incoming webhook, with `path` in its URL."""
 
     asks_when_unsure = True
     core_is_chosen = True
     path: str
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination; `core` is name@host."""
+        """The `core` is name@host."""
         parts = urlsplit(given["webhook_url"])
         if self.path not in parts.path:
             raise InvalidDestination(
@@ -35,7 +35,7 @@ class IncomingWebhookSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Return it unchanged: an incoming webhook can only be tested by posting."""
+        """An incoming webhook can only be tested by posting."""
         return destination
 
 

@@ -63,9 +63,9 @@ def _likeness(char: str) -> str:
 
 # https://www.twilio.com/docs/api/errors/21617
 LONGEST_TEXT = 1_600
-# If a link leaves less room for the title, a shorter link is better.
+# A shorter link is better than less room for the title.
 LEAST_TITLE = 20
-# For mails other than issues, which have no setting.
+# For other mails, which have no setting.
 MAIL_PARTS = 3
 CODE_SECONDS = 600
 NEW_POST = "New post"
@@ -78,10 +78,7 @@ LATE = "There was no room in which it could be sent, and now it would be too lat
 
 @dataclass(frozen=True, slots=True)
 class TextMessage:
-    """Text message; `to` is in E.164, `seconds` its validity (0: unlimited).
-
-    With a `refusal` there is nothing to send.
-    """
+    """`to` is in E.164, `seconds` its validity (0: unlimited). With a `refusal` nothing is sent."""
 
     to: str = ""
     body: str = ""
@@ -120,7 +117,7 @@ def parts_allowed(options: Mapping[str, str]) -> int:
 
 
 def fits_parts(most: int, *, as_written: bool = False) -> Callable[[str], bool]:
-    """Return a check whether a text, as it will be written, needs at most `most` parts."""
+    """Return a check for at most `most` parts, as written."""
 
     def fits(text: str) -> bool:
         written = sms_text(text[: 2 * LONGEST_TEXT], as_written=as_written)
@@ -131,7 +128,7 @@ def fits_parts(most: int, *, as_written: bool = False) -> Callable[[str], bool]:
 
 
 def _fitting_link(link: str, own: str, fits: Callable[[str], bool]) -> str:
-    """Return the post's link, our own page's if only that leaves room for a title, or "".
+    """Return the post's link, our page's if only that leaves room for a title, or "".
 
     Raises DoesNotFit.
     """

@@ -28,7 +28,7 @@ NOT_MOBILE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class MobileNumber:
-    """Number: `e164` with a plus sign, `shown` with spaces, `region` a country code or ""."""
+    """`e164` with a plus sign, `shown` with spaces, `region` a country code or ""."""
 
     e164: str
     shown: str

@@ -12,17 +12,14 @@ from channels.http.transport import ApiResponse
 
 
 def signature_of(token: str, url: str, form: Mapping[str, Sequence[str]]) -> str:
-    """Return the HMAC-SHA1 of the URL and the sorted form fields, keyed with the account's token.
-
-    Equal values of a repeated field count once.
-    """
+    """HMAC-SHA1 of URL and sorted fields, with the account's token. Repeated values count once."""
     fields = (f"{name}{value}" for name in sorted(form) for value in sorted(set(form[name])))
     mac = hmac.new(token.encode(), (url + "".join(fields)).encode("utf-8", "replace"), sha1)
     return b64encode(mac.digest()).decode()
 
 
 def is_signed(token: str, url: str, form: Mapping[str, Sequence[str]], given: str) -> bool:
-    """Check a signature; Twilio may sign the URL with or without the port."""
+    """Twilio may sign the URL with or without the port."""
     octets = given.encode("utf-8", "replace")
     good = [
         hmac.compare_digest(octets, signature_of(token, one, form).encode()) for one in (url, _with_port(url))

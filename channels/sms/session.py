@@ -40,7 +40,6 @@ def check_twilio(
     session: requests.Session | None = None,
     timeout: float = TIMEOUT_SECONDS,
 ) -> str:
-    """Return the account's name at Twilio and its sender. Raises InvalidDestination."""
     sid, token, url = values["account_sid"], values["auth_token"], base or TWILIO_API
     opened = ApiSession(session=session, timeout=timeout)
     client = opened.client(url, TWILIO, utcnow(), secrets=(token,))
@@ -77,7 +76,7 @@ LOOKED_THROUGH = 50
 class SmsSession(ApiSession):
     """Session of one account. Used by one thread at a time.
 
-    `callback` is the URL for status reports, without the delivery's number; it may be empty.
+    `callback` is the URL for status reports, without the delivery's number; may be empty.
     """
 
     def __init__(
@@ -102,12 +101,12 @@ class SmsSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Send once: an earlier attempt is looked up, because Twilio has no idempotency key."""
+        """Look up an earlier attempt, because Twilio has no idempotency key."""
         if message.refusal:
             return Permanent(message.refusal)
         if not (self._sid and self._token and self._sender):
             return Temporary(NOT_SET_UP, stops_account=True)
-        # Twilio's text is logged, and must not contain the recipient's number.
+        # Twilio's text is logged, but must not name the recipient.
         hidden = (self._token, message.to, message.to.removeprefix("+"))
         client = self.client(self._base, TWILIO, now, secrets=hidden)
         if begun_at is not None:
@@ -160,7 +159,7 @@ class SmsSession(ApiSession):
 
 def _is_it(said: Mapping[str, Any], message: TextMessage, since: datetime) -> bool:
     body, to = said.get("body"), said.get("to")
-    # A trial account's messages begin with a text of Twilio.
+    # Trial accounts prepend a text.
     if to != message.to or not isinstance(body, str) or not body.endswith(message.body):
         return False
     try:
@@ -178,7 +177,7 @@ def _sid_of(answer: ApiResponse) -> str:
 
 
 class SmsChannel:
-    """Channel through Twilio; newsletters choose the account."""
+    """Newsletters choose the Twilio account."""
 
     key = "sms"
     # Twilio has no key, but can list its messages.
@@ -216,7 +215,7 @@ class SmsChannel:
 def callback_of(account: str) -> str:
     """Return the URL for status reports, without the delivery's number.
 
-    Empty if Twilio could not reach this site: it refuses such URLs (21609).
+    Empty if unreachable: Twilio refuses such URLs (21609).
     """
     host = urlsplit(settings.SITE_URL).hostname or ""
     is_reachable = "." in host and not host.replace(".", "").isdigit()

@@ -20,7 +20,6 @@ def account_sid(typed: str) -> str:
 
 
 def sender_name(typed: str) -> str:
-    """Check a messaging service, a number, or an alphanumeric name. Raises ValueError."""
     if re.fullmatch(r"MG[0-9a-f]{32}", typed, re.ASCII):
         return typed
     number = re.sub(r"[\s().-]", "", typed)
@@ -133,11 +132,10 @@ class SmsSpec:
         return {name: value for name, value in given.items() if value}
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Return it unchanged: the confirmation code is the check."""
+        """The confirmation code is the check."""
         return destination
 
     def check_account(self, values: Mapping[str, str]) -> str:
-        """Return Twilio's name of the account (network). Raises InvalidDestination."""
         from channels.sms.session import check_twilio
 
         return check_twilio(values)

@@ -25,9 +25,9 @@ _MENTION = re.compile(r"(?<!\w)@(?=\w|\Z)", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """Message: `text` and `caption` are html, `plain` is not. With a `refusal` there is none.
+    """`text` and `caption` are html, `plain` is not. With a `refusal` there is nothing to post.
 
-    `common` is for all posting requests, `preview` for those with a text.
+    `common` is for all requests, `preview` for texts.
     """
 
     chat_id: str = ""
@@ -43,7 +43,7 @@ class Message:
 
 
 def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Message:
-    """Build the message. An invisible joiner breaks mentions."""
+    """An invisible joiner breaks mentions."""
     if said.refusal:
         return Message(refusal=said.refusal)
     template = options.get("template", "")
@@ -69,7 +69,6 @@ def message_of(said: Announcement, options: Mapping[str, str], recipient: Recipi
 
 
 def _usual(said: Announcement) -> list[FittingPart]:
-    """Return the default parts: title with link, newsletter, and a digest's posts."""
     by = f", by {said.authors}" if said.authors else ""
     parts = [
         FittingPart(headline(said) or UNTITLED, cuttable=True, link=said.link),
@@ -89,7 +88,7 @@ def _within(parts: Sequence[FittingPart], limit: int) -> list[FittingPart]:
 
 
 def _html(parts: Sequence[FittingPart], limit: int) -> str:
-    # Link texts must not mention anybody either; the URL remains unchanged.
+    # No mentions in link texts; URLs are unchanged.
     shown = [replace(part, text=_unmentioned(part.text)) for part in parts]
     return "".join(map(_written, _within(shown, limit)))
 

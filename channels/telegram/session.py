@@ -40,14 +40,14 @@ NAME = re.compile(r"\w{3,64}", re.ASCII)
 HTML = {"parse_mode": "HTML"}
 HAS_CAPTION = "there is no text in the message to edit"
 UNUSABLE = "Nothing was posted: the bot's account has no token. Save it again."
-# Prefix of a supergroup's id, omitted in its links.
+# Omitted in links.
 SUPERGROUP = "-100"
 
 
 class TelegramSession(ApiSession):
     """Session of a bot that posts to many chats. Used by one thread at a time.
 
-    `base` is the API's URL. `moved` maps chats to their new ids as supergroups.
+    `moved` maps chats to their new ids as supergroups.
     """
 
     def __init__(
@@ -72,10 +72,7 @@ class TelegramSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Post with the picture, else as text, else plain.
-
-        An unfinished attempt cannot be looked up.
-        """
+        """Post with the picture, else as text, else plain. Attempts cannot be looked up."""
         if message.refusal:
             return Permanent(message.refusal)
         text: dict[str, Any] = {"text": message.text, "link_preview_options": dict(message.preview), **HTML}
@@ -109,7 +106,6 @@ class TelegramSession(ApiSession):
     def edit(
         self, message: Message, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
-        """Edit the text, or the caption of a picture."""
         if message.refusal:
             return Permanent(message.refusal)
         of, client = _of(remote_id), self.api(now)
@@ -128,7 +124,7 @@ class TelegramSession(ApiSession):
             return NO_POST if any(words in said for words in MESSAGE_GONE) else failed.outcome
 
     def delete(self, message: Message, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Delete the message; Sent if it is already gone."""
+        """Sent if already gone."""
         client = self.api(now)
         try:
             self.call(client, "deleteMessage", _of(remote_id), lambda _: None)
@@ -158,7 +154,7 @@ class TelegramSession(ApiSession):
 
 
 def _is_refused_picture(failed: Failed, method: str) -> bool:
-    """Return whether a picture was refused for good, perhaps because the chat allows texts only."""
+    """The chat may allow only texts."""
     return method == "sendPhoto" and isinstance(failed.outcome, Permanent)
 
 
@@ -172,10 +168,7 @@ def _of(remote_id: str) -> dict[str, Any]:
 
 
 def _sent(answer: ApiResponse) -> Sent:
-    """Return the outcome with a link; in a private group it works for members.
-
-    Raises UnreadableAnswer.
-    """
+    """Return the outcome; a private group's link works for members. Raises UnreadableAnswer."""
     result = result_of(answer)
     number, chat = result.get("message_id"), answer.at("result", "chat", "id")
     name = answer.text_at("result", "chat", "username")
@@ -219,7 +212,7 @@ OUTSIDERS = ("left", "kicked")
 
 
 def check_bot(token: str, *, asking: TelegramSession | None = None) -> str:
-    """Return the bot's name, such as @blog_bot. Raises InvalidDestination."""
+    """Return a name such as @blog_bot. Raises InvalidDestination."""
     bot, name = _asked(asking or _session(token), token, "getMe", {}, _bot, "token", "token")
     return f"@{name}" if name else str(bot)
 
@@ -227,7 +220,7 @@ def check_bot(token: str, *, asking: TelegramSession | None = None) -> str:
 def check_chat(
     destination: ParsedDestination, token: str, *, asking: TelegramSession | None = None
 ) -> ParsedDestination:
-    """Return the destination with the chat's number and title. Raises InvalidDestination."""
+    """Add the chat's number and title. Raises InvalidDestination."""
     asking, account = asking or _session(token), destination.config["account"]
 
     def ask(method: str, body: dict[str, object], read: Callable[[ApiResponse], T]) -> T:
@@ -261,7 +254,7 @@ def _asked(
     blamed: str,
     place: str,
 ) -> T:
-    """Send a request; `blamed` is the field for a refused token. Raises InvalidDestination."""
+    """`blamed` is the field for a refused token. Raises InvalidDestination."""
     if not token:
         raise InvalidDestination(f"{blamed}: the bot has no token. Save its account again.")
     with closing(asking), told_at_fields(place, account=blamed):

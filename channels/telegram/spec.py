@@ -72,7 +72,6 @@ class TelegramSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination; `check` finds the chat's number."""
         account, place = given["account"], given["chat"]
         return ParsedDestination(
             core=f"{account}/{place.lower()}",
@@ -81,7 +80,7 @@ class TelegramSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Ask Telegram about the chat and the bot's rights (network). Raises InvalidDestination."""
+        """Raises InvalidDestination (network)."""
         from channels.telegram.session import check_chat
 
         values = account_values(self.key, destination.config["account"])

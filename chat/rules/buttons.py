@@ -1,18 +1,18 @@
-"""Names of buttons, menus and forms, `v1:<act>:<number>`: those of old messages are known. Pure."""
+"""Ids of buttons, menus and forms: `v1:<act>:<number>`, so that old messages work. Pure."""
 
 import re
 from dataclasses import dataclass
 
 VERSION = "v1"
 LONGEST_CUSTOM_ID = 100
-# Of a snowflake, and of what a bigint column holds.
+# Maximum of a snowflake and of a bigint column.
 LARGEST_ID = 2**63 - 1
 _NUMBER = re.compile(r"[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """`number` is a feed's in its server, or whatever else the act is about."""
+    """`number` identifies the act's object: mostly a feed in its server."""
 
     act: str
     number: int = 0
@@ -22,7 +22,7 @@ class Pressed:
 
 
 def pressed(custom_id: object) -> Pressed | None:
-    """None for one that nobody knows any more."""
+    """Parse an id; None if unknown."""
     parts = custom_id.split(":") if isinstance(custom_id, str) and len(custom_id) <= LONGEST_CUSTOM_ID else []
     if len(parts) != 3 or parts[0] != VERSION or not parts[1].isidentifier() or len(parts[1]) > 20:
         return None

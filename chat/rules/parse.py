@@ -1,4 +1,4 @@
-"""What Discord sends when somebody uses the bot, read with care: people can make it hold anything. Pure."""
+"""Strict parsing of Discord's interactions, which people can fill with anything. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,13 +17,15 @@ _SNOWFLAKE = re.compile(r"[0-9]{1,19}")
 
 
 class Malformed(ValueError):
-    """It is no interaction that we know."""
+    """Not a valid interaction."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedInteraction:
-    """One interaction. `act` is the subcommand, or what a button or form is for; `values` what was chosen in
-    a menu; `fields` what was typed into a form or given as options."""
+    """One interaction: `act` is the subcommand or the purpose of a button or form.
+
+    `values` were chosen in a menu, `fields` typed into a form or given as options.
+    """
 
     id: int
     kind: int
@@ -42,10 +44,10 @@ class ParsedInteraction:
     pressed: Pressed | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     focused: str = ""
-    # A button or menu of a message was used, or a form that one of these had opened.
+    # It came from a button or menu of a message, or a form opened by one.
     is_on_message: bool = False
     values: tuple[str, ...] = ()
-    # The channels that options name: (type, our permissions there or None).
+    # Channels in options: (type, our permissions there or None).
     channels: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
 
     @property
@@ -54,7 +56,6 @@ class ParsedInteraction:
 
 
 def read(payload: Any) -> ParsedInteraction:
-    """Raises Malformed."""
     data = _object(payload.get("data"))
     member, channel = _object(payload.get("member")), _object(payload.get("channel"))
     user = _object(member.get("user")) or _object(payload.get("user"))
@@ -100,7 +101,7 @@ def snowflake_of(said: Any) -> int:
 
 
 def _command(data: Mapping[str, Any]) -> tuple[str, dict[str, str], str]:
-    """The subcommand, its options, and the name of the one that is being typed."""
+    """Return the subcommand, its options, and the name of the option being typed."""
     first = next((one for one in _list(data.get("options")) if isinstance(one, Mapping)), {})
     if first.get("type") != SUB_COMMAND:
         raise Malformed("no subcommand")
@@ -111,7 +112,7 @@ def _command(data: Mapping[str, Any]) -> tuple[str, dict[str, str], str]:
 
 
 def _typed(components: Any, *, depth: int) -> Iterator[tuple[str, str]]:
-    """Inputs stand in rows or under labels."""
+    """Yield inputs, which are in rows or below labels."""
     for one in _list(components):
         if not isinstance(one, Mapping) or depth > 2:
             continue

@@ -1,4 +1,4 @@
-"""What Discord's bits of permissions allow, to people and to the bot. Pure.
+"""Discord's permission bits. Pure.
 
 https://discord.com/developers/docs/topics/permissions#permissions-bitwise-permission-flags
 """
@@ -11,7 +11,7 @@ ADMINISTRATOR, MANAGE_GUILD = 1 << 3, 1 << 5
 VIEW, SEND, EMBED, HISTORY, SEND_IN_THREADS = 1 << 10, 1 << 11, 1 << 14, 1 << 16, 1 << 38
 MANAGE_THREADS = 1 << 34
 EVERYTHING = (1 << 64) - 1
-# What the invitation asks for.
+# Requested by the invitation.
 INVITED = VIEW | SEND | EMBED | HISTORY | SEND_IN_THREADS
 THREADS = (10, 11, 12)
 _DECIMAL = re.compile(r"[0-9]{1,38}")
@@ -24,12 +24,12 @@ _NAMES = {
 
 
 def manages(bits: int) -> bool:
-    """Whether a person with these may change what a server has."""
+    """Return whether a person with these bits may change the server's feeds."""
     return bool(bits & (ADMINISTRATOR | MANAGE_GUILD))
 
 
 def missing_in(bits: int, channel_type: Any) -> list[str]:
-    """What the bot lacks for posting there, as Discord's pages call it in English."""
+    """Return the bot's missing permissions for posting, with Discord's English names."""
     if bits & ADMINISTRATOR:
         return []
     needed = (VIEW, SEND_IN_THREADS if channel_type in THREADS else SEND, EMBED)
@@ -39,10 +39,10 @@ def missing_in(bits: int, channel_type: Any) -> list[str]:
 def permissions_in(
     channel: Mapping[str, Any], *, roles: Any, member: Mapping[str, Any], guild_id: int, user_id: Any
 ) -> int:
-    """Return a member's permissions in a channel, from what Discord's API says of both.
+    """Return a member's permissions in a channel, from API data.
 
-    The server's roles come first, then the channel's overwrites for everybody, for the member's roles and for
-    the member. https://discord.com/developers/docs/topics/permissions#permission-overwrites
+    Server roles first, then the channel's overwrites for everybody, the member's roles and the member.
+    https://discord.com/developers/docs/topics/permissions#permission-overwrites
     """
     everybody, own = str(guild_id), _texts(member.get("roles"))
     bits = 0
@@ -67,5 +67,5 @@ def _texts(said: Any) -> set[str]:
 
 
 def bits_of(said: object) -> int:
-    """Return the bits that Discord writes as decimal text; 0 for anything else or beyond 128 bits."""
+    """Parse decimal bits; 0 for anything else or beyond 128 bits."""
     return int(said) if isinstance(said, str) and _DECIMAL.fullmatch(said) else 0

@@ -58,7 +58,7 @@ Private = RSAPrivateKey | Ed25519PrivateKey
 
 
 class UnusableKey(Refused):
-    """The input is not a usable signing key. The message says why."""
+    """Not a usable signing key. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,7 @@ def split_message(message: bytes) -> tuple[bytes, bytes]:
 
 
 def relaxed_fields(head: bytes) -> list[tuple[bytes, bytes]]:
-    """Return name and value of each header field, in order.
-
-    Names are in lower case and values unfolded. Runs of white space become one space, stripped at both ends.
-    """
+    """Return normalized names and values in order: lower case names, unfolded, single spaces."""
     lines = _with_single_spaces(head.replace(b"\r\n ", b" ").replace(b"\r\n\t", b" ")).split(CRLF_OCTETS)
     parts = (line.partition(b":") for line in lines if line)
     # Spaces only: a form feed is not white space in RFC 6376 §2.8.
@@ -42,19 +39,18 @@ def relaxed_body(body: bytes) -> bytes:
 def _with_single_spaces(octets: bytes) -> bytes:
     if b"\t" in octets:
         octets = octets.replace(b"\t", b" ")
-    # Each round halves the runs.
     while b"  " in octets:
         octets = octets.replace(b"  ", b" ")
     return octets
 
 
-# Fields that people see and programs act on. Each is listed once more than it occurs, so that nobody can add
-# another one in transit (RFC 6376 §8.15).
+# Visible or effective fields. Each is listed once more than it occurs, so that nobody can add another one in
+# transit (RFC 6376 §8.15).
 ONLY_OURS = (
     *("From", "To", "Cc", "Subject", "Date", "Message-ID", "Reply-To"),
     *("MIME-Version", "Content-Type", "Content-Transfer-Encoding"),
 )
-# As above, but only if present: a later mail server may add one, such as List-Unsubscribe.
+# Only if present: a later mail server may add one, such as List-Unsubscribe.
 ONLY_OURS_IF_THERE = (
     *("List-Id", "List-Unsubscribe", "List-Unsubscribe-Post"),
     *("List-Archive", "List-Help", "List-Owner", "List-Post"),
@@ -71,7 +67,7 @@ _FOLD = "\r\n "
 def sign(message: bytes, keys: Sequence[SigningKey], now: datetime) -> bytes:
     """Return one DKIM-Signature field per key, to prepend to the message; `now` is aware.
 
-    The message has CRLF line ends and is as sent, but without doubled dots. Raises ValueError without a From.
+    The message has CRLF line ends and no doubled dots. Raises ValueError without a From.
     """
     if not keys:
         return b""
@@ -80,7 +76,7 @@ def sign(message: bytes, keys: Sequence[SigningKey], now: datetime) -> bytes:
     counts: dict[bytes, int] = {}
     for name, value in relaxed_fields(head):
         if name in _NAMES:
-            # §5.4.2: of several fields with one name, the last is signed first.
+            # §5.4.2: the last of equal fields is signed first.
             lines[name] = name + b":" + value + b"\r\n" + lines.get(name, b"")
             counts[name] = counts.get(name, 0) + 1
     if b"from" not in lines:
@@ -120,7 +116,7 @@ def _beginning(domain: str, selector: str, algorithm: str) -> str:
 
 
 def _folded(pieces: Iterable[str], used: int) -> str:
-    """Fold pieces into lines of at most _MARGIN characters; `used` are reserved on each."""
+    """Fold pieces into lines of _MARGIN characters; `used` are reserved on each."""
     lines = [""]
     for piece in pieces:
         # The fold's own space counts, and no line may be empty: RFC 5322 §3.2.2.

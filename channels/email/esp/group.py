@@ -30,8 +30,6 @@ class Item:
 
 
 class Group:
-    """A letter, prepared for one service."""
-
     def __init__(self, service: Service, host: str, letter: Letter, form_of: FormOf) -> None:
         self._service, self._host, self._letter, self._form_of = service, host, letter, form_of
         self._whole = form_of(letter)

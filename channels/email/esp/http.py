@@ -16,7 +16,7 @@ from common.net.client import SafeSession
 from common.net.errors import AddressRefused, exception_chain, never_left
 from common.net.transport import CheckedAdapter
 
-# Written by the service, or passed in fields of their own.
+# Written by the service, or passed separately.
 _THEIRS = frozenset({"from", "to", "reply-to", "subject", "date", "message-id", "mime-version"})
 _DELIVERY = re.compile(r"\.([1-9][0-9]{0,17})@")
 
@@ -26,11 +26,11 @@ class Unsent(Exception):
 
 
 class Unanswered(Exception):
-    """The request was sent, and its result is unknown."""
+    """The request was sent; its result is unknown."""
 
 
 class EspHttp(SafeSession):
-    """Session for anymail backends. Raises Unsent and Unanswered."""
+    """Session for anymail. Raises Unsent and Unanswered."""
 
     def __init__(self, *, seconds: float) -> None:
         adapter = CheckedAdapter(
@@ -89,8 +89,7 @@ def message_parts(message: MailMessage) -> Parts:
             continue
         line = re.sub(r"\r?\n[ \t]*", " ", str(value)).strip()
         if "=?" in line or not line.isascii():
-            # Services re-encode encoded words (RFC 2047), some wrongly. Keep only the text after the last
-            # one.
+            # Some services re-encode encoded words (RFC 2047) wrongly. Keep only what follows the last one.
             line = line.rpartition("?=")[2].strip()
         if line:
             headers[name] = line

@@ -40,7 +40,6 @@ def merged_mail(
     form: Form,
     data: Mapping[str, dict[str, str]],
 ) -> AnymailMessage:
-    """Build one form letter; `data` is by address."""
     mail = _mail(several, service, host, subject=form.subject, text=form.text, html=form.html)
     mail.merge_data = dict(data)
     common = set.intersection(*(set(parts.headers.items()) for parts in several))

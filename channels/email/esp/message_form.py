@@ -26,7 +26,7 @@ def metadata(delivery_id: int) -> dict[str, str]:
 
 
 def delivery_of(told: Mapping[str, object]) -> int | None:
-    """Return the delivery that the metadata identifies, or None without a valid signature."""
+    """Return the delivery, or None without a valid signature."""
     text, _, given = str(told.get(METADATA_NAME, ""))[:100].partition("-")
     try:
         number = int(text, 16)
@@ -71,7 +71,7 @@ def data(service: Service, placeholders: Mapping[str, str], values: Mapping[str,
 
 
 def disarmed(html: str, service: Service, tokens: tuple[str, ...] = ()) -> str:
-    """Escape text that the service would read as a merge field, except our tokens."""
+    """Escape foreign merge fields."""
     if not service.opens:
         return html
     return _opens(service, tokens).sub(lambda match: f"&#{ord(match[0])};", html)
@@ -82,7 +82,7 @@ def _opens(service: Service, tokens: tuple[str, ...]) -> re.Pattern[str]:
 
 
 class Filling:
-    """Mixin for anymail backends; `feedletter_parts` of a message are in the recipients' order."""
+    """Mixin for anymail backends, with messages of `feedletter_parts`."""
 
     feedletter_service: Service
 

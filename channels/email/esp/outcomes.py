@@ -13,7 +13,7 @@ from feeds.rules.pace import retry_at
 
 MAX_SERVICE_WORDS = 300
 _TELLING = ("message", "errormessage", "error", "detail", "description", "title", "errors", "messages")
-# Concerns the sender, the plan or the credit: the next letter would be refused too.
+# Concerns sender, plan or credit: the next letter would be refused too.
 _SENDER = re.compile(r"\bfrom\b|\bsender|reply.?to|\bdomain\b.{0,40}\bverif|not verified", re.IGNORECASE)
 _ACCOUNT = re.compile(
     r"signature|credit|quota|limit\b|\bplan\b|account|subscription|payment|approv|activat|suspend|billing|permission|api.?key|unauthori[sz]ed|token",
@@ -81,7 +81,7 @@ def judged(said: str, words: str) -> Outcome:
 
 
 def words_of_answer(answer: Any) -> str:
-    """Extract an answer's messages for people (parsed JSON), on one line."""
+    """Extract an answer's messages for people (parsed JSON)."""
     found: dict[str, None] = {}
     _collect(answer, found, told=False)
     return shortened(one_line("; ".join(found)), MAX_SERVICE_WORDS)
@@ -101,7 +101,7 @@ def _collect(value: Any, found: dict[str, None], *, told: bool) -> None:
 
 
 def items_of(answer: Any, count: int) -> list[Any]:
-    """Return an answer's list with one item per message, if it has one."""
+    """Return the list with one item per message, if any."""
     lists = [answer, *(answer.values() if isinstance(answer, dict) else ())]
     return next((one for one in lists if isinstance(one, list) and len(one) == count), [])
 

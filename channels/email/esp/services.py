@@ -27,12 +27,11 @@ class Layout:
 class Service:
     """A mail service.
 
-    `key`, `secret`, `domain` and the values of `options` are names of anymail settings; the keys of `options`
-    are those in EMAIL_URL. `metadata`: its webhooks return our metadata. `untracked`: requests can disable
-    the tracking of opens and clicks.
+    `key`, `secret`, `domain` and the values of `options` are anymail settings; keys of `options` are those in
+    EMAIL_URL. `metadata`: webhooks return our metadata. `untracked`: tracking can be disabled.
 
     `opens`: regular expression for the character that begins a merge field (TOKEN: our tokens);
-    `merge_field`: format of a merge field.
+    `merge_field`: its format.
     """
 
     name: str

@@ -37,7 +37,7 @@ def backend(target: EspSettings, *, seconds: float) -> Any:
             "aws_access_key_id": target.key,
             "aws_secret_access_key": target.secret,
             "region_name": options["region"],
-            # No retries within a request: the ledger decides about retries.
+            # The ledger decides about retries.
             "config": {
                 "connect_timeout": min(seconds, 10),
                 "read_timeout": seconds,
@@ -77,14 +77,14 @@ REFUSALS_BEFORE_VERDICT = 3
 
 @dataclass
 class BatchProgress:
-    """Results of the requests of one group. `verdict`: the outcome of everything not yet tried."""
+    """Results of a group's requests. `verdict`: the outcome of everything not yet tried."""
 
     taken: bool = False
     refused: list[Outcome] = field(default_factory=list)
     verdict: Temporary | None = None
 
     def note(self, outcome: Outcome) -> None:
-        # An address on the service's suppression list was understood, too.
+        # A suppressed address was understood, too.
         self.taken |= isinstance(outcome, Sent | Permanent)
         if isinstance(outcome, Temporary) and outcome.stops_lane:
             self.verdict = outcome
@@ -96,10 +96,10 @@ class BatchProgress:
 
 
 class EspSession:
-    """Session with a mail service. Used by one thread at a time.
+    """Session with a mail service, for one thread at a time.
 
-    `form` turns a letter into octets with placeholders. The ledger repeats a request with an unknown outcome
-    for all its recipients, so all of them may get the letter twice.
+    The ledger repeats a request with an unknown outcome for all its recipients, so all may get the letter
+    twice.
     """
 
     def __init__(

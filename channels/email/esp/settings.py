@@ -14,7 +14,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class EspSettings:
-    """Account with a mail service. Its key and options are never shown."""
+    """Account with a mail service. Its key and options are secret."""
 
     esp: str
     key: str = field(repr=False)
@@ -37,7 +37,7 @@ class EspSettings:
 
 
 def parse_esp_url(url: str, *, name: str = "EMAIL_URL") -> EspSettings:
-    """Parse a URL. Raises ImproperlyConfigured with the setting's `name`, not its value: it holds a key."""
+    """Parse a URL. Raises ImproperlyConfigured without the value, which holds a key."""
     scheme, _, rest = url.partition("://")
     esp = scheme.lower().removeprefix(ANYMAIL_PREFIX).replace("_", "-")
     esp = ALIASES.get(esp, esp)
@@ -68,7 +68,7 @@ def parse_esp_url(url: str, *, name: str = "EMAIL_URL") -> EspSettings:
 def _check_options(options: Mapping[str, str], service: Service) -> None:
     known = {*service.options, *COMMON_OPTIONS, *(("region",) if service.regions else ())}
     if not options.keys() <= known:
-        # Don't show the name: it may be the part of an unencoded key after a "?".
+        # Not its name: it may be part of an unencoded key after a "?".
         raise _Wrong(f"an option is unknown; {service.name} takes {', '.join(sorted(known))}")
     for name in service.required:
         if not options.get(name):
@@ -80,7 +80,7 @@ def _check_options(options: Mapping[str, str], service: Service) -> None:
             parts = urlsplit(options["api_url"])
         except ValueError:
             parts = urlsplit("")
-        # Without encryption, a key may only be sent to this machine.
+        # An unencrypted key may only be sent to this machine.
         is_safe = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)
         if not (is_safe and parts.hostname) or parts.username or parts.query or parts.fragment:
             raise _Wrong("api_url has to begin with https://")
