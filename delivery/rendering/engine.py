@@ -34,10 +34,9 @@ from django.template.loaders.filesystem import Loader
 from channels.letter import LetterError
 from channels.placeholders import FIELD, Placeholders, UnknownField, field_names
 from common.html.plain_text import wrapped
-from delivery.rendering.errors import UnknownTemplate
+from delivery.rendering.errors import RenderedParts, UnknownTemplate
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.library import FieldNode, LetterContext
-from delivery.rendering.mail import RenderedParts
 from delivery.rendering.sandbox import client
 
 # The names that templates may look up, by class: as many as there are kinds of values in contexts.

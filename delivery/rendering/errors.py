@@ -26,6 +26,15 @@ class Rendered:
     placeholders: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class RenderedParts:
+    """`html` has its styles inlined. `subject` is empty where the usual one is meant."""
+
+    html: str
+    text: str = ""
+    subject: str = ""
+
+
 class UnknownTemplate(LetterError):
     """The template does not exist. The message names the existing ones."""
 

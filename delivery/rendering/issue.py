@@ -15,9 +15,8 @@ from common.html.plain_text import to_text
 from common.text import one_line, shortened
 from delivery.rendering import engine, subjects
 from delivery.rendering.branding import look
-from delivery.rendering.errors import Rendered
+from delivery.rendering.errors import Rendered, RenderedParts
 from delivery.rendering.facts import IssueFacts, web_address
-from delivery.rendering.mail import RenderedParts
 from delivery.rendering.posts import LetterPost, for_letter, letter_html, letter_post
 from delivery.rendering.shortening import ROOMS, UNCUT_ROOMS, LetterRoom, fair_share
 from feeds.parsing.entry import Entry

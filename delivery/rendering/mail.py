@@ -1,7 +1,6 @@
 """Renders the mails that are no issue: confirmation, welcome and the like."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -19,32 +18,6 @@ from delivery.rendering.errors import Rendered, UnknownTemplate
 from delivery.rendering.facts import USUAL_THEME, TemplateSource, ThemeFacts
 from delivery.rendering.subjects import LONGEST_SUBJECT
 from subscriptions.rules.site import USUAL_SITE, SiteFacts
-
-MOST_OUTPUT = 5_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class RenderedParts:
-    """`html` has its styles inlined. `subject` is empty where the usual one is meant."""
-
-    html: str
-    text: str = ""
-    subject: str = ""
-
-
-def shortened_around(subject: str, tokens: Iterable[str]) -> str:
-    """At most 200 characters besides the holes. No hole is cut, because its value comes later."""
-    placeholders = "|".join(map(re.escape, tokens))
-    pieces = re.split(f"({placeholders})", subject) if placeholders else [subject]
-    room, kept = LONGEST_SUBJECT, []
-    for number, piece in enumerate(pieces):
-        if number % 2:
-            kept.append(piece)
-        elif room > 0:
-            kept.append(shortened(piece, room) if len(piece) > room else piece)
-            room -= len(piece)
-    return "".join(kept)
-
 
 Value = str | int | list[str] | tuple[str, ...] | list[list[str]]
 

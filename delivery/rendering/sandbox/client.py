@@ -26,9 +26,8 @@ from django.utils import timezone, translation
 
 from channels.letter import LetterError
 from channels.placeholders import Placeholders
-from delivery.rendering.errors import BrokenTemplate
+from delivery.rendering.errors import BrokenTemplate, RenderedParts
 from delivery.rendering.facts import TemplateSource
-from delivery.rendering.mail import RenderedParts
 from delivery.rendering.sandbox.child import SIZE, frozen
 
 # On the clock; the child's own limit, of processor time, is shorter: machines may be busy.

@@ -1,21 +1,23 @@
 """Renders what an admin wrote. Only a sandbox calls this: such a template may be without end."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.template import Origin, Template
 
 from channels.letter import LetterError
 from channels.placeholders import Placeholders, UnknownField
-from common.text import one_line
+from common.text import one_line, shortened
 from delivery.rendering import engine
 from delivery.rendering.engine import StrictTemplate, inline, with_placeholders
-from delivery.rendering.errors import TooLong, broken
+from delivery.rendering.errors import RenderedParts, TooLong, broken
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.library import LetterContext
-from delivery.rendering.mail import MOST_OUTPUT, RenderedParts, shortened_around
+from delivery.rendering.subjects import LONGEST_SUBJECT
 
 PARTS = ("subject", "html", "text")
+MOST_OUTPUT = 5_000_000
 
 
 def draw(
@@ -34,6 +36,20 @@ def draw(
         html=_bounded(path, "html", html),
         text=engine.usual_text(path, context, placeholders) if text is None else engine.tidy(text),
     )
+
+
+def shortened_around(subject: str, tokens: Iterable[str]) -> str:
+    """At most 200 characters besides the holes. No hole is cut, because its value comes later."""
+    placeholders = "|".join(map(re.escape, tokens))
+    pieces = re.split(f"({placeholders})", subject) if placeholders else [subject]
+    room, kept = LONGEST_SUBJECT, []
+    for number, piece in enumerate(pieces):
+        if number % 2:
+            kept.append(piece)
+        elif room > 0:
+            kept.append(shortened(piece, room) if len(piece) > room else piece)
+            room -= len(piece)
+    return "".join(kept)
 
 
 def check_source_fields(path: str, own: TemplateSource, fields: Mapping[str, str]) -> None:

@@ -2,8 +2,8 @@
 
 from django.utils.safestring import mark_safe
 
+from delivery.rendering.errors import RenderedParts
 from delivery.rendering.issue import Note, Notes, note_of, with_notes
-from delivery.rendering.mail import RenderedParts
 
 NONE = note_of("", base="")
 TOP, FOOT = Note(mark_safe("<p>Hello</p>"), "Hello"), Note(mark_safe("<p>Bye</p>"), "Bye")

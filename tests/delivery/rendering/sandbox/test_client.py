@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from channels.letter import LetterError
 from delivery.rendering.engine import usual_source
-from delivery.rendering.errors import BrokenTemplate, Rendered
+from delivery.rendering.errors import BrokenTemplate, Rendered, RenderedParts
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.issue import render_issue
-from delivery.rendering.mail import RenderedParts
 from delivery.rendering.sandbox import client
 from tests.delivery.rendering.samples import entry, facts, html_of, text_of
 from tests.examples import examples, some_now

@@ -9,8 +9,9 @@ from delivery.rendering.branding import by_day, by_night
 from delivery.rendering.errors import BrokenTemplate, Rendered
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.issue import render_issue
-from delivery.rendering.mail import render_mail, shortened_around
+from delivery.rendering.mail import render_mail
 from delivery.rendering.sandbox import client
+from delivery.rendering.sandbox.custom_template import shortened_around
 from tests.delivery.rendering.samples import NOW, entry, facts, html_of, one, text_of
 
 
