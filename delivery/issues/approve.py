@@ -1,4 +1,4 @@
-"""Drafts: issues that wait for an admin's click or for their time. Each goes out exactly once, or never."""
+"""Drafts: issues that wait for approval or a release time. Each is published once or never."""
 
 import logging
 from collections.abc import Callable
@@ -20,7 +20,7 @@ LATEST_RELEASE = timedelta(days=366)
 
 
 def drafts() -> "QuerySet[Issue]":
-    """The issues that wait, without their letters. First come those with a time at which they go."""
+    """Return drafts without their letters, the next to be released first."""
     rows = Issue.objects.filter(published_at=None, cancelled_at=None, awaits_reader=False)
     rows = rows.defer("html", "text", "placeholders")
     return rows.order_by(F("release_at").asc(nulls_last=True), "created_at", "pk")
@@ -28,9 +28,9 @@ def drafts() -> "QuerySet[Issue]":
 
 @transaction.atomic
 def approve_issue(*, issue_id: int, now: datetime) -> int:
-    """Publishes a draft now. Returns how many letters were queued. Raises CannotAct for what is no draft.
+    """Publish a draft and return the number of queued letters. Raises CannotAct.
 
-    None are where the newsletter has no reader yet: it waits for the first one then.
+    The number is 0 while the issue waits for the newsletter's first reader.
     """
     lock_newsletter(issue_id)
     locked_draft(issue_id)
@@ -39,7 +39,7 @@ def approve_issue(*, issue_id: int, now: datetime) -> int:
 
 @transaction.atomic
 def release_at(*, issue_id: int, at: datetime, now: datetime) -> None:
-    """Lets a draft go by itself at that time. Raises CannotAct for a time that has passed."""
+    """Schedule a draft. Raises CannotAct."""
     issue = locked_draft(issue_id)
     if at <= now:
         raise CannotAct("That time has passed. Give a later one, or approve it now.")
@@ -50,21 +50,20 @@ def release_at(*, issue_id: int, at: datetime, now: datetime) -> None:
 
 @transaction.atomic
 def stop_release(*, issue_id: int) -> None:
-    """Has a draft wait for a click: it does not go by itself. Raises CannotAct for what is no draft."""
     issue = locked_draft(issue_id)
     Issue.objects.filter(pk=issue.pk, published_at=None).update(release_at=None)
 
 
 @transaction.atomic
 def discard_issue(*, issue_id: int, now: datetime) -> None:
-    """Drops a draft for good; its posts stay issued. Raises CannotAct for what is no draft."""
+    """Discard a draft; its posts still count as issued. Raises CannotAct."""
     issue = _unpublished(issue_id)
     Issue.objects.filter(pk=issue.pk, published_at=None).update(cancelled_at=now, release_at=None)
 
 
 @transaction.atomic
 def restore_issue(*, issue_id: int) -> None:
-    """Takes a discarding back: the draft waits for a click. Raises CannotAct for what was not discarded."""
+    """Restore a discarded draft, unscheduled. Raises CannotAct."""
     issue = locked_issue(issue_id)
     if issue.published_at is not None or issue.cancelled_at is None:
         raise CannotAct(f"“{issue}” was not discarded.")
@@ -76,7 +75,7 @@ def restore_issue(*, issue_id: int) -> None:
 
 
 def release_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Publishes the drafts whose time has come, as far as the budget goes. Returns how many."""
+    """Publish due drafts, within the budget. Return how many."""
     left = TimeBudget(budget)
     released = 0
     for pk in list(drafts().filter(release_at__lte=clock()).values_list("pk", flat=True)):
@@ -91,7 +90,6 @@ def release_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | N
 
 @transaction.atomic
 def _release(issue_id: int, now: datetime) -> bool:
-    """Publishes one, unless an admin stopped, discarded or approved it meanwhile: seen under its lock."""
     lock_newsletter(issue_id)
     Issue.objects.select_for_update(no_key=True).filter(pk=issue_id).values_list("pk").first()
     if not drafts().filter(pk=issue_id, release_at__lte=now).exists():
@@ -101,7 +99,7 @@ def _release(issue_id: int, now: datetime) -> bool:
 
 
 def locked_draft(issue_id: int) -> Issue:
-    """The draft, locked until the transaction ends. Raises CannotAct for what is no draft."""
+    """Return a locked draft. Raises CannotAct."""
     issue = _unpublished(issue_id)
     if issue.awaits_reader:
         raise CannotAct(

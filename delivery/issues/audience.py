@@ -1,8 +1,7 @@
-"""Who gets a letter: the one place that knows.
+"""Recipients of a letter, for publishing, late subscribers, welcome mails and counts.
 
-A letter and its issue each keep their `audience` (delivery/rules/audience.py); {} is everybody. What narrows
-it is added here, and to the form of the letter's page: publishing, late subscribers, welcomes and all counts
-ask this.
+A letter and its issue each have an `audience` (delivery/rules/audience.py); {} means every reader. To narrow
+it in a new way, change this module and the form of the letter's page.
 """
 
 from collections.abc import Iterable
@@ -20,27 +19,26 @@ __all__ = ["UnknownAudience"]
 
 
 class WaitsForPerson(CannotAct):
-    """A letter cannot go as it stands, and time will not mend it: somebody has to look."""
+    """A letter that cannot be sent until a person changes something; a retry would not help."""
 
 
 def recipients_of(letter: Issue | Broadcast) -> "QuerySet[Subscription]":
-    """Who would get it if it were published now, each person once.
+    """Return the subscriptions that would receive the letter now, one per person.
 
-    Raises UnknownAudience, and WaitsForPerson when what it names was deleted.
+    Raises UnknownAudience, and WaitsForPerson for a deleted tag or newsletter.
     """
     return each_once(letter, subscribers_of(letter))
 
 
 def readers_of(newsletter_id: int) -> "QuerySet[Subscription]":
-    """Who would get an issue of its posts if it were published now."""
     return Subscription.objects.reachable().filter(subscribable=newsletter_id)
 
 
 def subscribers_of(letter: Issue | Broadcast, *, lock: bool = False) -> "QuerySet[Subscription]":
-    """The subscriptions of whom it is for: of several newsletters, somebody may have more than one.
+    """Return the audience's subscriptions; with several newsletters a person may have several.
 
-    With `lock`, no tag that it names can be deleted before the transaction ends: without a tag that its
-    readers must not have, it would reach more people. Raises as `recipients_of`.
+    `lock` protects the tags from deletion until the transaction ends: without an excluded tag the letter
+    would reach more people. Raises like `recipients_of`.
     """
     audience = audience_of(letter)
     if not letter.audience:
@@ -65,7 +63,7 @@ def subscribers_of(letter: Issue | Broadcast, *, lock: bool = False) -> "QuerySe
 
 
 def each_once(letter: Issue | Broadcast, rows: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
-    """Of each person one subscription: that to the letter's own newsletter, else the oldest."""
+    """Keep one subscription per person: the letter's own newsletter's, else the oldest."""
     if not letter.audience.get("others"):
         return rows
     own = Q(subscribable=letter.subscribable_id)
@@ -74,7 +72,7 @@ def each_once(letter: Issue | Broadcast, rows: "QuerySet[Subscription]") -> "Que
 
 
 def count_readers(letter: Issue | Broadcast) -> tuple[int, int]:
-    """How many would get it now, and of how many readers of its newsletters. Raises as `recipients_of`."""
+    """Count recipients and all readers of its newsletters. Raises like `recipients_of`."""
     count = recipients_of(letter).count()
     audience = audience_of(letter)
     if not audience.tags:
@@ -85,12 +83,11 @@ def count_readers(letter: Issue | Broadcast) -> tuple[int, int]:
 
 
 def _newsletters(keys: Iterable[int]) -> "QuerySet[Subscribable]":
-    """What readers of a letter may be taken from: bridges have none."""
     return Subscribable.objects.filter(pk__in=list(keys), channel="email")
 
 
 def audience_of(letter: Issue | Broadcast) -> Audience:
-    """Raises UnknownAudience."""
+    """Parse the audience. Raises UnknownAudience."""
     try:
         return Audience.from_json(letter.audience)
     except UnknownAudience as error:
@@ -98,7 +95,7 @@ def audience_of(letter: Issue | Broadcast) -> Audience:
 
 
 def named_now(letter: Issue | Broadcast) -> Audience:
-    """Whom it is for, by the names of today; what was deleted says so. Raises UnknownAudience."""
+    """Return the audience with current names. Raises UnknownAudience."""
     audience = audience_of(letter)
     if not letter.audience:
         return audience
@@ -116,7 +113,7 @@ def named_now(letter: Issue | Broadcast) -> Audience:
 
 
 def audience_words(letter: Issue | Broadcast) -> str:
-    """Whom it is for, to follow “to”. Raises UnknownAudience."""
+    """Return words to follow “to”. Raises UnknownAudience."""
     return audience_sentence(named_now(letter))
 
 
@@ -127,7 +124,7 @@ def chosen_audience(
     none_of: Iterable[str] = (),
     others: Iterable[str] = (),
 ) -> Audience:
-    """The audience of tags and newsletters as people name them. Raises Refused, by field."""
+    """Return the audience for names that people typed. Raises Refused with the field."""
     any_of, none_of, others = tidy_tags(any_of), tidy_tags(none_of), list(others)
     segment_of(any_of=any_of, none_of=none_of)
     rows = {row.name: row for row in Subscribable.objects.filter(name__in=others, channel="email")}
@@ -150,7 +147,7 @@ def altered_audience(
     none_of: Iterable[str] | None = None,
     others: Iterable[str] | None = None,
 ) -> Audience:
-    """The letter's audience with other parts in it; those that are None stay. Raises Refused, by field."""
+    """Replace parts of the audience; None keeps a part. Raises Refused with the field."""
     wanted = {"any_of": any_of, "none_of": none_of, "others": others}
     given = {name: list(names) for name, names in wanted.items() if names is not None}
     chosen, kept = chosen_audience(letter.subscribable, **given), audience_of(letter)

@@ -1,7 +1,7 @@
-"""Makes an issue of a letter that an editor wrote, and publishes it, in one transaction.
+"""Make an issue of a letter that an editor wrote, and publish it.
 
-It is rendered before that, outside of any transaction. The transaction locks the letter and looks again: of
-two workers one makes the issue, and one that dies leaves the letter as it was.
+The letter is rendered before the transaction, which locks it and checks it again. So only one of two workers
+makes the issue, and a worker that dies changes nothing.
 """
 
 import logging
@@ -39,8 +39,6 @@ LONGEST_LETTER_BACKOFF = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class LetterText:
-    """What stands in a letter."""
-
     subject: str
     markdown: str
 
@@ -51,7 +49,7 @@ def letter_text(letter: Broadcast) -> LetterText:
 
 @dataclass(frozen=True, slots=True)
 class MadeLetter:
-    """A letter as it goes out, and as the archive has it: without what belongs to one reader."""
+    """Rendered letter, and its archived entry without any reader's data."""
 
     rendered: Rendered
     entry: Entry
@@ -60,9 +58,9 @@ class MadeLetter:
 def make_letter(
     subscribable: Subscribable, text: LetterText, *, now: datetime, audience: Audience = EVERY_READER
 ) -> MadeLetter:
-    """Renders a post without a feed, in the newsletter's look, under the typed subject. Raises LetterError.
+    """Render a post in the newsletter's theme. Raises LetterError.
 
-    An address such as /media/cat.png is one of this site.
+    Addresses such as /media/cat.png are relative to SITE_URL.
     """
     base = f"{settings.SITE_URL}/"
     plain = newsletter_facts(subscribable, [], now=now)
@@ -76,7 +74,7 @@ def make_letter(
         subject=entry.title,
         entries=(entry,),
         other_newsletters=tuple(audience.others.values()),
-        # What is in no archive cannot be read on there.
+        # Letters for some tags are not archived.
         archive_url="" if audience.tags else plain.archive_url,
     )
     shared = {
@@ -95,9 +93,9 @@ def make_letter(
 
 
 def send_letter(*, letter_id: int, version: int, now: datetime) -> int:
-    """Publishes it now, as this person has seen it, even if it is scheduled. Returns how many were queued.
+    """Publish a letter now, even if scheduled. Return the number of queued letters.
 
-    Raises CannotAct when it has gone out or was changed, and LetterError where it cannot be rendered.
+    Raises CannotAct if it was sent or `version` is outdated, LetterError if it cannot be rendered.
     """
     letter = Broadcast.objects.select_related("subscribable").filter(pk=letter_id).first()
     if letter is None:
@@ -107,13 +105,13 @@ def send_letter(*, letter_id: int, version: int, now: datetime) -> int:
     made = _make(letter, now)
     with transaction.atomic():
         locked = locked_letter(letter_id)
-        # Then its text is the one that was rendered.
+        # The rendered text is current.
         refuse_changed(locked, version)
         return _publish(locked, made, now)
 
 
 def release_letters(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Publishes the scheduled letters whose time has come, as far as the budget goes. Returns how many."""
+    """Publish due letters, within the budget. Return how many."""
     left, released = TimeBudget(budget), 0
     due = scheduled_letters(clock()).order_by("send_at", "pk")
     for pk in list(due.values_list("pk", flat=True)):
@@ -124,8 +122,10 @@ def release_letters(*, clock: Callable[[], datetime] = utcnow, budget: timedelta
 
 
 def release_letter(*, letter_id: int, now: datetime) -> bool:
-    """Publishes one if it is due. A failure is recorded on it, and tried again later unless it is a person's
-    to mend."""
+    """Publish a letter if it is due.
+
+    A failure is recorded and retried, except WaitsForPerson.
+    """
     try:
         due = scheduled_letters(now).filter(pk=letter_id)
         letter = due.select_related("subscribable").first()
@@ -133,7 +133,7 @@ def release_letter(*, letter_id: int, now: datetime) -> bool:
             return False
         made = _make(letter, now)
         with transaction.atomic():
-            # Locked first: whoever sent it, or took it off the schedule, has done so by then.
+            # The letter may have been sent or unscheduled while waiting for the lock.
             Broadcast.objects.select_for_update(no_key=True).filter(pk=letter_id).values_list("pk").first()
             if not due.filter(version=letter.version).exists():
                 return False
@@ -150,14 +150,11 @@ def _make(letter: Broadcast, now: datetime) -> MadeLetter:
 
 
 def _publish(letter: Broadcast, made: MadeLetter, now: datetime) -> int:
-    """Stores the issue of a locked letter, and a delivery for each of its readers. To nobody nothing goes.
-
-    Whom it is for is looked up here, when it goes.
-    """
+    """Store the issue and a delivery for each current reader. Raises WaitsForPerson without readers."""
     rendered = made.rendered
     issue = Issue.objects.create(
         subscribable=letter.subscribable,
-        # No collection's: those are numbers and instants.
+        # Collections have numbers or times here.
         within_type_id=f"letter-{letter.pk}",
         audience=letter.audience,
         token=secrets.token_hex(12),
@@ -175,7 +172,7 @@ def _publish(letter: Broadcast, made: MadeLetter, now: datetime) -> int:
     letter.save(update_fields=["issue", "next_try_at"])
     queued = publish(issue_id=issue.pk, now=now)
     if not queued:
-        # And with it goes all that was stored here.
+        # Rolls everything back.
         raise WaitsForPerson(
             f"Nobody would get it: it is for {audience_words(letter)}, and “{letter.subscribable}” has no "
             "such reader now."

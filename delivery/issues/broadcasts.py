@@ -1,7 +1,6 @@
-"""Letters that an editor writes: beginning one, saving it, scheduling it, taking that back.
+"""Write, save, schedule and unschedule letters. `broadcast_issue.py` sends them.
 
-While it is scheduled its text does not change, so that nothing half-written goes out at its time: whoever
-wants to edit it takes it off the schedule first. What sends it is in `written_issue.py`.
+A scheduled letter cannot be edited, so that no half-written text is sent.
 """
 
 from datetime import datetime, timedelta
@@ -19,27 +18,27 @@ from delivery.rules.audience import EVERY_READER, Audience
 from subscriptions.models import Subscribable
 
 MOST_MARKDOWN = 100_000
-# The page saves by itself while somebody types, and its time may be that of the click.
+# The page saves while somebody types, and its time may be that of the click.
 SCHEDULED_AHEAD = timedelta(minutes=1)
 
 
 class ChangedMeanwhile(CannotAct):
-    """Somebody saved it after this person had looked at it."""
+    """The letter was saved by somebody else meanwhile."""
 
 
 def unsent_letters() -> "QuerySet[Broadcast]":
-    """Drafts and scheduled letters: what is to be sent first comes first."""
+    """Return drafts and scheduled letters, the next to be sent first."""
     rows = Broadcast.objects.filter(issue=None).select_related("subscribable")
     return rows.order_by("send_at", "-changed_at", "-pk")
 
 
 def scheduled_letters(now: datetime) -> "QuerySet[Broadcast]":
-    """Those whose time has come, as far as they are to be tried now."""
+    """Return letters that are due and not waiting for a retry."""
     return Broadcast.objects.filter(issue=None, send_at__lte=now, next_try_at__lte=now)
 
 
 def in_letter_state(rows: "QuerySet[Broadcast]", state: str) -> "QuerySet[Broadcast]":
-    """Those that stand so: one of LETTER_STATES."""
+    """Filter letters by one of LETTER_STATES."""
     if state == "sent":
         return rows.filter(issue__isnull=False)
     return rows.filter(issue=None, send_at__isnull=state == "draft")
@@ -54,7 +53,7 @@ def begin_letter(
     markdown: str = "",
     audience: Audience = EVERY_READER,
 ) -> Broadcast:
-    """A new draft. Raises CannotAct for a bridge, and for what is too long."""
+    """Create a draft. Raises CannotAct for a bridge or too long a text."""
     if subscribable.channel != "email":
         raise CannotAct(f"“{subscribable}” is a bridge: letters go out by e-mail only.", "subscribable")
     texts = _texts(subject, markdown)
@@ -78,10 +77,10 @@ def save_letter(
     version: int,
     now: datetime,
 ) -> Broadcast:
-    """Keeps what was written, and for whom; what is None stays. `version` is the one that it was written on.
+    """Save a draft of this version; None keeps a value.
 
-    Whom it is for is of the version, too: nobody sends it to others than their page said. Raises
-    ChangedMeanwhile when there is a later one, and CannotAct for what is no draft.
+    A change of audience makes a new version, so that a letter goes only to the people that the sender's page
+    showed. Raises ChangedMeanwhile or CannotAct.
     """
     letter = draft_letter(letter_id, version)
     wanted: dict[str, Any] = _texts(
@@ -100,7 +99,7 @@ def save_letter(
 
 @transaction.atomic
 def schedule_letter(*, letter_id: int, at: datetime, version: int, now: datetime) -> None:
-    """Lets it go by itself at that time. Raises CannotAct for a time that has passed or what is no draft."""
+    """Schedule a draft. Raises CannotAct."""
     letter = draft_letter(letter_id, version)
     refuse_empty(letter)
     if at < now + SCHEDULED_AHEAD:
@@ -114,7 +113,7 @@ def schedule_letter(*, letter_id: int, at: datetime, version: int, now: datetime
 
 @transaction.atomic
 def unschedule_letter(*, letter_id: int) -> None:
-    """Makes a draft of it again. Raises CannotAct when it has gone out."""
+    """Make a draft of a scheduled letter. Raises CannotAct if it was sent."""
     letter = locked_letter(letter_id)
     letter.send_at = letter.next_try_at = None
     letter.failures, letter.last_error = 0, ""
@@ -123,12 +122,12 @@ def unschedule_letter(*, letter_id: int) -> None:
 
 @transaction.atomic
 def drop_letter(*, letter_id: int) -> None:
-    """Deletes it for good. Raises CannotAct when it has gone out."""
+    """Delete a letter. Raises CannotAct if it was sent."""
     locked_letter(letter_id).delete()
 
 
 def locked_letter(letter_id: int) -> Broadcast:
-    """A letter that has not gone out, locked until the transaction ends. Raises CannotAct."""
+    """Return an unsent letter, locked. Raises CannotAct."""
     rows = Broadcast.objects.select_for_update(no_key=True, of=("self",)).select_related("subscribable")
     letter = rows.filter(pk=letter_id).first()
     if letter is None:
@@ -139,7 +138,7 @@ def locked_letter(letter_id: int) -> Broadcast:
 
 
 def draft_letter(letter_id: int, version: int) -> Broadcast:
-    """A draft, locked, as this person has seen it. Raises CannotAct."""
+    """Return a draft of this version, locked. Raises CannotAct."""
     letter = locked_letter(letter_id)
     if letter.send_at is not None:
         raise CannotAct(f"“{letter}” is scheduled. Take it off the schedule first, then change it.")
@@ -148,7 +147,6 @@ def draft_letter(letter_id: int, version: int) -> Broadcast:
 
 
 def refuse_changed(letter: Broadcast, version: int) -> None:
-    """Raises ChangedMeanwhile unless it is as this person has seen it."""
     if letter.version != version:
         raise ChangedMeanwhile(
             f"“{letter}” was changed meanwhile, perhaps in another window: open its page anew. "
@@ -158,7 +156,6 @@ def refuse_changed(letter: Broadcast, version: int) -> None:
 
 
 def refuse_empty(letter: Broadcast) -> None:
-    """Raises CannotAct for a letter without a subject or without words."""
     if not letter.subject:
         raise CannotAct("It has no subject. Write one, then send it.", "subject")
     if not letter.markdown.strip():

@@ -1,4 +1,4 @@
-"""Writes the cards by which the archive lists and finds issues."""
+"""Cards by which the archive lists and searches issues."""
 
 import threading
 from collections.abc import Sequence
@@ -18,19 +18,18 @@ from delivery.rendering.subjects import post_title
 from delivery.rules.search_words import asked_words, searchable
 from feeds.parsing.entry import Entry
 
-# So that a search of 5,000 issues reads 100 MB at most, and usually a tenth of it.
+# A search of 5,000 issues reads at most 100 MB, usually a tenth of it.
 LONGEST_CARD_TEXT = 20_000
 MOST_CARD_TITLES = 500
 LONGEST_TITLE = 150
 _LONGEST_POST = 100_000
 CARDS_AT_ONCE = 50
-# Collections that are complete wait no longer than this.
+# Complete collections wait up to this long.
 AT_FIRST = timedelta(seconds=2)
 _all_filled = threading.Event()
 
 
 def card_of(issue: Issue, entries: Sequence[Entry]) -> IssueCard:
-    """The card of an issue with these posts."""
     with translation.override(spoken(issue.subscribable.language)):
         titles = [post_title(entry, longest=LONGEST_TITLE) for entry in entries[:MOST_CARD_TITLES]]
     texts = (plain(entry.html[:_LONGEST_POST]) for entry in entries)
@@ -41,18 +40,18 @@ def card_of(issue: Issue, entries: Sequence[Entry]) -> IssueCard:
 
 
 def with_words(text: str) -> Q:
-    """Which issues have all these words, or words that begin so, in their title or their posts."""
+    """Match issues whose title or posts have all these words or prefixes."""
     asked = asked_words(text)
     found = Q() if asked or not text else Q(pk=None)
     for word in asked:
-        # Issues of a release before have no card until `fill_cards` comes to them.
+        # `fill_cards` has not reached this issue of an earlier release.
         there = Q(GreaterThan(StrIndex("card__words", Value(word)), 0))
         found &= there | Q(card=None, title__icontains=word.strip())
     return found
 
 
 def fill_cards(*, budget: timedelta | None = None) -> int:
-    """Writes the cards of issues of a release before, which have none, newest first. Returns how many."""
+    """Write cards of issues from earlier releases, newest first. Return how many."""
     left, filled = TimeBudget(budget), 0
     without = (
         Issue.objects.filter(card=None).defer("html", "text", "placeholders").select_related("subscribable")
@@ -70,7 +69,7 @@ def fill_cards(*, budget: timedelta | None = None) -> int:
 
 
 def fill_cards_at_first(*, budget: timedelta = AT_FIRST) -> int:
-    """The same, until a pass of this process found nothing left: new issues have their card."""
+    """Call `fill_cards` until nothing is left; new issues have a card."""
     filled = 0 if _all_filled.is_set() else fill_cards(budget=budget)
     if not filled:
         _all_filled.set()

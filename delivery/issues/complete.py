@@ -1,4 +1,4 @@
-"""Seals a complete collection, renders it outside of any transaction, and stores and publishes it in one."""
+"""Seal complete collections, render them outside of any transaction, store and publish in one."""
 
 import logging
 from collections.abc import Callable
@@ -29,14 +29,14 @@ from subscriptions.rules.completion import is_complete
 
 log = logging.getLogger(__name__)
 
-# A worker that died while rendering holds its collection up for so long.
+# Longest delay after a worker died while rendering.
 SEALED_FOR = timedelta(minutes=2)
 FIRST_BACKOFF = timedelta(minutes=1)
 LONGEST_BACKOFF = timedelta(hours=6)
 
 
 def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Issues the complete collections, oldest first, as far as the budget goes. Returns how many."""
+    """Issue complete collections, oldest first, within the budget. Return how many."""
     issued = 0
     left = TimeBudget(budget)
     make_feeds_due(now=clock())
@@ -46,7 +46,7 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
     now = clock()
     ended = Q(period_end__lte=now) | Q(period_end=None) | Q(sent_now_at__isnull=False)
     rows: Any = Assignable.objects.due(now).filter(ended).order_by("period_end", "opened_at", "pk")
-    # Each is looked at once more under its newsletter's lock.
+    # Checked again under the newsletter's lock.
     rows = rows.counted().select_related("subscribable")
     for pk in [row.pk for row in rows if _is_complete(row, (row.held, row.left_out), now)]:
         if left.is_spent:
@@ -58,14 +58,14 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
 
 
 def _is_complete(assignable: Assignable, counts: tuple[int, int], now: datetime) -> bool:
-    """`counts`: how many posts are kept in it, and how many left out."""
+    """Return whether the collection is complete. `counts`: posts kept, posts left out."""
     return is_complete(collection_facts(assignable, counts=counts), feed_facts(assignable), now)
 
 
 def complete_collection(*, assignable_id: int, now: datetime) -> bool:
-    """Completes one collection if it is due. A failure is recorded on it and tried again later.
+    """Complete a collection if it is due. A failure is recorded and retried.
 
-    A collection of which nothing is to be sent just ends, without an issue.
+    Without a post to send it ends without an issue.
     """
     token = None
     try:
@@ -99,9 +99,9 @@ def complete_collection(*, assignable_id: int, now: datetime) -> bool:
 
 @transaction.atomic
 def _sealed(assignable_id: int, now: datetime) -> tuple[Assignable, list[Assignment]] | None:
-    """The collection and what it holds, sealed under its newsletter's lock; None if it is not complete.
+    """Seal a collection under its newsletter's lock; None if it is not complete.
 
-    From here on it changes no more: nothing joins it and nothing is taken out.
+    Then no post is added or removed any more.
     """
     locked = lock_for_membership(Subscribable.objects.filter(assignables=assignable_id))
     assignable = Assignable.objects.due(now).filter(pk=assignable_id).first()

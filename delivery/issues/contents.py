@@ -1,7 +1,7 @@
-"""Which posts of a collection are sent, in which order, and in which words.
+"""Posts of an issue: which are sent, in which order, with which text.
 
-The newsletter's rules decide, then its own code, then the wishes of the posts' publishers. All is copied out
-of the database first: rendering sees no model.
+The newsletter's rules apply first, then own code, then the publishers' wishes. Rendering gets copies, no
+models.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,10 +35,10 @@ from subscriptions.rules.post_rules import Trouble, in_order, rewrite
 
 @dataclass(frozen=True, slots=True)
 class Arranged:
-    """The posts that are sent, in their order, and those that are left out.
+    """Posts to send, in order, and posts left out.
 
-    `reasons` says why own code dropped a post, by the item's key; `announcement` is what own code wants
-    posted in place of the usual words.
+    `reasons`: why own code dropped a post, by item key. `announcement`: own code's text instead of the usual
+    one.
     """
 
     posts: tuple[Post, ...]
@@ -49,10 +49,9 @@ class Arranged:
 
 
 def arranged(subscribable: Subscribable, posts: Sequence[Post]) -> Arranged:
-    """The posts, given newest first, as the newsletter wants them.
+    """Apply rules, order, hooks and publishers' wishes to posts, which are given newest first.
 
-    First come its rules that replace, then its order, then its hooks; last what the publishers ask for.
-    Raises LetterError where own code fails: nothing is sent then, and nothing is lost.
+    Raises LetterError if own code fails: then nothing is sent or lost.
     """
     rules = subscribable.active_rules
     done = [rewrite(post.entry, rules) for post in posts]
@@ -70,7 +69,7 @@ def arranged(subscribable: Subscribable, posts: Sequence[Post]) -> Arranged:
 
 
 def note_dropped(subscribable: Subscribable, reasons: Mapping[int, str], *, now: datetime) -> None:
-    """Keeps which posts the newsletter's own code has dropped, and why. In the caller's transaction."""
+    """Record why own code dropped posts, in the caller's transaction."""
     note_left_out(subscribable, dict(reasons), now=now)
     for pk, reason in sorted(reasons.items()):
         said = Value(f" {left_out_words(subscribable, reason)}")
@@ -79,7 +78,7 @@ def note_dropped(subscribable: Subscribable, reasons: Mapping[int, str], *, now:
 
 def _by_hooks(subscribable: Subscribable, hooks: Hooks, posts: Sequence[Post]) -> Arranged:
     context = context_of(subscribable)
-    # A sample of a digest may hold more.
+    # A digest's sample may have more posts.
     is_single = subscribable.arrangement == Subscribable.Arrangement.EACH and len(posts) == 1
     chosen = own_code.chosen(hooks, context, posts, is_single=is_single)
     restricted = [own_code.restricted(hooks, context, post) for post in chosen]
@@ -97,7 +96,7 @@ def _by_hooks(subscribable: Subscribable, hooks: Hooks, posts: Sequence[Post]) -
 
 
 def dropping(found: Arranged, dropped: Sequence[Post], reason: str) -> Arranged:
-    """Leaves out posts that own code or an editor has dropped, whatever their publishers ask."""
+    """Leave out posts, whatever their publishers ask."""
     unhinted = (post.with_entry(replace(post.entry, announce="")) for post in dropped)
     reasons = dict.fromkeys((post.item_id for post in dropped), reason)
     return replace(found, left_out=(*found.left_out, *unhinted), reasons={**found.reasons, **reasons})
@@ -105,10 +104,9 @@ def dropping(found: Arranged, dropped: Sequence[Post], reason: str) -> Arranged:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A sealed collection: its newsletter and its posts, as its rules and its own code have them.
+    """Sealed collection: its newsletter and its posts after rules and own code.
 
-    `left_out` are the posts that their publisher wants not announced or that the newsletter's own code has
-    dropped: they leave the collection unsent. `reasons` and `announcement` are as in `Arranged`.
+    The posts in `left_out` leave the collection unsent. `reasons` and `announcement` are as in `Arranged`.
     """
 
     subscribable: Subscribable
@@ -121,18 +119,17 @@ class Collected:
     announcement: str = ""
     troubles: tuple[Trouble, ...] = ()
     wording: Wording = NO_WORDS
-    # Those that an editor left out; they are among `left_out`, too.
+    # Left out by an editor; also in `left_out`.
     by_hand: tuple[Post, ...] = ()
-    # Posts that their feeds have withdrawn.
+    # By their feeds.
     withdrawn: tuple[Post, ...] = ()
 
     @property
     def unsent(self) -> tuple[Post, ...]:
-        """All that leave the collection unsent."""
         return (*self.left_out, *self.withdrawn)
 
 
-# What a post is made of. The row of a feed is long, and the same for all of them.
+# Not the feed's long row, which is the same for all posts.
 _OF_POSTS = (
     "left_out_at",
     "place",
@@ -146,16 +143,16 @@ _OF_POSTS = (
 
 
 def assignments_of(assignable: Assignable) -> list[Assignment]:
-    """With their posts, newest first."""
+    """Return assignments with their posts, newest first."""
     rows = assignable.assignments.select_related("assignable", "item__feed").only(*_OF_POSTS)
     return list(rows.order_by("-item__first_seen", "-item_id"))
 
 
 def collected(assignable: Assignable, rows: Sequence[Assignment] | None = None) -> Collected:
-    """What the collection holds, as its newsletter wants it sent.
+    """Return the collection's posts after rules, own code and edits.
 
-    `rows`: its assignments, where they are known. Outside of any transaction: the newsletter may have code of
-    its own. Raises LetterError where that fails, ValueError for an item that was cleared.
+    May run own code: call it outside of any transaction. Raises LetterError if that fails, ValueError for a
+    cleared item.
     """
     rows = assignments_of(assignable) if rows is None else rows
     posts = {row.item_id: _post(row) for row in rows}
@@ -163,7 +160,7 @@ def collected(assignable: Assignable, rows: Sequence[Assignment] | None = None) 
     withdrawn = [posts[row.item_id] for row in rows if row.is_withdrawn]
     kept = [post for post in posts.values() if post not in by_hand and post not in withdrawn]
     done = arranged(assignable.subscribable, kept)
-    # The editor has the last word, after the newsletter's own order and code.
+    # The editor's edits come last.
     sent = {post.item_id: post for post in done.posts}
     order = in_places(list(sent), {row.item_id: row.place for row in rows})
     if by_hand:
@@ -185,7 +182,6 @@ def collected(assignable: Assignable, rows: Sequence[Assignment] | None = None) 
 
 
 def _post(row: Assignment) -> Post:
-    """Raises ValueError for an item that was cleared."""
     if row.item.entry is None:
         raise ValueError(f"Item {row.item_id} has no content any more.")
     entry = Entry.from_json(row.item.entry)
@@ -193,12 +189,11 @@ def _post(row: Assignment) -> Post:
 
 
 def note_html(markdown: str) -> str:
-    """An editor's note as html, cleaned like a post's."""
     return html_of(markdown, base=settings.SITE_URL) if markdown else ""
 
 
 def _chosen_subject(contents: Collected) -> str:
-    """What the editor or the newsletter's own code wants; empty: the usual. Raises LetterError."""
+    """Return the subject, "" for the usual one. Raises LetterError."""
     try:
         return contents.wording.subject or own_code.subject_of(contents.subscribable, contents.posts)
     except HookError as error:
@@ -206,7 +201,7 @@ def _chosen_subject(contents: Collected) -> str:
 
 
 def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
-    """The facts that rendering is given, and nothing else. Raises LetterError where own code fails."""
+    """Return the facts for rendering. Raises LetterError."""
     subscribable, wording = contents.subscribable, contents.wording
     subject = _chosen_subject(contents)
     return replace(
@@ -221,10 +216,9 @@ def issue_facts(contents: Collected, *, now: datetime) -> IssueFacts:
 
 
 def rendered_issue(contents: Collected, *, now: datetime) -> Rendered:
-    """The issue as it is stored: the letter; of a channel that reads none, only what it is called, and what
-    the newsletter's own code wants said.
+    """Render the issue. Raises LetterError.
 
-    Raises LetterError.
+    Channels without HTML get a title, a subject and own code's announcement.
     """
     if channels.get(contents.subscribable.channel).needs_html:
         return render_issue(issue_facts(contents, now=now))
@@ -238,7 +232,7 @@ def rendered_issue(contents: Collected, *, now: datetime) -> Rendered:
 
 
 def newsletter_facts(subscribable: Subscribable, entries: Sequence[Entry], *, now: datetime) -> IssueFacts:
-    """The facts of any letter of the newsletter with these posts, without a period."""
+    """Return the newsletter's facts for a letter without a period."""
     return IssueFacts(
         name=subscribable.name,
         newsletter=subscribable.title or subscribable.name,

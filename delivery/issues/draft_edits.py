@@ -1,7 +1,6 @@
-"""An editor's hand on a draft: posts left out and put back, order, words.
+"""Edits of a draft: leave posts out, put them back, reorder them, change words.
 
-Each edit renders the letter anew from the posts as they stand in the draft, outside of any transaction. It
-is stored if the draft is still the one that it was made from; else it is made anew from what is there now.
+Each edit renders the letter outside of any transaction. If the draft has changed meanwhile, it starts again.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +41,7 @@ NOT_THERE = "That post is not in this issue any more: nothing was changed. Look 
 
 @dataclass(frozen=True, slots=True)
 class DraftPost:
-    """A post as it stands in the draft. `item_id` is None where its feed was deleted."""
+    """Post in a draft. `item_id` is None if its feed was deleted."""
 
     item_id: int | None
     entry: Mapping[str, Any]
@@ -55,7 +54,7 @@ class DraftPost:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A draft as it stands: its posts in their order, those that were left out, and the editor's words."""
+    """Posts in order, posts left out (`aside`), and the editor's words."""
 
     posts: tuple[DraftPost, ...]
     aside: tuple[DraftPost, ...]
@@ -71,8 +70,6 @@ class Draft:
 
 
 def leave_out_of_draft(*, issue_id: int, item_id: int, now: datetime) -> None:
-    """Leaves a post out of a draft, until it is put back. Raises CannotEdit, CannotAct."""
-
     def change(draft: Draft) -> Draft:
         title = _named(draft.posts, item_id)
         was = {"item": item_id, "at": draft.order.index(item_id)}
@@ -82,7 +79,7 @@ def leave_out_of_draft(*, issue_id: int, item_id: int, now: datetime) -> None:
 
 
 def put_back_in_draft(*, issue_id: int, item_id: int, now: datetime) -> None:
-    """Puts a post back that was left out of a draft, at its end. Raises CannotEdit, CannotAct."""
+    """Put a post back at the end. Raises CannotEdit, CannotAct."""
 
     def change(draft: Draft) -> Draft:
         title = _named(draft.aside, item_id)
@@ -93,8 +90,6 @@ def put_back_in_draft(*, issue_id: int, item_id: int, now: datetime) -> None:
 
 
 def move_in_draft(*, issue_id: int, item_id: int, way: str, now: datetime) -> None:
-    """Moves a post a place up or down, or to an end. Raises CannotEdit, CannotAct."""
-
     def change(draft: Draft) -> Draft:
         order = moved(draft.order, item_id, way)
         if order == draft.order:
@@ -106,7 +101,7 @@ def move_in_draft(*, issue_id: int, item_id: int, way: str, now: datetime) -> No
 
 
 def reorder_draft(*, issue_id: int, order: Sequence[int], now: datetime) -> None:
-    """Has the posts of these items come first, in that order. Raises CannotEdit, CannotAct."""
+    """Put these posts first, in this order. Raises CannotEdit, CannotAct."""
 
     def change(draft: Draft) -> Draft:
         if not set(order) <= set(draft.order):
@@ -117,9 +112,9 @@ def reorder_draft(*, issue_id: int, order: Sequence[int], now: datetime) -> None
 
 
 def reword_draft(*, issue_id: int, wording: Wording, now: datetime, shown: str = "") -> bool:
-    """Set a draft's subject and notes. Return whether that changed anything. Raises CannotEdit, CannotAct.
+    """Return whether subject or notes changed. Raises CannotEdit, CannotAct.
 
-    `shown` is the fingerprint of the words that the form was filled with (`edits.merge_wording`).
+    `shown`: fingerprint of the words in the form (`edits.merge_wording`).
     """
     typed = tidied(wording)
 
@@ -136,7 +131,7 @@ def reword_draft(*, issue_id: int, wording: Wording, now: datetime, shown: str =
 def undo_in_draft(*, issue_id: int, now: datetime, latest: str | None = None) -> str:
     """Undo the latest edit and return its name. Raises CannotEdit, CannotAct.
 
-    `latest` is the name of the edit that the button showed; another one is not undone.
+    `latest`: name on the button; no other edit is undone.
     """
     said = ""
 
@@ -160,7 +155,7 @@ def undo_in_draft(*, issue_id: int, now: datetime, latest: str | None = None) ->
 
 
 def _edit(issue_id: int, change: Callable[[Draft], Draft], now: datetime) -> bool:
-    """Return whether the edit changed the draft."""
+    """Return whether the edit changed the draft. Raises CannotEdit, CannotAct, LetterError."""
     for _ in range(TRIES):
         issue = Issue.objects.select_related("subscribable").filter(pk=issue_id).first()
         if issue is None:
@@ -180,7 +175,7 @@ def _edit(issue_id: int, change: Callable[[Draft], Draft], now: datetime) -> boo
 
 
 def draft_of(issue: Issue) -> Draft:
-    """The draft as it stands. The issue's own row was read before its posts."""
+    """Read the draft's posts. Read `issue` before, so that `_store` detects later edits."""
     rows = issue.issue_items.order_by("position").values_list("item_id", "entry")
     aside = issue.set_aside.order_by("position", "pk").values_list("item_id", "entry")
     return Draft(
@@ -192,7 +187,6 @@ def draft_of(issue: Issue) -> Draft:
 
 
 def _rendered(issue: Issue, draft: Draft) -> Rendered:
-    """The draft's letter. Raises LetterError."""
     contents = Collected(
         subscribable=issue.subscribable,
         within_type_id=issue.within_type_id,
@@ -203,15 +197,15 @@ def _rendered(issue: Issue, draft: Draft) -> Rendered:
     )
     rendered = rendered_issue(contents, now=issue.created_at)
     if not rendered.html and not issue.html:
-        # Words that the newsletter's own code chose for an account: they stay. (Beside html, which bridges
-        # once had, too, the text is the letter's.)
+        # Keep own code's words for an account. (Beside HTML, which bridges once had, the text is the
+        # letter's.)
         return replace(rendered, text=issue.text)
     return rendered
 
 
 @transaction.atomic
 def _store(issue: Issue, before: Draft, after: Draft, rendered: Rendered, now: datetime) -> bool:
-    """Writes the edit down, unless the draft has been edited since it was read. Raises CannotAct."""
+    """Return False if the draft was edited since it was read. Raises CannotAct."""
     locked = locked_draft(issue.pk)
     if locked.revision != issue.revision:
         return False
@@ -244,7 +238,7 @@ def _rows(model: Any, issue: Issue, posts: Sequence[DraftPost]) -> list[Any]:
 
 
 def _note_left_out(subscribable: Subscribable, before: Draft, after: Draft, now: datetime) -> None:
-    """On the posts' own pages: which this newsletter leaves out from now on, and which no more."""
+    """Update the left-out reasons of the posts."""
     said = left_out_words(subscribable, BY_HAND)
     were, are = ({post.item_id or 0 for post in draft.aside} for draft in (before, after))
     for item_id in sorted(are - were):

@@ -1,7 +1,7 @@
-"""A newsletter's first issue waits for its first reader: it would go to nobody.
+"""A newsletter's first issue waits for its first reader.
 
-One issue waits, the newest. When a newer one is made, or after a month, it goes into the archive alone:
-whoever comes first gets one letter, and no old ones. After the first issue with a reader none waits any more.
+Only the newest issue waits; a newer one or 30 days send it to the archive, so the first reader gets one
+letter and no old ones. After the first issue with a reader none waits.
 """
 
 import logging
@@ -25,22 +25,22 @@ WAITS_AT_MOST = timedelta(days=30)
 
 
 def waiting_for_a_reader() -> "QuerySet[Issue]":
-    """The issues that wait, at most one of each newsletter, without their letters."""
+    """Return the waiting issues without their letters, at most one per newsletter."""
     rows = Issue.objects.filter(awaits_reader=True, published_at=None, cancelled_at=None)
     return rows.defer("html", "text", "placeholders")
 
 
 def over(now: datetime) -> "QuerySet[Issue]":
-    """Those for which somebody has come, and those that waited too long."""
+    """Return waiting issues that have a reader or waited too long."""
     readers = Subscription.objects.reachable().filter(subscribable=OuterRef("subscribable"))
     return waiting_for_a_reader().filter(Exists(readers) | Q(created_at__lte=now - WAITS_AT_MOST))
 
 
 @transaction.atomic
 def publish_to_readers(*, issue_id: int, now: datetime) -> int:
-    """Publishes a draft, or has it wait for its newsletter's first reader. Returns how many were queued.
+    """Publish a draft or let it wait for a reader. Return the number of queued letters.
 
-    Everybody takes the newsletter's lock before an issue's.
+    Lock order: newsletter, issue.
     """
     newsletter = lock_newsletter(issue_id)
     if newsletter is None or not newsletter.awaits_first_reader:
@@ -55,7 +55,7 @@ def publish_to_readers(*, issue_id: int, now: datetime) -> int:
 
 
 def release_waiting(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Publishes what waited for a reader and has one, as far as the budget goes. Returns how many."""
+    """Publish or archive issues whose wait is over, within the budget. Return how many."""
     left, released = TimeBudget(budget), 0
     for pk in list(over(clock()).order_by("pk").values_list("pk", flat=True)):
         if left.is_spent:
@@ -69,7 +69,6 @@ def release_waiting(*, clock: Callable[[], datetime] = utcnow, budget: timedelta
 
 @transaction.atomic
 def release_issue(*, issue_id: int, now: datetime) -> bool:
-    """Publishes it if somebody has come; puts it into the archive if it waited too long. Under the locks."""
     newsletter = lock_newsletter(issue_id)
     if newsletter is None or not over(now).filter(pk=issue_id).exists():
         return False

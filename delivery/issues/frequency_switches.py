@@ -1,6 +1,6 @@
-"""Who gets an issue while readers switch between newsletters of the same feeds, and when a switch ends.
+"""Recipients of an issue while readers switch between newsletters of the same feeds.
 
-What a post's place in the rarer newsletter means is told in subscriptions/rules/switches.py.
+subscriptions/rules/switches.py explains a post's place in the rarer newsletter.
 """
 
 import logging
@@ -31,9 +31,9 @@ CUT_FIELDS = ("old__subscribable", "new__subscribable", "rarer", "at", "number")
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """All switches from one newsletter (`old`) to another (`new`) that were cut at the same place.
+    """Switches between two newsletters with the same cut: a time or an issue number.
 
-    `old`, `new` and `rarer` are keys of newsletters; the cut is at a time or at an issue's number.
+    `old`, `new` and `rarer` are newsletter keys.
     """
 
     old: int
@@ -53,7 +53,7 @@ class Cut:
 
 
 def not_switching(issue: Issue, recipients: "QuerySet[Subscription]") -> "QuerySet[Subscription]":
-    """Without those to whom the other newsletter of their switch brings, or has brought, all its posts."""
+    """Exclude readers who get all its posts from the other newsletter of their switch."""
     for cut in cuts(Q(old__subscribable=issue.subscribable_id) | Q(new__subscribable=issue.subscribable_id)):
         posts = _olds(cut, _posts_of(issue))
         if not goes_to_old(posts) and cut.old == issue.subscribable_id:
@@ -65,10 +65,7 @@ def not_switching(issue: Issue, recipients: "QuerySet[Subscription]") -> "QueryS
 
 
 def apply_frequency_changes(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Ends the switches of which nothing is left to decide, and then the subscriptions that they ended.
-
-    Returns how many switches.
-    """
+    """Settle decided switches and end old subscriptions. Return how many switches."""
     left, settled = TimeBudget(budget), 0
     for cut in cuts(is_ripe(now)):
         try:
@@ -81,7 +78,7 @@ def apply_frequency_changes(*, now: datetime, budget: timedelta | None = None) -
 
 
 def is_ripe(now: datetime) -> Q:
-    """Switches whose moment has come, or whose number the rarer newsletter has passed."""
+    """Filter switches whose time or issue number has passed."""
     return Q(at__lte=now) | Q(rarer__counter__gt=F("number"))
 
 
@@ -92,11 +89,11 @@ def cuts(which: Q) -> list[Cut]:
 
 @transaction.atomic
 def _settle_batch(cut: Cut, now: datetime) -> int:
-    """Settles some switches of the cut, after another look under locks that let no post join a collection."""
+    """Settle a batch, under locks that keep posts from joining a collection."""
     lock_for_membership(Subscribable.objects.filter(pk__in={cut.old, cut.new}))
     if not _is_decided(cut, now):
         return 0
-    # A switch that can still be undone waits until it cannot.
+    # Wait until the switch cannot be undone.
     ready = cut.switches.exclude(~Q(new__status="confirmed"), new__undo_until__gt=now)
     rows = list(ready.select_for_update(of=("self",)).order_by("pk")[:SWITCHES_A_BATCH])
     apply_switches(switches=rows, now=now)
@@ -104,10 +101,10 @@ def _settle_batch(cut: Cut, now: datetime) -> int:
 
 
 def _is_decided(cut: Cut, now: datetime) -> bool:
-    """Whether all issues to come reach who switches by the new newsletter, and none by the old one."""
+    """Return whether switching readers get all future issues by the new newsletter only."""
     rarer = Subscribable.objects.get(pk=cut.rarer)
     collections = Assignable.objects.filter(subscribable=rarer)
-    # First the rarer one must have issued all posts before the cut, and no more of them may come.
+    # The rarer newsletter must have issued all posts before the cut.
     if cut.at is None:
         numbers = [number_of(name) for name in collections.values_list("within_type_id", flat=True)]
         is_through = all(number is None or number > (cut.number or 0) for number in (rarer.counter, *numbers))
@@ -124,7 +121,7 @@ def _is_decided(cut: Cut, now: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Post:
-    """A post. Its item may be gone: then `otherwise`, its issue's place, is all that is known."""
+    """A post. `otherwise` is its issue's place, for deleted items."""
 
     item_id: int | None
     otherwise: Place
@@ -138,7 +135,7 @@ def _posts_of(issue: Issue) -> list[_Post]:
 
 
 def _to_come(subscribable_id: int) -> Iterable[list[_Post]]:
-    """The posts of each open collection and each draft of that newsletter."""
+    """Return the posts of each open collection and each draft."""
     rows = Assignment.objects.filter(assignable__subscribable=subscribable_id)
     open_: dict[int, list[_Post]] = {}
     for collection, pk, final_at, at in rows.values_list(
@@ -150,14 +147,14 @@ def _to_come(subscribable_id: int) -> Iterable[list[_Post]]:
 
 
 def _olds(cut: Cut, posts: Sequence[_Post]) -> list[bool]:
-    """For each post whether it belongs to the old newsletter, by its place in the rarer one."""
+    """Return for each post whether the old newsletter sends it."""
     items = [post.item_id for post in posts if post.item_id is not None]
     waiting = Assignment.objects.filter(assignable__subscribable=cut.rarer, item__in=items)
     issued = IssueItem.objects.filter(issue__subscribable=cut.rarer, item__in=items).order_by("-issue")
     final = dict(Item.objects.filter(pk__in=items).values_list("pk", "final_at"))
     rows = [
         *waiting.values_list("item", "assignable__period_end", "assignable__within_type_id", "assigned_at"),
-        # The first one counts, should it have been sent again.
+        # Newest first: if a post was sent again, its first issue wins.
         *issued.values_list("item", "issue__period_end", "issue__within_type_id", "issue__created_at"),
     ]
     places = {pk: Place(final[pk] or at, end, number_of(name)) for pk, end, name, at in rows}
@@ -169,12 +166,12 @@ def _olds(cut: Cut, posts: Sequence[_Post]) -> list[bool]:
 
 @transaction.atomic
 def unsubscribe_switched() -> int:
-    """Unsubscribes those whose switch has ended, once nothing is on its way to them. Returns how many."""
+    """Unsubscribe readers whose switch ended and who have no pending letter. Return how many."""
     rows = Subscription.objects.filter(ended_at__isnull=False).order_by()
-    # Asked first, as this runs every second: on SQLite even an UPDATE of nothing waits for the writer.
+    # Runs every second; on SQLite even an UPDATE of no row waits for the writer.
     if not rows.exists():
         return 0
-    # Some may have been unsubscribed by other means.
+    # Unsubscribed by other means.
     rows.exclude(status="confirmed").update(ended_at=None)
     on_the_way = Delivery.objects.filter(subscription=OuterRef("pk"), state__in=NOT_FINISHED)
     done = list(rows.filter(~Exists(on_the_way)).values_list("pk", flat=True)[:SWITCHES_A_BATCH])

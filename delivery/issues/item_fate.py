@@ -1,6 +1,6 @@
-"""Looks up what became of posts: in issues, in open collections, and among what was left out.
+"""Fates of posts: in issues, in open collections, or left out.
 
-However many posts are asked about, the number of queries stays the same.
+The number of queries does not depend on the number of posts.
 """
 
 from collections import Counter, defaultdict
@@ -43,23 +43,21 @@ BY_EDITOR = "an editor did not want it"
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """Of one post, besides its row."""
-
     places: Sequence[ItemPlace]
     left_out: Sequence[LeftOut]
-    # Of each newsletter that takes its feed, whether that is stopped.
+    # Per newsletter of its feed.
     stopped: Sequence[bool]
     changes: Sequence[str]
     error: str
 
 
 def fate_of(item: Item, now: datetime) -> str:
-    """The whole answer: a sentence, and after it what else there is to say."""
+    """Return sentences about a post."""
     return fates_of([item], now)[item.pk]
 
 
 def fates_of(items: Sequence[Item], now: datetime) -> dict[int, str]:
-    """Return by its key what became of each post."""
+    """Return sentences by item key."""
     prefetch_related_objects(items, "feed")
     pks = [item.pk for item in items]
     places = places_of_items(pks, now)
@@ -90,7 +88,7 @@ def _fate(item: Item, facts: _Facts, now: datetime) -> str:
     if is_through or reaches:
         said = [fate_sentence(places, _otherwise(item, facts, now))]
     else:
-        # Newsletters had no say in it yet; an editor may have.
+        # Newsletters have not decided yet; an editor may have.
         said = [_otherwise(item, facts, now), *([fate_sentence(places, "")] if places else [])]
     if reaches and item.state == Item.State.EXCLUDED:
         said.append(standing(item, now).replace("Not sent", "Nowhere else"))
@@ -101,14 +99,14 @@ def _fate(item: Item, facts: _Facts, now: datetime) -> str:
 
 
 def places_of(item: Item, now: datetime) -> list[ItemPlace]:
-    """The newsletters that had to do with it: those that sent it, that hold it, and that left it out."""
+    """Return the newsletters that sent, hold or left out the post."""
     return places_of_items([item.pk], now)[item.pk]
 
 
 def places_of_items(
     pks: Sequence[int], now: datetime, *, only: Subscribable | None = None
 ) -> dict[int, list[ItemPlace]]:
-    """Return by its key the places of each post; `only` in that newsletter."""
+    """Return places by item key, `only` in one newsletter."""
     newsletters = Subscribable.objects.filter(pk=only.pk) if only else Subscribable.objects.all()
     places: dict[int, list[ItemPlace]] = {pk: [] for pk in pks}
     for pk, place in (*_in_issues(pks, now, newsletters), *_in_collections(pks, now, newsletters)):
@@ -131,7 +129,7 @@ def _left_out(pks: Sequence[int], newsletters: "QuerySet[Subscribable]") -> dict
 
 
 def _since_sent(pks: Sequence[int]) -> dict[int, list[str]]:
-    """Return what bridges did about each post when it was corrected or withdrawn."""
+    """Return the bridges' edits and deletions of sent posts."""
     found: dict[int, list[str]] = defaultdict(list)
     pairs = _issues_of(pks, Issue.objects.filter(corrections__isnull=False))
     posts = list(Delivery.objects.filter(issue__in={issue for _, issue in pairs}, state="sent"))
@@ -155,13 +153,13 @@ def _since_sent(pks: Sequence[int]) -> dict[int, list[str]]:
 
 
 def _issues_of(pks: Sequence[int], issues: "QuerySet[Issue]") -> list[tuple[int, int]]:
-    """Each post with each of these issues that it is in, in the order of the issues."""
+    """Return pairs of post and issue, in issue order."""
     rows = IssueItem.objects.filter(item__in=pks, issue__in=issues).order_by("issue_id", "item_id")
     return [(item, issue) for item, issue in rows.values_list("item_id", "issue_id").distinct() if item]
 
 
 def _reason_besides(item: Item, facts: _Facts) -> str:
-    """What its row says of newsletters that did not take it, without those that the sentence names."""
+    """Return the row's reason without newsletters that the sentence names."""
     rest = item.reason
     for row in facts.left_out:
         rest = rest.replace(left_out_words(row.subscribable, row.reason), "")
@@ -169,7 +167,7 @@ def _reason_besides(item: Item, facts: _Facts) -> str:
 
 
 def _otherwise(item: Item, facts: _Facts, now: datetime) -> str:
-    """Of a post that is in no newsletter."""
+    """Describe a post in no newsletter."""
     readers = facts.stopped
     is_ready = item.state == Item.State.UNASSIGNED and item.final_at is not None
     if item.state != Item.State.CLEARED and not (is_ready and not item.vanished_at and not item.held_at):
@@ -200,7 +198,7 @@ def _in_issues(
 def _in_issue(issue: Issue, counts: Counter[str], now: datetime) -> ItemPlace:
     state = issue_state(issue, counts)
     if arrived(counts):
-        # What the mailbox keeps has reached nobody.
+        # The mailbox's letters reached nobody.
         return ItemPlace("", SENT if counts["sent"] else KEPT)
     if state == "cancelled":
         return ItemPlace("", CANCELLED)
@@ -235,7 +233,7 @@ def _in_collections(
 
 
 def _in_collection(row: Assignment, held: Any, now: datetime) -> ItemPlace:
-    """`held` is its collection, with the numbers of posts that are `kept` in it and of `every` one."""
+    """Return the place. `held`: the collection, annotated with `kept` and `every`."""
     name = str(held.subscribable)
     if row.left_out_at is not None:
         return ItemPlace(name, LEFT_OUT, BY_EDITOR)

@@ -1,4 +1,4 @@
-"""The issue that is being collected, as it would go out now: seen, put in order and sent."""
+"""Preview, order and send the issue that is being collected."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,8 +16,6 @@ from subscriptions.rules.edits import CannotEdit, moved
 
 @dataclass(frozen=True, slots=True)
 class NextIssue:
-    """What it holds, and its letter. `problem` says why there is no letter."""
-
     contents: Collected
     rendered: Rendered | None = None
     problem: str = ""
@@ -28,7 +26,7 @@ class NextIssue:
 
 
 def as_it_stands(assignable: Assignable, *, now: datetime) -> NextIssue:
-    """The issue by the same way as when it goes. Raises CannotEdit where it has just gone."""
+    """Render the collection as it is now. Raises CannotEdit if it was just issued."""
     try:
         contents = collected(assignable)
     except LetterError:
@@ -44,7 +42,6 @@ def as_it_stands(assignable: Assignable, *, now: datetime) -> NextIssue:
 
 
 def move_post(*, assignable: Assignable, item_id: int, way: str) -> None:
-    """Moves a post of what is being collected a place up or down, or to an end. Raises CannotEdit."""
     posts = collected(assignable).posts
     order = [post.item_id for post in posts]
     there = moved(order, item_id, way)
@@ -58,10 +55,7 @@ def move_post(*, assignable: Assignable, item_id: int, way: str) -> None:
 
 
 def make_now(*, assignable: Assignable, now: datetime) -> Issue | None:
-    """Sends what is being collected now. None where it could not be made: the collection says why.
-
-    Raises CannotEdit.
-    """
+    """Issue the collection now. Raises CannotEdit. On failure returns None; the collection has the error."""
     send_now(assignable_id=assignable.pk, now=now)
     complete_collection(assignable_id=assignable.pk, now=now)
     rows = Issue.objects.filter(

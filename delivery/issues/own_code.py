@@ -1,4 +1,4 @@
-"""Asks a newsletter's own code about its posts and its readers, and checks what it gives back."""
+"""Calls of a newsletter's own code, with checks of the results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,11 +16,11 @@ MAX_ANNOUNCEMENT = 10_000
 
 
 def chosen(hooks: Hooks, context: Context, posts: Sequence[Post], *, is_single: bool) -> list[Post]:
-    """What the hook `contents` makes of the posts: some, each once, in any order. Raises HookFailed."""
+    """Return posts selected by the hook `contents`, each once. Raises HookFailed."""
     if "contents" not in hooks:
         return list(posts)
     answer = hooks.call("contents", context=context, posts=_shown(posts))
-    # A generator runs only now, and may fail as the function may.
+    # A generator runs, and may fail, only now.
     try:
         given = list(answer)
     except Exception as error:
@@ -42,7 +42,7 @@ def chosen(hooks: Hooks, context: Context, posts: Sequence[Post], *, is_single: 
 
 
 def restricted(hooks: Hooks, context: Context, post: Post) -> Post:
-    """The post with the policy that the hook `announce_restriction` has for it. Raises HookFailed."""
+    """Apply the hook `announce_restriction`. Raises HookFailed."""
     if "announce_restriction" not in hooks:
         return post
     answer = hooks.call("announce_restriction", context=context, post=_one_shown(post))
@@ -53,13 +53,13 @@ def restricted(hooks: Hooks, context: Context, post: Post) -> Post:
 
 
 def announcement(hooks: Hooks, kind: str, context: Context, post: Post) -> str:
-    """The words in which a channel's hook announces the post; "" to skip it. Raises HookFailed."""
+    """Return a channel hook's announcement; "" skips the post. Raises HookFailed."""
     answer = hooks.call(kind, context=context, post=_one_shown(post))
     return without_controls(_text(hooks, kind, answer)).strip()[:MAX_ANNOUNCEMENT]
 
 
 def subject_of(subscribable: Subscribable, posts: Sequence[Post]) -> str:
-    """The subject that the hook `subject` chooses; "" for the usual one. Raises HookError."""
+    """Return the hook's subject; "" for the usual one. Raises HookError."""
     hooks = hooks_of(subscribable)
     if "subject" not in hooks or not posts:
         return ""
@@ -68,10 +68,10 @@ def subject_of(subscribable: Subscribable, posts: Sequence[Post]) -> str:
 
 
 def recipient_params(subscribable: Subscribable) -> Callable[[Recipient], Mapping[str, str]] | None:
-    """A function that asks the newsletter's hook `template_params`; None without one: then it costs nothing.
+    """Return a function that calls the hook `template_params`, or None.
 
-    It gives values of %Fields% for one recipient, which go before all others of these names. To be asked once
-    per letter. Both raise HookError.
+    It returns a recipient's values of %Fields%, which override all others. Call it once per letter. Both
+    raise HookError.
     """
     hooks = hooks_of(subscribable)
     if "template_params" not in hooks:

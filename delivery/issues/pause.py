@@ -1,10 +1,9 @@
-"""Pausing, resuming and cancelling an issue, and pausing a whole newsletter.
+"""Pause, resume and cancel issues, and pause newsletters.
 
-Each sets a flag at once, however large the issue is: the claim takes nothing of what is paused, and what was
-claimed before and has not begun is handed back as soon as one letter more was accepted. The ledger follows in
-batches, each a transaction: here as far as the budget goes, and the rest in the engine's own time
-(`finish_pauses`). A batch looks first, under the issue's lock, whether the issue still wants it. So pausing,
-resuming and cancelling at the same time end as the last of them said, however far each had come.
+Each sets a flag at once. Workers claim nothing that is paused, and hand back claimed deliveries as soon as
+one more letter was accepted. The ledger follows in batches, one transaction each: here within the budget, the
+rest in `finish_pauses`. Each batch checks first, under the issue's lock, whether the change still applies. So
+of concurrent calls the last one wins.
 """
 
 import time
@@ -29,14 +28,14 @@ PAUSED_BY_HAND = "Paused by hand."
 CANCELLED = "The rest of its issue was cancelled."
 PAUSED = "Its issue or newsletter is paused."
 CLICK_BUDGET = timedelta(seconds=2)
-# Seconds that a person waits for workers to hand back what they have not begun, and between two looks.
+# Seconds that a person waits for workers, and between two checks.
 RECALL_WAIT, RECALL_LOOK = 1.0, 0.1
 LONGEST_PAUSE_REASON = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """How deliveries of an issue change: `rows` finds them, and the issue itself must fit (`fits`)."""
+    """Change of deliveries. `rows` selects them; the issue must satisfy `fits`."""
 
     rows: Q
     fits: Callable[[Issue], bool]
@@ -44,7 +43,6 @@ class Move:
 
 
 def is_paused(issue: Issue) -> bool:
-    """Whether the issue, or its newsletter as a whole, is paused."""
     return issue.paused_at is not None or issue.subscribable.sending_paused_at is not None
 
 
@@ -53,7 +51,7 @@ HOLD = Move(
     fits=lambda issue: is_paused(issue) and issue.cancelled_at is None,
     changes=lambda now: {"state": Delivery.State.HELD, "held_for": BY_PAUSE},
 )
-# `created_at` is set anew: days of pause do not count against the days after which a letter is given up.
+# Days of pause do not count towards giving a letter up, so `created_at` is reset.
 QUEUE = Move(
     rows=Q(state=Delivery.State.HELD, held_for=BY_PAUSE),
     fits=lambda issue: not is_paused(issue) and issue.cancelled_at is None,
@@ -67,7 +65,7 @@ CANCEL = Move(
 
 
 def move(*, issue_ids: Iterable[int], move: Move, now: datetime, budget: TimeBudget) -> int:
-    """Moves the deliveries of these issues, as far as the budget goes. Returns how many."""
+    """Change these issues' deliveries, within the budget. Return how many."""
     moved = 0
     for pk in issue_ids:
         while not budget.is_spent and (count := move_batch(issue_id=pk, move=move, now=now)):
@@ -77,19 +75,19 @@ def move(*, issue_ids: Iterable[int], move: Move, now: datetime, budget: TimeBud
 
 @transaction.atomic
 def move_batch(*, issue_id: int, move: Move, now: datetime) -> int:
-    """One batch. Rows that somebody else has locked at this moment are left for the next round."""
+    """Change one batch, except rows that are locked elsewhere."""
     locked = Issue.objects.select_for_update(no_key=True).filter(pk=issue_id).values_list("pk").first()
     issue = Issue.objects.select_related("subscribable").defer("html", "text").filter(pk=issue_id).first()
     if locked is None or issue is None or not move.fits(issue):
         return 0
     rows = Delivery.objects.filter(move.rows, issue=issue_id).order_by()
     pks = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)[:DELIVERIES_A_BATCH])
-    # Named once more: an UPDATE says which state it leaves.
+    # The UPDATE must check the state again.
     return Delivery.objects.filter(move.rows, pk__in=pks).update(**move.changes(now))
 
 
 def pause_issue(*, issue_id: int, now: datetime, budget: timedelta | None = CLICK_BUDGET) -> bool:
-    """Holds what is not on its way yet. False when it was paused already. Raises CannotAct."""
+    """Hold unsent deliveries. Return False if already paused. Raises CannotAct."""
     with transaction.atomic():
         issue = locked_issue(issue_id)
         _refuse_unpublished(issue, "There is nothing to pause.")
@@ -104,9 +102,9 @@ def pause_issue(*, issue_id: int, now: datetime, budget: timedelta | None = CLIC
 
 
 def resume_issue(*, issue_id: int, now: datetime, budget: timedelta | None = None) -> int:
-    """Lets what was held go on. Returns how many were queued so far. Raises CannotAct.
+    """Queue held deliveries. Return how many so far. Raises CannotAct.
 
-    While the whole newsletter is paused nothing is queued: it waits for that.
+    Queues none while the newsletter is paused.
     """
     with transaction.atomic():
         _refuse_unpublished(locked_issue(issue_id), "There is nothing to resume.")
@@ -115,10 +113,7 @@ def resume_issue(*, issue_id: int, now: datetime, budget: timedelta | None = Non
 
 
 def cancel_issue(*, issue_id: int, now: datetime, budget: timedelta | None = None) -> int:
-    """Cancels what is not on its way yet. Returns how many were cancelled so far. Safe to repeat.
-
-    Raises CannotAct for a draft: that is discarded.
-    """
+    """Cancel unsent deliveries. Return how many so far. Safe to repeat. Raises CannotAct for a draft."""
     with transaction.atomic():
         _refuse_unpublished(locked_issue(issue_id), "Discard it instead.")
         Issue.objects.filter(pk=issue_id, cancelled_at=None).update(cancelled_at=now)
@@ -127,14 +122,14 @@ def cancel_issue(*, issue_id: int, now: datetime, budget: timedelta | None = Non
 
 @transaction.atomic
 def pause_newsletter(*, subscribable_id: int, reason: str, now: datetime) -> bool:
-    """Nothing of the newsletter goes out until it is resumed. False when it was paused already."""
+    """Pause all sending of the newsletter. Return False if already paused."""
     rows = Subscribable.objects.filter(pk=subscribable_id, sending_paused_at=None)
     changes = {"sending_paused_at": now, "sending_paused_reason": one_line(reason)[:LONGEST_PAUSE_REASON]}
     return bool(rows.update(**changes))
 
 
 def resume_newsletter(*, subscribable_id: int, now: datetime, budget: timedelta | None = None) -> int:
-    """Lets its letters go on, but for issues paused themselves. Returns how many were queued so far."""
+    """Resume issues that are not paused themselves. Return the deliveries queued so far."""
     with transaction.atomic():
         paused = Subscribable.objects.filter(pk=subscribable_id, sending_paused_at__isnull=False)
         paused.update(sending_paused_at=None, sending_paused_reason="")
@@ -143,7 +138,7 @@ def resume_newsletter(*, subscribable_id: int, now: datetime, budget: timedelta 
 
 
 def still_going(*, issues: "QuerySet[Issue]") -> int:
-    """Wait a moment for the workers. Returns how many letters of stopped issues may still go out."""
+    """Wait a moment for workers. Return how many letters may still go out."""
     rows = Delivery.objects.filter(issue__in=issues, state=Delivery.State.SENDING)
     end = time.monotonic() + RECALL_WAIT
     while (count := rows.count()) and time.monotonic() < end:
@@ -152,7 +147,7 @@ def still_going(*, issues: "QuerySet[Issue]") -> int:
 
 
 def what_still_goes(issues: "QuerySet[Issue]") -> str:
-    """Return a sentence about the letters of stopped issues that may still go out. Waits a moment."""
+    """Return a sentence about letters that may still go out. Waits a moment."""
     count = still_going(issues=issues)
     if not count:
         return "Nothing more goes out."
@@ -160,15 +155,12 @@ def what_still_goes(issues: "QuerySet[Issue]") -> str:
 
 
 def finish_pauses(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Brings the ledger in line with the flags, where something is left to do. Returns how many rows moved.
-
-    It goes on where a large issue took longer than a click may take, or where a worker ended in the middle.
-    """
+    """Finish changes that took longer than a click or whose worker died. Return the rows changed."""
     left = TimeBudget(budget)
     paused = Q(paused_at__isnull=False) | Q(subscribable__sending_paused_at__isnull=False)
     out = Issue.objects.filter(published_at__isnull=False)
     moves = [(CANCEL, out.filter(cancelled_at__isnull=False)), (HOLD, out.filter(paused, cancelled_at=None))]
-    # Looked at first: where nothing is on hold, not every issue there is need be asked.
+    # Otherwise every issue would be queried.
     if Delivery.objects.filter(QUEUE.rows).exists():
         moves.append((QUEUE, out.filter(cancelled_at=None).exclude(paused)))
     return sum(
@@ -178,13 +170,12 @@ def finish_pauses(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def _issues_with(rows: Q, issues: "QuerySet[Issue]") -> list[int]:
-    """The keys of the issues that have such deliveries."""
     found = issues.filter(Exists(Delivery.objects.filter(rows, issue=OuterRef("pk"))))
     return list(found.order_by("pk").values_list("pk", flat=True))
 
 
 def locked_issue(issue_id: int) -> Issue:
-    """The issue, without its letter, locked until the transaction ends. Raises CannotAct when it is gone."""
+    """Return the locked issue without its letter. Raises CannotAct."""
     rows = Issue.objects.select_for_update(no_key=True).defer("html", "text", "placeholders")
     issue = rows.filter(pk=issue_id).first()
     if issue is None:

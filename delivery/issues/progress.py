@@ -1,7 +1,6 @@
-"""The figures of issues, by a handful of aggregate queries; those of large issues are kept for a while.
+"""Figures of issues, from a few aggregate queries; large issues' are cached.
 
-The figures of a finished issue are kept as long as its counts stay the same. Those of an issue that is being
-sent are kept for ten times as long as they took to compute.
+A finished issue's are cached until its counts change, others for ten times as long as the query took.
 """
 
 import time
@@ -27,16 +26,16 @@ from subscriptions.subscribers.counts import large_newsletters
 T = TypeVar("T")
 
 DOMAINS_SHOWN = 20
-# What is kept of large newsletters: the counts of so many issues each.
+# Stored counts of large newsletters' NEWEST issues.
 ISSUE_FIGURE = "issue"
 NEWEST = 12
-# The states that a delivery of an issue that is over comes from, or is in, when it is tried again.
+# States that a retry of a finished issue changes.
 CHANGING = ("failed", *NOT_FINISHED)
 
 
 @dataclass(frozen=True, slots=True)
 class DomainFigures:
-    """Counts of the letters to one recipient domain by state. Deferred ones are waiting, too."""
+    """Letters to one recipient domain. `waiting` includes `deferred`."""
 
     domain: str
     sent: int = 0
@@ -52,9 +51,9 @@ class DomainFigures:
 
 
 def counts_of(issue_ids: Iterable[int]) -> dict[int, Counter[str]]:
-    """How many deliveries each issue has in each state. One query for all whose counts are not kept.
+    """Return each issue's deliveries by state. One query for all that are not cached.
 
-    Those of a large issue that is over may lack, for some minutes, late subscribers that it was sent to.
+    Large finished issues may lack late subscribers for some minutes.
     """
     pks = list(issue_ids)
     known: dict[int, Counter[str]] = {
@@ -66,7 +65,7 @@ def counts_of(issue_ids: Iterable[int]) -> dict[int, Counter[str]]:
         return known
     begun = time.monotonic()
     found = {pk: Counter[str]() for pk in unknown}
-    # (Of "*", because the index has no key: so nothing else is read.)
+    # "*" needs only the index, which has no primary key.
     rows = Delivery.objects.filter(issue__in=unknown).order_by().values_list("issue", "state")
     for pk, issue_state, count in rows.annotate(n=Count("*")):
         found[pk][issue_state] = count
@@ -77,7 +76,7 @@ def counts_of(issue_ids: Iterable[int]) -> dict[int, Counter[str]]:
 
 
 def _kept_counts(issue_ids: list[int]) -> dict[int, Counter[str]]:
-    """Those that are kept and still true: as many have failed, and nothing is on its way."""
+    """Return stored counts that are true: as many failures, nothing pending."""
     kept = {pk: Counter[str](found) for pk, found in kept_figures(ISSUE_FIGURE, issue_ids).items()}
     changing = {pk: Counter[str]() for pk in kept}
     rows = Delivery.objects.filter(issue__in=kept, state__in=CHANGING).order_by()
@@ -91,7 +90,6 @@ def _kept_counts(issue_ids: list[int]) -> dict[int, Counter[str]]:
 
 
 def count_large_issues() -> dict[int, dict[str, int]]:
-    """The counts of the newest issues of large newsletters, as far as they are over."""
     found: dict[int, dict[str, int]] = {}
     for newsletter in large_newsletters():
         out = newsletter.issues.filter(published_at__isnull=False).order_by("-published_at", "-pk")
@@ -107,7 +105,7 @@ def count_large_issues() -> dict[int, dict[str, int]]:
 
 
 def newest_of_each(newsletters: Iterable[int]) -> list[Issue]:
-    """The last issue of each that is out, without its letter."""
+    """Return each newsletter's latest published issue without its letter."""
     out = Issue.objects.filter(subscribable=OuterRef("pk"), published_at__isnull=False)
     newest = Subquery(out.order_by("-published_at", "-pk").values("pk")[:1])
     rows = Subscribable.objects.filter(pk__in=list(newsletters)).order_by().values_list(newest)
@@ -115,18 +113,18 @@ def newest_of_each(newsletters: Iterable[int]) -> list[Issue]:
 
 
 def counts(issue: Issue) -> Counter[str]:
-    """Of an issue whose page has counted once (see `count_for_page`), as they were then."""
+    """Return the counts, or the ones that `count_for_page` stored."""
     found: Counter[str] | None = getattr(issue, "counts", None)
     return counts_of([issue.pk])[issue.pk] if found is None else found
 
 
 def count_for_page(issue: Any) -> None:
-    """Counts once for a page that only shows the issue, and asks in many places."""
+    """Count once for a page that only shows the issue, and asks in many places."""
     issue.counts = counts_of([issue.pk])[issue.pk]
 
 
 def issue_state(issue: Issue, counted: Counter[str]) -> str:
-    """draft, waiting, sending, sent, paused or cancelled. Needs the newsletter selected."""
+    """Return the issue's state. Needs the newsletter selected."""
     flags = Flags(
         published=issue.published_at is not None,
         cancelled=issue.cancelled_at is not None,
@@ -137,7 +135,7 @@ def issue_state(issue: Issue, counted: Counter[str]) -> str:
 
 
 def in_state(issues: "QuerySet[Issue]", wanted: str) -> "QuerySet[Issue]":
-    """The issues in that state, as `issue_state` has it."""
+    """Filter by a state of `issue_state`."""
     if wanted == "cancelled":
         return issues.filter(cancelled_at__isnull=False)
     issues = issues.filter(cancelled_at=None)
@@ -157,13 +155,12 @@ def _has(states: Iterable[str]) -> Q:
 
 
 def per_minute(issue: Issue, *, now: datetime) -> int:
-    """How many letters arrived in the last minute."""
     lately = issue.deliveries.filter(state__in=ARRIVED, sent_at__gt=now - timedelta(minutes=1))
     return _kept(issue, "rate", lambda: lately.count(), is_lively=True)
 
 
 def chart(issue: Issue) -> list[SentStretch]:
-    """Letters that arrived, minute by minute or in longer stretches, from the first to the last."""
+    """Return letters per minute or longer stretch, in order."""
 
     def ask() -> list[tuple[datetime, int]]:
         rows = issue.deliveries.filter(state__in=ARRIVED, sent_at__isnull=False).order_by()
@@ -174,7 +171,7 @@ def chart(issue: Issue) -> list[SentStretch]:
 
 
 def domain_figures(issue: Issue) -> list[DomainFigures]:
-    """The recipients' domains with most trouble, then with most letters: twenty of them."""
+    """Return the twenty domains with most trouble, then most letters."""
 
     def ask() -> list[DomainFigures]:
         back = issue_bounces(issue).values_list("delivery__domain").annotate(n=Count("pk")).order_by("-n")
@@ -207,28 +204,25 @@ def domain_figures(issue: Issue) -> list[DomainFigures]:
 
 
 def issue_bounces(issue: Issue) -> "QuerySet[Bounce]":
-    """What came back of this issue."""
     rows = Bounce.objects.filter(delivery__issue=issue.pk).order_by()
     return rows.filter(at__gte=issue.published_at) if issue.published_at else rows
 
 
 def bounced(issue: Issue) -> Counter[str]:
-    """How many reports of each kind came back."""
     return Counter(dict(issue_bounces(issue).values_list("kind").annotate(Count("pk"))))
 
 
 def sent_late(issue: Issue) -> int:
-    """How many late subscribers were sent it."""
     return _kept(issue, "late", lambda: issue.deliveries.filter(key=LATE_KEY).count())
 
 
 def forget(issue_id: int) -> None:
-    """Forgets the kept counts after an admin changed something, so that the next look shows it."""
+    """Clear cached counts, so that an admin's change shows at once."""
     cache.delete(_key(issue_id, "counts"))
 
 
 def _kept(issue: Issue, name: str, ask: Callable[[], T], *, is_lively: bool = False) -> T:
-    """The answer, remembered if the issue is large: until its counts change if all of it has gone out."""
+    """Cache the answer for large issues; for finished ones until the counts change."""
     counted = counts(issue)
     if total(counted) < LARGE:
         return ask()
@@ -244,7 +238,7 @@ def _kept(issue: Issue, name: str, ask: Callable[[], T], *, is_lively: bool = Fa
 
 
 def _keep_for(took: float) -> int:
-    """Seconds, from 2 to 60: asking again and again costs a tenth of the database's time at most."""
+    """Return 2 to 60 seconds: repeated queries use at most a tenth of the database's time."""
     return round(min(max(took * 10, 2), 60))
 
 

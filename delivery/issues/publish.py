@@ -1,8 +1,7 @@
-"""Publishes an issue: one Delivery for each confirmed subscription, by one INSERT … SELECT, exactly once.
+"""Publish an issue once: a Delivery per confirmed subscription, by one INSERT … SELECT.
 
-A newsletter that offers notifications goes to devices, too, by another such statement: their lane is another.
-
-Whoever confirms after that is a late subscriber, and may be sent the issue, too.
+Devices take a second statement, as they have another lane. Readers who confirm later can be sent the issue as
+late subscribers.
 """
 
 import logging
@@ -30,15 +29,15 @@ from subscriptions.subscribers.devices import WEBPUSH
 
 log = logging.getLogger(__name__)
 FINISHED_TOGETHER = 500
-# The key of late subscribers' deliveries: on the issue's page they are counted by themselves.
+# Marks late subscribers' deliveries, which the issue's page counts separately.
 LATE_KEY = "late"
-# A confirmation that was not committed yet when the issue was published is late, too.
+# A confirmation not yet committed at publishing is late, too.
 COMMITTED_WITHIN = timedelta(minutes=1)
 
 
 @transaction.atomic
 def publish(*, issue_id: int, now: datetime) -> int:
-    """Queues the issue for everyone who is confirmed now. Returns how many; 0 when published or discarded."""
+    """Queue the issue for confirmed readers. Return how many; 0 if published or discarded."""
     drafts = Issue.objects.filter(pk=issue_id, published_at=None, cancelled_at=None)
     if not drafts.update(published_at=now):
         return 0
@@ -47,7 +46,7 @@ def publish(*, issue_id: int, now: datetime) -> int:
 
 
 def queue_for_all(*, issue: Issue, now: datetime) -> int:
-    """Queues an issue that the caller's transaction publishes, and tells of it. Returns how many."""
+    """Queue an issue that the caller's transaction publishes. Return how many."""
     queued = queue(issue=issue, recipients=_recipients(issue, lock=True), now=now)
     if queued and wishes(issue.subscribable.options, issue.subscribable.arrangement):
         texts = issue.issue_items.filter(item__isnull=False).values_list("item_id", "content_hash")
@@ -58,14 +57,13 @@ def queue_for_all(*, issue: Issue, now: datetime) -> int:
 
 @transaction.atomic
 def archive_only(*, issue_id: int, now: datetime) -> None:
-    """Publishes an issue that waited for a reader in vain: it stands in the archive, and goes to nobody."""
+    """Archive an issue that waited for a reader in vain."""
     waiting = Issue.objects.filter(pk=issue_id, awaits_reader=True, published_at=None, cancelled_at=None)
     if waiting.update(published_at=now):
         _tell(Issue.objects.select_related("subscribable").defer("html", "text").get(pk=issue_id), 0, now)
 
 
 def _tell(issue: Issue, queued: int, now: datetime) -> None:
-    """Tells webhooks, and the log once it is committed."""
     emit(Event(EventKind.PUBLISHED, (issue.pk,), now, {"recipients": queued}))
 
     def note_published() -> None:
@@ -79,13 +77,13 @@ def _tell(issue: Issue, queued: int, now: datetime) -> None:
 
 
 def to_finish() -> "QuerySet[Issue]":
-    """Published issues of which nothing is left to send, and that nobody was told of."""
+    """Return completely sent issues without a FINISHED event."""
     left = Delivery.objects.filter(issue=OuterRef("pk"), state__in=NOT_FINISHED)
     return Issue.objects.filter(~Exists(left), published_at__isnull=False, finished_at=None)
 
 
 def finish_issues(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Tell of issues whose last letter has ended. Returns how many."""
+    """Emit FINISHED events. Return how many."""
     time_left, done = TimeBudget(budget), 0
     for pk in list(to_finish().order_by("pk").values_list("pk", flat=True)[:FINISHED_TOGETHER]):
         if time_left.is_spent:
@@ -100,20 +98,17 @@ def finish_issues(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def queue(*, issue: Issue, recipients: "QuerySet[Subscription]", now: datetime, key: str = "") -> int:
-    """One queued delivery for each, by one statement for each channel, within the caller's transaction.
-    Returns how many."""
+    """Queue a delivery per recipient, in the caller's transaction. Return how many."""
     return sum(_queue_by(kind, issue, recipients, now=now, key=key) for kind in _kinds(issue.subscribable))
 
 
 def _kinds(newsletter: Subscribable) -> tuple[str, ...]:
-    """The channels that it goes out by."""
     return (newsletter.channel, WEBPUSH) if newsletter.offers_devices else (newsletter.channel,)
 
 
 def _queue_by(
     kind: str, issue: Issue, recipients: "QuerySet[Subscription]", *, now: datetime, key: str
 ) -> int:
-    """Those of one channel."""
     recipients = recipients.filter(destination__kind=kind)
     values = {
         "kind": Value(Delivery.Kind.ISSUE.value),
@@ -133,7 +128,7 @@ def _queue_by(
         "last_error": Value(""),
     }
     aliased = {f"new_{name}": value for name, value in values.items()}
-    # A subscription confirmed this very moment may have no lane yet: it comes too late for this issue.
+    # A subscription confirmed this moment may have no lane: it is late.
     rows = recipients.order_by("pk").annotate(**aliased).filter(**{"new_lane_id__isnull": False})
     select, params = rows.values_list("destination_id", "pk", "language", *aliased).query.sql_with_params()
     columns = ["destination_id", "subscription_id", "language", *values]
@@ -145,21 +140,21 @@ def _queue_by(
 
 
 def _recipients(issue: Issue, *, lock: bool = False) -> "QuerySet[Subscription]":
-    """Each person once. With `lock` in a transaction that publishes. Raises as `subscribers_of`."""
-    # (Who switches from one of its newsletters to another gets it by the one that they get now.)
+    """Return one subscription per person. `lock` for publishing. Raises like `subscribers_of`."""
+    # (Who switches between its newsletters gets it by the current one.)
     rows = subscribers_of(issue, lock=lock).filter(destination__kind__in=_kinds(issue.subscribable))
-    # Nobody changes from one bridge to another.
+    # Nobody switches between bridges.
     if channels.get(issue.subscribable.channel).public_sign_up:
         rows = not_switching(issue, rows)
     return each_once(issue, rows)
 
 
 def late_subscribers(issue: Issue) -> "QuerySet[Subscription]":
-    """Who would get the issue if it were sent to late subscribers now."""
+    """Return late subscribers without the issue."""
     try:
         return _late(issue, _recipients(issue))
     except WaitsForPerson:
-        # A tag that it names was deleted: nobody can be told to have it any more.
+        # A deleted tag: recipients are unknown.
         return Subscription.objects.none()
 
 
@@ -172,8 +167,8 @@ def _late(issue: Issue, recipients: "QuerySet[Subscription]") -> "QuerySet[Subsc
 
 @transaction.atomic
 def send_late(*, issue_id: int, now: datetime) -> int:
-    """Queues the issue for its late subscribers, each once. Returns how many. Raises CannotAct."""
-    # Two at once: the second waits here, and then sees what the first inserted.
+    """Queue the issue for late subscribers, each once. Return how many. Raises CannotAct."""
+    # A concurrent call waits here, then sees the first one's rows.
     issue = locked_issue(issue_id)
     if issue.published_at is None:
         raise CannotAct(f"“{issue}” has not gone out: there are no late subscribers yet.")

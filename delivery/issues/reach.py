@@ -1,4 +1,4 @@
-"""Whether a subscriber gets a newsletter, and why not: looked up for the rule (delivery/rules/reach.py)."""
+"""Facts for delivery/rules/reach.py: whether a subscriber gets a newsletter, and why not."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -38,12 +38,11 @@ CONFIRMATIONS_SEEN = 50
 
 
 def reach_of(subscription: Subscription, *, now: datetime) -> Reach:
-    """Whether its subscriber gets its newsletter, and the reason why not."""
     return reaches_of(subscription.destination, [subscription], now=now)[subscription.pk]
 
 
 def reach_of_person(destination: Destination, *, now: datetime) -> Reach | None:
-    """The reason why this person gets nothing at all, if it is one of all their newsletters."""
+    """Return why this person gets no newsletter at all, if so."""
     zone = get_default_timezone()
     return person_reach(ReachFacts(now=now, zone=zone, person=_person(destination)))
 
@@ -51,7 +50,7 @@ def reach_of_person(destination: Destination, *, now: datetime) -> Reach | None:
 def reaches_of(
     destination: Destination, subscriptions: Sequence[Subscription], *, now: datetime
 ) -> dict[int, Reach]:
-    """Return the answer for each of the person's subscriptions, by its key."""
+    """Return reach by subscription key."""
     person = _person(destination)
     newsletters = Subscribable.objects.in_bulk({row.subscribable_id for row in subscriptions})
     facts_of_newsletters = _newsletters(list(newsletters.values()), now)
@@ -130,7 +129,7 @@ def _subscription(
 def _confirmation(
     row: Subscription, asked_at: datetime | None, mails: Sequence[Delivery | Notice]
 ) -> dict[str, Any]:
-    """Return the state of the latest confirmation mail. One for several newsletters names the first one."""
+    """Return the latest confirmation mail's state. One for several newsletters names the first."""
     own = (mail for mail in mails if mail.subscription_id == row.pk)
     of_all = (mail for mail in mails if asked_at is not None and mail.created_at >= asked_at)
     mail = next(own, None) or next(of_all, None)
@@ -145,7 +144,7 @@ def _confirmation(
 
 
 def _confirmations(destination: Destination) -> list[Delivery | Notice]:
-    """The mails that ask this person to confirm, the newest first."""
+    """Return the person's confirmation mails, newest first."""
     kind = Delivery.Kind.CONFIRMATION
     wanted = Notice.objects.filter(destination=destination, kind=Notice.Kind.CONFIRMATION).order_by("-pk")
     rows = Delivery.objects.filter(destination=destination, kind=kind).defer("context").order_by("-pk")
@@ -198,7 +197,7 @@ def _newsletter(
 def _last_issues(
     destination: Destination, newsletters: Iterable[Subscribable], now: datetime
 ) -> dict[int, LastIssueFacts]:
-    """The newest issue of each newsletter that was for all of its readers."""
+    """Return each newsletter's newest issue for all readers."""
     keys = [each.pk for each in newsletters]
     out = Issue.objects.filter(~FOR_SOME, subscribable=OuterRef("pk"), published_at__isnull=False)
     newest = Subquery(out.order_by("-published_at", "-pk").values("pk")[:1])
@@ -248,7 +247,7 @@ def _last(
 
 
 def _stops(row: Lane | LaneDomain | None, now: datetime) -> str:
-    """Why a mail account, or a domain, sends nothing at the moment: "paused (by hand)"."""
+    """Return why a mail account or domain sends nothing: "paused (by hand)"."""
     if row is None:
         return ""
     if row.paused:

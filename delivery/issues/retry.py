@@ -1,7 +1,4 @@
-"""By hand: a delivery is tried again or cancelled, and what backs off is tried at once.
-
-Lanes keep their limits, collections their ends, workers their leases.
-"""
+"""Retry or cancel deliveries, and end backoffs. Rate limits, ends of collections and leases stay."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,21 +19,21 @@ MOST_DOMAINS_TO_RETRY = 50
 
 
 class NotRetryable(Refused):
-    """The delivery is on its way, has arrived, or must not go. The message says which."""
+    """The delivery is in progress, was sent, or must not be sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """How many failed deliveries of an issue can be tried again, and how many must not be."""
+    """Numbers of failed deliveries."""
 
     retryable: int
-    # On the suppression list, disabled, left: a further try would be cancelled.
+    # Suppressed, disabled or unsubscribed: a retry would be cancelled.
     skipped: int
 
 
 @transaction.atomic
 def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
-    """Queues the delivery again, due now. Raises NotRetryable for one that is queued, sending or sent."""
+    """Queue a delivery again, due now. Raises NotRetryable."""
     if is_forgotten(delivery):
         raise NotRetryable(
             "What this mail was made from was forgotten after KEEP_DAYS: it cannot be sent again."
@@ -51,34 +48,33 @@ def retry_delivery(*, delivery: Delivery, now: datetime) -> None:
     if not rows.update(**_anew(now)):
         state = Delivery.objects.values_list("state", flat=True).get(pk=delivery.pk)
         raise NotRetryable(f"Delivery {delivery.pk} is {state}: there is nothing to try again.")
-    # What was kept in the mailbox is kept anew if there still is no mail server.
+    # Without a mail server a retry stores it again.
     MailboxMessage.objects.filter(delivery=delivery).delete()
 
 
 def failed_of(issue_id: int, domain: str = "") -> Retry:
-    """How many have failed, of the issue or of one recipients' domain. Two queries."""
+    """Count failed deliveries of an issue, or of one domain. Two queries."""
     failed = _failed(issue_id, domain)
     every, retryable = failed.count(), _may_be_sent(failed).count()
     return Retry(retryable=retryable, skipped=every - retryable)
 
 
 def failed_domains(issue_id: int) -> list[tuple[str, int]]:
-    """The domains to which most deliveries of an issue failed, and how many each has."""
+    """Return the domains with most failures, with counts."""
     rows = _failed(issue_id).values_list("domain").annotate(count=Count("pk"))
     return list(rows.order_by("-count", "domain")[:MOST_DOMAINS_TO_RETRY])
 
 
 def retry_failed(*, issue_id: int, now: datetime, domain: str = "", budget: timedelta | None = None) -> int:
-    """Queues the failed deliveries of an issue, or of one domain of it, that may be sent. Returns how many.
+    """Queue failed deliveries that may be sent. Return how many.
 
-    In batches: what a budget leaves is done by the next call. Raises NotRetryable for an issue
-    that was cancelled, or whose letter was forgotten.
+    Call it again if the budget ran out. Raises NotRetryable for a cancelled issue or a deleted letter.
     """
     left, queued = TimeBudget(budget), 0
     while not left.is_spent:
         with transaction.atomic():
             _refuse_over(locked_issue(issue_id))
-            # What failed again since we began is not tried for ever.
+            # Skip what failed again since then, or the loop might not end.
             rows = _may_be_sent(_failed(issue_id, domain)).filter(created_at__lt=now)
             free = rows.select_for_update(skip_locked=True, of=("self",))
             pks = list(free.values_list("pk", flat=True)[:DELIVERIES_A_BATCH])
@@ -91,7 +87,6 @@ def retry_failed(*, issue_id: int, now: datetime, domain: str = "", budget: time
 
 
 def _anew(now: datetime) -> dict[str, object]:
-    """The fields of a delivery that was just published."""
     fresh = {"due_at": now, "created_at": now, "attempts": 0, "sent_at": None}
     return {"state": Delivery.State.QUEUED, "held_for": "", **fresh}
 
@@ -115,17 +110,16 @@ def _refuse_over(issue: Issue) -> None:
 
 
 def make_collections_due(*, now: datetime) -> int:
-    """Has collections that wait after a failure tried at once. Returns how many."""
+    """Retry failed collections now. Return how many."""
     return Assignable.objects.filter(next_try_at__gt=now, failures__gt=0).update(next_try_at=now)
 
 
 def make_deliveries_due(*, now: datetime) -> int:
-    """Makes deferred deliveries due at once. Returns how many."""
     return Delivery.objects.filter(state=Delivery.State.DEFERRED, due_at__gt=now).update(due_at=now)
 
 
 def cancel_delivery(*, delivery: Delivery) -> None:
-    """Cancels a delivery that waits. A second time changes nothing. Raises CannotAct for any other."""
+    """Cancel a waiting delivery. Safe to repeat. Raises CannotAct for other states."""
     cancelled, held = Delivery.State.CANCELLED, Delivery.State.HELD
     waiting = Delivery.objects.filter(pk=delivery.pk, state__in=(*WAITING, held))
     if waiting.update(state=cancelled, held_for="", last_error="Cancelled by hand."):

@@ -1,4 +1,4 @@
-"""What was done about posts after they were sent, for the pages that tell of them."""
+"""Edits and deletions of sent posts."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ TIMES = {1: "once", 2: "twice"}
 
 @dataclass(frozen=True, slots=True)
 class SentChanges:
-    """The edits of a post, in their order, and its deletion."""
+    """Edits in order, and the deletion."""
 
     edits: tuple[Delivery, ...] = ()
     deletion: Delivery | None = None
@@ -38,7 +38,7 @@ class SentChanges:
 
     @property
     def words(self) -> str:
-        """ "edited twice", "deleted", and why not; empty where nothing was to be done."""
+        """Return words such as "edited twice" or "deleted", with errors."""
         if self.deletion is not None:
             return "deleted" if self.is_gone else _not_done(self.deletion, "deletion")
         done = sum(edit.state == State.SENT for edit in self.edits)
@@ -49,7 +49,7 @@ class SentChanges:
 
 
 def changed_delivery(change: Delivery) -> Delivery | None:
-    """The post that an edit or a deletion is about, if it is there still."""
+    """Return the post that an edit or deletion changes, if it still exists."""
     if change.kind not in Delivery.CHANGES:
         return None
     rows = Delivery.objects.select_related("issue", "destination").defer("issue__html", "issue__text")
@@ -57,7 +57,7 @@ def changed_delivery(change: Delivery) -> Delivery | None:
 
 
 def changes_of(posts: Iterable[Delivery]) -> Mapping[int, SentChanges]:
-    """Of these deliveries, by their keys, those after which something was to be done. Two queries."""
+    """Return changes by delivery key. Two queries."""
     rows = [post for post in posts if post.kind not in Delivery.CHANGES]
     issues = {post.issue_id for post in rows if post.issue_id}
     numbers: dict[int, list[int]] = defaultdict(list)

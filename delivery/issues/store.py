@@ -1,4 +1,4 @@
-"""Stores an Issue and deletes the collection that it was made of, in one transaction."""
+"""Store an Issue and delete its collection in one transaction."""
 
 import secrets
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from subscriptions.collections.edits import WITHDRAWN
 from subscriptions.collections.post_rules import note_left_out
 from subscriptions.models import Assignable, Assignment, LeftOut, SeenLink, Subscribable
 
-# Of a newsletter's long row, what storing asks and changes.
+# The newsletter's row is long.
 _DECIDES = (
     "approval",
     "approval_minutes",
@@ -36,16 +36,15 @@ _DECIDES = (
 
 
 class CollectionChanged(RuntimeError):
-    """The collection is not what was rendered: nothing is stored, it is tried again."""
+    """The collection is not what was rendered; it is retried."""
 
 
 def store_issue(
     *, assignable_id: int, token: UUID, contents: Collected, rendered: Rendered, now: datetime
 ) -> Issue:
-    """Stores the issue, and publishes it unless it waits for somebody, in the caller's transaction.
+    """Store the issue and publish it unless it has to wait, in the caller's transaction.
 
-    Guarded by the seal's token. Raises CollectionChanged when the seal was lost or the collection holds
-    another assignment than was rendered.
+    Raises CollectionChanged if the seal's token is not ours or the assignments are not the ones rendered.
     """
     assignable, subscribable = _locked(assignable_id, token, contents)
     release = release_of(
@@ -95,7 +94,7 @@ def store_issue(
     if not release.waits:
         publish_to_readers(issue_id=issue.pk, now=now)
         return issue
-    # Until the draft goes, they can be put back.
+    # Can be put back until the draft is published.
     SetAside.objects.bulk_create(
         [
             SetAside(issue=issue, item_id=post.item_id, position=position, entry=post.entry.to_json(), at=now)
@@ -108,16 +107,16 @@ def store_issue(
 def store_nothing(
     *, assignable_id: int, token: UUID, contents: Collected, now: datetime | None = None
 ) -> None:
-    """Ends a collection of which nothing is to be sent, as if it had gone out. Guarded like `store_issue`."""
+    """End a collection with nothing to send. Raises CollectionChanged."""
     assignable, subscribable = _locked(assignable_id, token, contents)
     _end(assignable, subscribable, contents, now or utcnow())
 
 
 def give_back(subscribable: Subscribable, item_ids: Sequence[int], *, now: datetime) -> None:
-    """Take items out whose posts were withdrawn; those that were sent nowhere are in no collection then.
+    """Remove withdrawn items; those not sent or collected elsewhere become unassigned.
 
-    If such a post comes back, it is new again. One that came back while its collection was made settled
-    before, and goes into the next one. The caller has locked the items.
+    A post that reappears later is new again. One that reappeared while its collection was made joins the next
+    one. The caller has locked the items.
     """
     SeenLink.objects.filter(subscribable=subscribable, item__in=item_ids).delete()
     note_left_out(subscribable, dict.fromkeys(item_ids, WITHDRAWN), now=now)
@@ -131,10 +130,7 @@ def give_back(subscribable: Subscribable, item_ids: Sequence[int], *, now: datet
 
 
 def _locked(assignable_id: int, token: UUID, contents: Collected) -> tuple[Assignable, Subscribable]:
-    """The collection and its newsletter, locked.
-
-    Raises CollectionChanged unless the seal is still ours, and it holds what was rendered or left out.
-    """
+    """Lock the collection and its newsletter. Raises CollectionChanged."""
     locked = lock_for_membership(Subscribable.objects.filter(pk=contents.subscribable.pk).only(*_DECIDES))
     ours = Assignable.objects.filter(pk=assignable_id, seal_token=token).only("sent_now_at", "waits")
     assignable = ours.select_for_update().first()
@@ -147,17 +143,17 @@ def _locked(assignable_id: int, token: UUID, contents: Collected) -> tuple[Assig
 
 
 def _end(assignable: Assignable, subscribable: Subscribable, contents: Collected, now: datetime) -> None:
-    """Deletes the collection, clears the items that no other needs, and moves its newsletter on."""
+    """Delete the collection, clear items that no other needs, and advance the newsletter."""
     assignable.delete()
     item_ids = [post.item_id for post in (*contents.posts, *contents.unsent)]
     if contents.withdrawn:
-        # All at once, in the order of their keys.
+        # In key order.
         list(Item.objects.filter(pk__in=item_ids).order_by("pk").select_for_update().values_list("pk"))
         give_back(subscribable, [post.item_id for post in contents.withdrawn], now=now)
     clear_unneeded(item_ids=item_ids)
     for hint, why in WHY_LEFT_OUT.items():
         if pks := [post.item_id for post in contents.left_out if post.announce == hint]:
-            # On items that no issue ever had, and none will have.
+            # No issue has them, or will.
             unsent = Item.objects.filter(pk__in=pks, state=Item.State.CLEARED, issue_items=None)
             unsent.update(reason=Trim(Concat("reason", Value(f" {why}"))))
     subscribable.last_completed_wti = contents.within_type_id
