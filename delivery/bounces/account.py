@@ -1,4 +1,4 @@
-"""Reads BOUNCE_URL: the mailbox in which the mail that comes back is kept for us."""
+"""Parse BOUNCE_URL, the mailbox for bounces."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ _PORTS = {"imaps": 993, "imap": 143, "pop3s": 995, "pop3": 110}
 
 @dataclass(frozen=True, slots=True)
 class MailAccount:
-    """A mailbox on a server. `scheme` is imaps, imap, pop3s or pop3; POP3 has no `folder`."""
+    """Mailbox on a server. `scheme`: imaps, imap, pop3s or pop3; POP3 has no `folder`."""
 
     scheme: str
     host: str
@@ -25,24 +25,24 @@ class MailAccount:
 
     @property
     def name(self) -> str:
-        """Shown to people: without the password."""
+        """Return the address without the password."""
         return f"{self.scheme}://{self.host}:{self.port}"
 
     @property
     def is_open(self) -> bool:
-        """Whether the password travels unencrypted over a network."""
+        """Return whether the password is sent unencrypted over a network."""
         return not self.scheme.endswith("s") and self.host not in ("localhost", "127.0.0.1", "::1")
 
 
 def parse_bounce_url(url: str) -> MailAccount | Path | None:
-    """None when it is empty. Raises ImproperlyConfigured, without the value in it: it holds a password."""
+    """Return None if empty. Raises ImproperlyConfigured without the URL, which has a password."""
     if not url:
         return None
     if any(character.isspace() or not character.isprintable() for character in url):
         raise _wrong("it contains a space or a control character")
     try:
         parts = urlsplit(url)
-        port = parts.port  # raises ValueError when it is no port
+        port = parts.port  # ValueError if wrong
     except ValueError:
         # `from None`: the ValueError shows part of the URL.
         raise _wrong("its host or port cannot be read") from None

@@ -1,4 +1,4 @@
-"""Takes the mail in BOUNCE_URL's mailbox: from readers who leave, or about letters that did not arrive."""
+"""Process BOUNCE_URL's mailbox: unsubscribe requests and bounces."""
 
 import logging
 from collections import Counter
@@ -27,10 +27,7 @@ log = logging.getLogger(__name__)
 
 
 def take_mail(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:
-    """Takes one mail that was sent to BOUNCE_DOMAIN. `recipient` is whom the envelope named, where known.
-
-    Safe to repeat. Nobody is answered.
-    """
+    """Process a mail to BOUNCE_DOMAIN; `recipient` is the envelope's. Safe to repeat, sends no reply."""
     wish = leaving(raw, domain=settings.BOUNCE_DOMAIN, recipient=recipient)
     if wish is None:
         return take_report(raw=raw, now=now, recipient=recipient)
@@ -47,7 +44,7 @@ def take_mail(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:
 def read_bounces(
     *, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None
 ) -> "Counter[str]":
-    """A pass: deletes old reports, then takes the waiting mail, if there is a BOUNCE_URL. Logs errors."""
+    """Delete old reports, then process mail. Logs errors."""
     prune_bounces(now=clock())
     try:
         return collect_bounces(clock=clock, budget=budget)
@@ -57,10 +54,9 @@ def read_bounces(
 
 
 def collect_bounces(*, clock: Callable[[], datetime], budget: timedelta | None = None) -> "Counter[str]":
-    """Takes the waiting mail. Returns how many there were of each kind, and of "failed".
+    """Return counts by kind, and "failed". Raises SourceError, ImproperlyConfigured.
 
-    A mail that cannot be taken stays in the mailbox, and stops no other. Raises SourceError and
-    ImproperlyConfigured.
+    A mail that fails stays in the mailbox and stops no other.
     """
     where = parse_bounce_url(settings.BOUNCE_URL)
     counts: Counter[str] = Counter()

@@ -1,7 +1,7 @@
-"""Pauses domains that refuse our letters (5.7.x) or deny addresses by the dozen (5.1.x), and newsletters.
+"""Pause domains and newsletters after refusals (5.7.x) or many unknown addresses (5.1.x).
 
-All of it is part of the caller's transaction, after it has locked the deliveries, destinations and lanes that
-it needs. It looks only when such an answer has come, and never at more rows than a bound says.
+Runs in the caller's transaction, after it locked deliveries, destinations and lanes. Reads few rows, and only
+after such an answer.
 """
 
 import logging
@@ -32,8 +32,8 @@ from delivery.rules.bounce_policy import ABOUT_OUR_MAIL, BounceKind
 ANSWERED = (Delivery.State.SENT, Delivery.State.FAILED)
 
 
-# Letters go out nearly in the order of their keys, so only the rows next to a letter are searched: first the
-# nearest, and if too few of these are of the domain, more. In 1,000,000 rows that takes 1 ms and 40 ms.
+# Letters are sent nearly in key order, so search near a letter: more rows only if too few are of the domain.
+# In 1,000,000 rows that takes 1 ms and 40 ms.
 REACHES = (20_000, 100_000)
 
 
@@ -44,25 +44,22 @@ ENOUGH_LETTERS = 100
 
 
 def last_letters(*, near: Delivery, most: int) -> list[int]:
-    """Keys of the last letters to the same domain in the same lane, near that delivery in the queue's order.
-
-    The newest first, `most` at the most.
-    """
+    """Return keys of the last letters to this domain and lane, newest first."""
     return [pk for pk, _ in _last(near, most)]
 
 
 def letters_since(*, near: Delivery, most: int, since: datetime) -> list[int]:
-    """The `last_letters` that were answered since then."""
+    """Return the `last_letters` answered since then."""
     last = _last(near, most)
     failed = [pk for pk, sent_at in last if sent_at is None]
-    # A failure's time stands with its report.
+    # A failure's time is in its report.
     reports = Bounce.objects.filter(delivery__in=failed, at__gt=since).order_by()
     lately = set(reports.values_list("delivery", flat=True)) if failed else set()
     return [pk for pk, sent_at in last if (sent_at > since if sent_at else pk in lately)]
 
 
 def _last(near: Delivery, most: int) -> list[tuple[int, datetime | None]]:
-    """Keys and times of sending, None for failed letters: by a bounded piece of the primary key."""
+    """Return keys and times of sending, None if failed."""
     rows = Delivery.objects.filter(lane=near.lane_id, domain=near.domain, state__in=ANSWERED)
     found: list[tuple[int, datetime | None]] = []
     for reach in REACHES:
@@ -75,17 +72,17 @@ def _last(near: Delivery, most: int) -> list[tuple[int, datetime | None]]:
 
 log = logging.getLogger(__name__)
 
-# The beginning of the reason of a pause that no person made: the admins are told of these.
+# Starts the reason of an automatic pause; admins are notified.
 BY_ITSELF = "By itself: "
 REFUSED = f"{BY_ITSELF}it refused"
 DENIED = f"{BY_ITSELF}it said “no such address”"
-# The effect of refusals that led to a pause or came after it. They do not lead to another one.
+# Effects of refusals before and after a pause. They do not cause another one.
 DOMAIN_PAUSED = f"{ABOUT_OUR_MAIL} Letters to this domain are paused."
 NEWSLETTER_PAUSED = f"{ABOUT_OUR_MAIL} The newsletter is paused."
 
 
 def on_refusals(*, bounces: Iterable[Bounce], now: datetime) -> None:
-    """Pauses what has to be paused by these refusals, which have just been recorded."""
+    """Apply pauses after refusals that were just recorded."""
     alike: dict[tuple[int, str, int], list[Bounce]] = defaultdict(list)
     for bounce in bounces:
         if (
@@ -102,14 +99,14 @@ def on_refusals(*, bounces: Iterable[Bounce], now: datetime) -> None:
 
 
 def on_refused_sender(*, delivery: Delivery, said: str, now: datetime) -> None:
-    """The mail server itself, with no recipient named yet, says that we are not who we say we are."""
+    """Pause the newsletter if the server rejects its sender before any recipient."""
     if delivery.issue_id is not None:
         cause = "the mail server does not believe who it is from"
         _pause_newsletter(delivery.issue_id, cause, said, now)
 
 
 def pause_denying(*, bounce: Bounce, now: datetime) -> bool:
-    """Pauses the domain of a bounce because it denies too many addresses. False when it was paused."""
+    """Pause a domain that denies too many addresses. Return False if already paused."""
     assert bounce.delivery is not None  # noqa: S101 - for the type checker
     reason = (
         f"{DENIED} more often within an hour than can be true ({when(now)}). "
@@ -120,27 +117,27 @@ def pause_denying(*, bounce: Bounce, now: datetime) -> bool:
 
 
 def pause_cause(reason: str) -> str:
-    """The reason of a pause as it goes on after a colon."""
+    """Return the reason to follow a colon."""
     return reason.removeprefix(BY_ITSELF)
 
 
 def denies(*, lane_id: int, domain: str) -> bool:
-    """Whether the domain is paused because it denied too many addresses."""
+    """Return whether the domain is paused for denying too many addresses."""
     rows = LaneDomain.objects.filter(lane=lane_id, domain=domain, paused=True)
     return rows.filter(paused_reason__startswith=DENIED).exists()
 
 
 def _on_refusals_of_domain(group: Sequence[Bounce], delivery: Delivery, now: datetime) -> None:
-    """Pauses what has to be paused by refusals of one domain and one issue; `delivery` is the last one's."""
+    """Handle refusals of one domain and issue; `delivery` is the last."""
     issue_id, domain = delivery.issue_id, delivery.domain
-    # If the domain or the newsletter is paused already, these were only still on their way.
+    # Sent before the pause.
     is_paused = LaneDomain.objects.filter(lane=delivery.lane_id, domain=domain, paused=True).exists()
     stopped = Issue.objects.filter(subscribable__sending_paused_at__isnull=False)
     if is_paused or (issue_id is not None and stopped.filter(pk=issue_id).exists()):
         effect = DOMAIN_PAUSED if is_paused else NEWSLETTER_PAUSED
         Bounce.objects.filter(pk__in=[one.pk for one in group]).update(effect=effect)
         return
-    # The letters beside them are worth a look only if enough refusals have led to nothing yet.
+    # Search letters only if enough refusals had no effect yet.
     rows = Bounce.objects.filter(domain=domain, kind=BounceKind.POLICY, effect=ABOUT_OUR_MAIL)
     if not may_matter(list(rows.order_by("-at").values_list("status", flat=True)[:LAST_LETTERS])):
         return
@@ -167,7 +164,7 @@ def _on_refusals_of_domain(group: Sequence[Bounce], delivery: Delivery, now: dat
 
 
 def _last_answers(delivery: Delivery) -> tuple[list[int], Answers]:
-    """The domain's last letters, without those that led to an earlier pause, and what became of them."""
+    """Return the last letters, without an earlier pause's, and their answers."""
     about_us = Bounce.objects.filter(
         domain=delivery.domain,
         kind=BounceKind.POLICY,
@@ -190,7 +187,7 @@ def _last_answers(delivery: Delivery) -> tuple[list[int], Answers]:
 
 
 def _stops_newsletter(delivery: Delivery, answers: Answers) -> bool:
-    # The issue's recipients, in an order that has nothing to do with what became of them.
+    # Recipients in an order unrelated to results.
     recipients = Delivery.objects.filter(issue=delivery.issue_id).order_by("destination")
     shares = large(list(recipients.values_list("domain", flat=True)[:RECIPIENTS_SAMPLED]))
     others = LaneDomain.objects.filter(lane=delivery.lane_id, domain__in=list(shares), paused=True)

@@ -1,4 +1,4 @@
-"""Takes the events of mail services about our letters, by anymail: bounces, complaints, unsubscriptions."""
+"""Mail services' events, by anymail: bounces, complaints, unsubscriptions."""
 
 import hashlib
 import logging
@@ -27,10 +27,10 @@ from subscriptions.subscribers.leave import leave
 
 log = logging.getLogger(__name__)
 
-# Services send the same event for thousands of letters: one line says that we don't know its type.
+# Log an unknown type once: services send the same event for thousands of letters.
 _unknown_types: set[tuple[str, str]] = set()
 MOST_UNKNOWN_TYPES = 200
-# By anymail's types, for events that the table doesn't have yet.
+# By anymail's types, for events missing in the table.
 _BY_ANYMAIL = {
     EventType.COMPLAINED: COMPLAINT,
     EventType.DEFERRED: DELAYED,
@@ -43,14 +43,12 @@ _BY_ANYMAIL = {
 
 @dataclass(frozen=True, slots=True)
 class EspEvent:
-    """A finding about the recipient, or that the reader wants to leave."""
-
     finding: BounceFinding | None = None
     leaves: bool = False
 
 
 def parse_event(event: Any, service: str) -> EspEvent:
-    """Return what an event (AnymailTrackingEvent) of that service says of its recipient, if anything."""
+    """Return an AnymailTrackingEvent's meaning."""
     facts = read_event(service, event)
     verdict = verdict_of(service, facts)
     if verdict is None:
@@ -72,7 +70,7 @@ def parse_event(event: Any, service: str) -> EspEvent:
 
 
 def event_digest(event: Any, meaning: EspEvent, service: str, delivery_id: int) -> str:
-    """The same for the same event, however often it comes. All delays of a letter share one, and its row."""
+    """Return a digest for deduplication. All delays of a letter share one row."""
     identity: tuple[object, ...] = (event.event_type, event.event_id)
     if meaning.finding is not None and meaning.finding.kind is BounceKind.DELAYED:
         identity = (EventType.DEFERRED,)
@@ -83,7 +81,7 @@ def event_digest(event: Any, meaning: EspEvent, service: str, delivery_id: int) 
 
 
 def on_tracking(sender: Any, event: Any, esp_name: str, **_: Any) -> None:
-    """Receives anymail's signal. Errors of the database are raised, so that the service tries again."""
+    """Handle anymail's signal. Raises database errors, so that the service retries."""
     said = parse_event(event, esp_name)
     if said.finding is None and not said.leaves:
         return
@@ -93,8 +91,7 @@ def on_tracking(sender: Any, event: Any, esp_name: str, **_: Any) -> None:
     if pk is not None:
         delivery = rows.filter(pk=pk).first()
     else:
-        # Two services do not return the metadata that we sent along: there the message's id tells, which
-        # nobody else knows, and the address that it went to.
+        # Two services omit our metadata: use the message id, which is secret, and the recipient.
         core = email_core(str(event.recipient or ""))
         sent = rows.filter(destination__kind="email", destination__core=core)
         known = bool(core and event.message_id)
@@ -109,7 +106,7 @@ def on_tracking(sender: Any, event: Any, esp_name: str, **_: Any) -> None:
 
 
 def accounts_with(esp: str) -> Iterator[EspSettings]:
-    """The accounts with that service: EMAIL_URL's and the others. Those that cannot be read are left out."""
+    """Return accounts with this service, except unreadable ones."""
     for url in (settings.EMAIL_URL, *map(secret_url, Account.objects.mail().order_by("pk"))):
         try:
             target = parse_email_url(url)

@@ -1,4 +1,4 @@
-"""The groups of fields that reports are made of (RFC 3464 §2.1, RFC 5965 §3.1). Pure."""
+"""Groups of report fields (RFC 3464 §2.1, RFC 5965 §3.1). Pure."""
 
 import base64
 import binascii
@@ -22,10 +22,7 @@ MAX_ADDRESS = 320
 
 @dataclass(frozen=True, slots=True)
 class BounceFinding:
-    """What a report says about one recipient.
-
-    `addresses`: the address that we wrote, if the report tells it, then the one that was tried.
-    """
+    """Finding about one recipient. `addresses`: ours if reported, then the one tried."""
 
     kind: BounceKind
     addresses: tuple[str, ...] = ()
@@ -36,8 +33,8 @@ class BounceFinding:
 def finding_in_words(
     addresses: Iterable[str], said: str, *, action: str = "failed", status: str = ""
 ) -> BounceFinding:
-    """A finding that is judged by a server's words."""
-    # No address has control characters, and no database column takes a NUL.
+    """Return a finding by a server's words."""
+    # Neither addresses nor database columns accept a NUL.
     usable = (address for address in addresses if address and without_controls(address) == address)
     known = tuple(dict.fromkeys(address[:MAX_ADDRESS] for address in usable))
     kind = kind_of(action=action, status=status, diagnostic=said)
@@ -45,22 +42,20 @@ def finding_in_words(
 
 
 def clean(text: str) -> str:
-    """The text in one line, as much of it as is kept."""
     return shortened(one_line(text[: 8 * MAX_DIAGNOSTIC]), MAX_DIAGNOSTIC)
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A group of fields; names in lower case."""
+    """Fields; names in lower case."""
 
     fields: tuple[tuple[str, str], ...]
 
     def all(self, name: str) -> list[str]:
-        """The values of the fields of that name."""
         return [value for known, value in self.fields if known == name]
 
     def first(self, name: str) -> str:
-        """The first field of that name counts; empty without one."""
+        """Return the first value or ""."""
         return next(iter(self.all(name)), "")
 
 
@@ -68,10 +63,10 @@ _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
 def blocks(part: Message) -> Iterator[Block]:
-    """The groups of a part of type message/…, which blank lines separate."""
+    """Return groups separated by blank lines, from a message/… part."""
     pieces = part.get_payload()
     if isinstance(pieces, list):
-        # Python's parser makes messages of the groups, without a look at the part's encoding.
+        # Python's parser makes messages of groups and ignores the part's encoding.
         groups = []
         for piece in pieces:
             if isinstance(piece, Message):
@@ -98,7 +93,7 @@ _STATUS_FIELD = re.compile(
 
 
 def blocks_in_text(text: str) -> Iterator[Block]:
-    """The groups that name a recipient, of a report whose parts cannot be told apart."""
+    """Return groups with a recipient, from a report without readable parts."""
     for group in _BLANK_LINE.split(text.replace("\r\n", "\n"), 4 * MAX_FINDINGS)[: 4 * MAX_FINDINGS]:
         lines = group.split("\n")
         start = next((n for n, line in enumerate(lines) if _STATUS_FIELD.match(line)), None)
@@ -107,7 +102,7 @@ def blocks_in_text(text: str) -> Iterator[Block]:
 
 
 def address_in(value: str) -> str:
-    """`rfc822; ada@example.org` without its type; RFC 6533 §3 writes other letters as \\x{17D}."""
+    """Parse `rfc822; ada@example.org`; RFC 6533 §3 writes other letters as \\x{17D}."""
 
     def decoded(match: re.Match[str]) -> str:
         number = int(match[1], 16)
@@ -118,7 +113,7 @@ def address_in(value: str) -> str:
 
 
 def typed(value: str) -> str:
-    """`smtp; 550 …` without its type."""
+    """Parse `smtp; 550 …`."""
     return value.partition(";")[2].strip() or value
 
 

@@ -1,4 +1,4 @@
-"""What the database knows besides a report: earlier reports, the reader, the domain."""
+"""Context of a report: earlier ones, the reader, the domain."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,9 +22,9 @@ from subscriptions.models import Subscription
 
 @dataclass(slots=True)
 class KnownDomains:
-    """What one bounce of a transaction finds out and the next ones need not ask again, by lane and domain.
+    """Results by lane and domain, for one transaction.
 
-    `denying` are found to deny too many addresses; `counts` are the hard bounces and answers of the others.
+    `denying`: they deny too many addresses; `counts`: hard bounces and answers of others.
     """
 
     denying: set[tuple[int, str]] = field(default_factory=set)
@@ -32,14 +32,14 @@ class KnownDomains:
 
 
 def history(*, bounce: Bounce, tried_at: datetime, known_domains: KnownDomains) -> History:
-    """For a bounce whose row is stored, of a letter that was tried at that time."""
+    """Return a stored bounce's context; `tried_at` is the letter's time."""
     delivery = bounce.delivery
     if delivery is None or bounce.kind not in (BounceKind.SOFT, BounceKind.HARD):
         return History()
     alike = Bounce.objects.filter(kind=bounce.kind)
     if bounce.kind == BounceKind.SOFT:
         days = alike.filter(destination=bounce.destination, at__gt=bounce.at - SOFT_WINDOW)
-        # Over how long the last letters to the address bounced softly, up to this one; None if one did not.
+        # Duration of consecutive soft bounces; None if a letter did not bounce.
         row = None
         if delivery.issue_id is not None:
             letters = Delivery.objects.filter(destination=bounce.destination, issue__lte=delivery.issue_id)
@@ -53,7 +53,7 @@ def history(*, bounce: Bounce, tried_at: datetime, known_domains: KnownDomains) 
             soft_row=row,
             confirmed_since=_confirmed_since(bounce, tried_at),
         )
-    # A server may have said the same of this letter since it was last queued: by an answer, or a report.
+    # The server may have said the same in an answer or report.
     same = alike.filter(delivery=delivery, at__gte=delivery.created_at).exclude(pk=bounce.pk)
     if same.exists():
         return History(known=True)
@@ -65,8 +65,7 @@ def history(*, bounce: Bounce, tried_at: datetime, known_domains: KnownDomains) 
     elif place in known_domains.denying or denies(lane_id=delivery.lane_id, domain=bounce.domain):
         return History(confirmed_since=confirmed, domain_held=True)
     elif bounce.domain and len(of_the_hour(bounce).values_list("pk")[:FLOOD_LEAST]) == FLOOD_LEAST:
-        # So many are worth a look at the domain's letters that were tried about then: how many of them
-        # bounced hard, and how many have an answer at all.
+        # Enough to count the domain's hard bounces and answers of that time.
         lately = letters_since(near=delivery, most=FLOOD_LETTERS, since=tried_at - FLOOD_WINDOW)
         bounced = of_the_hour(bounce).filter(delivery__in=lately).values("delivery").distinct()
         known_domains.counts[place] = (bounced.count(), len(lately))
@@ -75,7 +74,7 @@ def history(*, bounce: Bounce, tried_at: datetime, known_domains: KnownDomains) 
 
 
 def of_the_hour(bounce: Bounce) -> "QuerySet[Bounce]":
-    """The domain's hard bounces of the hour, this one included, that nobody has decided on."""
+    """Return the domain's undecided hard bounces within the hour."""
     recent = Bounce.objects.filter(
         domain=bounce.domain, at__gt=bounce.at - FLOOD_WINDOW, kind=BounceKind.HARD
     )

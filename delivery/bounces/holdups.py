@@ -1,6 +1,6 @@
-"""Refusals that are about us: domains rest, issues and newsletters are paused, and no reader is blamed.
+"""Refusals caused by us: delay domains, pause issues and newsletters, blame no reader.
 
-All of it is part of the caller's transaction, which has locked the lanes concerned.
+Runs in the caller's transaction, which has locked the lanes.
 """
 
 import logging
@@ -21,13 +21,13 @@ from delivery.rules.holdups import LONGEST_REFUSAL, domain_rests_until, is_every
 
 log = logging.getLogger(__name__)
 
-# No more letters than these are counted to see whether an issue's sender is refused.
+# Most letters counted for a refused sender.
 SENDER_SAMPLE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class HeldLetter:
-    """A letter that waits because of something that is wrong with us."""
+    """Letter that waits because of us."""
 
     delivery_id: int
     issue_id: int | None
@@ -39,7 +39,7 @@ class HeldLetter:
 
 
 def on_holdups(held: Sequence[HeldLetter]) -> None:
-    """Lets rest or pauses the domains, lanes, issues and newsletters of letters that were just recorded."""
+    """Delay or pause what these letters concern."""
     domains: dict[tuple[int, str], list[HeldLetter]] = defaultdict(list)
     issues: dict[tuple[Holdup, int], list[HeldLetter]] = defaultdict(list)
     for one in held:
@@ -53,7 +53,7 @@ def on_holdups(held: Sequence[HeldLetter]) -> None:
         if holdup is Holdup.SENDER:
             _on_refused_sender(issue_id, last)
         elif Delivery.objects.filter(issue=issue_id, state=Delivery.State.SENT).exists():
-            # Others could take a letter of this size: only these wait.
+            # Others accepted this size: only these wait.
             rows = Delivery.objects.filter(pk__in=[one.delivery_id for one in group])
             rows.filter(state=Delivery.State.QUEUED).update(state=Delivery.State.HELD)
         else:
@@ -64,7 +64,7 @@ def on_holdups(held: Sequence[HeldLetter]) -> None:
 
 
 def _rest_domains(domains: Mapping[tuple[int, str], Sequence[HeldLetter]]) -> None:
-    """Lets the domains rest, and then the lanes through which nobody is reached any more."""
+    """Delay domains, and lanes that reach nobody."""
     for _, group in sorted(domains.items()):
         last = group[-1]
         row, _ = LaneDomain.objects.get_or_create(
@@ -73,7 +73,7 @@ def _rest_domains(domains: Mapping[tuple[int, str], Sequence[HeldLetter]]) -> No
         if row.paused:
             continue
         row.last_error = last.outcome.text
-        # Of letters that were claimed before the present rest began, another connection has said so already.
+        # Letters claimed before the present rest say what is known.
         if row.free_at is None or row.free_at <= max(one.claimed_at for one in group):
             if row.refused_since is None or is_over(row.free_at, last.at):
                 row.failures, row.refused_since = 0, last.at
@@ -105,7 +105,7 @@ def _rest_domains(domains: Mapping[tuple[int, str], Sequence[HeldLetter]]) -> No
 
 
 def _on_refused_sender(issue_id: int, last: HeldLetter) -> None:
-    """Pauses the newsletter, if enough letters of the issue say that its sender is refused."""
+    """Pause the newsletter if enough letters report a refused sender."""
     letters = Delivery.objects.filter(issue=issue_id)
     refused = letters.filter(state=Delivery.State.DEFERRED, last_error__startswith=Holdup.SENDER)
     domains = list(refused.values_list("domain", flat=True)[:SENDER_SAMPLE])

@@ -1,4 +1,4 @@
-"""How the lists grow, day by day, with what came back among them."""
+"""Daily growth of lists, and bounces."""
 
 from datetime import date
 from typing import Any
@@ -17,7 +17,7 @@ GROWTH = "growth"
 
 
 def growth_of(subscribable: Subscribable, today: date) -> dict[str, dict[date, int]]:
-    """Of a newsletter: counted now, or kept where its subscribers are very many."""
+    """Return a newsletter's figures, stored ones if large."""
     kept = kept_figures(GROWTH, [subscribable.pk]).get(subscribable.pk)
     if not kept or kept["zone"] != timezone.get_current_timezone_name():
         return counted_of(subscribable, today)
@@ -28,7 +28,7 @@ def growth_of(subscribable: Subscribable, today: date) -> dict[str, dict[date, i
 
 
 def count_growth() -> dict[int, dict[str, Any]]:
-    """For whoever keeps figures."""
+    """Count large newsletters, for storing."""
     today, zone = timezone.localdate(), timezone.get_current_timezone_name()
     found = {newsletter.pk: counted_of(newsletter, today) for newsletter in large_newsletters()}
     return {
@@ -43,7 +43,7 @@ def count_growth() -> dict[int, dict[str, Any]]:
 
 
 def counted_growth(today: date) -> dict[str, dict[date, int]]:
-    """Of all newsletters, counted now; and `gone`: how many of those who had confirmed left on each day."""
+    """Count all newsletters; `gone`: confirmed readers who left."""
     found = counted_of(None, today)
     left = Subscription.objects.filter(confirmed_at__isnull=False)
     since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
@@ -51,7 +51,7 @@ def counted_growth(today: date) -> dict[str, dict[date, int]]:
 
 
 def counted_of(subscribable: Subscribable | None, today: date) -> dict[str, dict[date, int]]:
-    """Of a newsletter, or of all. Four questions."""
+    """Count one newsletter or all. Four queries."""
     since, zone = first_monday(today, WEEKS), timezone.get_current_timezone()
     found = growth(subscribable=subscribable, since=since, zone=zone)
     bounces = Bounce.objects.filter(

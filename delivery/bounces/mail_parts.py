@@ -1,4 +1,4 @@
-"""Fields, parts and text of a parsed mail, all of bounded length. Pure."""
+"""Fields, parts and text of a parsed mail, with bounded length. Pure."""
 
 import html
 import re
@@ -11,7 +11,7 @@ from email.utils import getaddresses
 MAX_FIELD = 2_000
 MAX_MAIL_TEXT = 128_000
 MOST_FIELD_ADDRESSES = 20
-# The charsets of mail: Python also has codecs that are no charsets, and slow ones.
+# Python has codecs that are slow or no charsets.
 _CHARSETS = re.compile(
     r"utf-?8|us-ascii|ascii|iso-8859-\d{1,2}|windows-125\d|koi8-[ru]|iso-2022-(?:jp|kr)|shift_jis|cp932|euc-(?:jp|kr)"
     r"|gb2312|gbk|gb18030|big5|tis-620",
@@ -22,17 +22,16 @@ _TAG = re.compile(r"<[^<>]{0,2000}>")
 
 
 def raw_field(message: Message, name: str) -> str:
-    """The first field of that name, as it was written; empty without one."""
+    """Return the first raw value or ""."""
     return next(raw_fields(message, name), "")
 
 
 def raw_fields(message: Message, name: str) -> Iterator[str]:
-    """All fields of that name, as they were written."""
     return (utf8(value) for key, value in message.raw_items() if key.lower() == name)
 
 
 def decoded_field(message: Message, name: str) -> str:
-    """A field with its encoded words (RFC 2047) decoded. One that cannot be decoded stays as it is."""
+    """Decode encoded words (RFC 2047), if possible."""
     text = raw_field(message, name)[:MAX_FIELD]
     try:
         return "".join(
@@ -44,7 +43,7 @@ def decoded_field(message: Message, name: str) -> str:
 
 
 def addresses(message: Message, *names: str) -> list[str]:
-    """The addresses in those fields, in lower case, at most MOST_FIELD_ADDRESSES."""
+    """Return up to MOST_FIELD_ADDRESSES addresses, in lower case."""
     texts = [value[:MAX_FIELD] for name in names for value in raw_fields(message, name)]
     return [address.lower() for _, address in getaddresses(texts[:10]) if "@" in address][
         :MOST_FIELD_ADDRESSES
@@ -52,11 +51,11 @@ def addresses(message: Message, *names: str) -> list[str]:
 
 
 def parts_of_type(message: Message, *types: str) -> Iterator[Message]:
-    """The parts of those types, without those of enclosed messages."""
+    """Return parts of these types, not in enclosed messages."""
     waiting = [message]
     while waiting:
         part = waiting.pop()
-        # Some programs leave out the semicolon before a parameter.
+        # Some programs omit the semicolon after it.
         if part.get_content_type().split()[0] in types:
             yield part
         elif part.get_content_maintype() == "multipart" and part.is_multipart():
@@ -66,7 +65,7 @@ def parts_of_type(message: Message, *types: str) -> Iterator[Message]:
 
 
 def enclosed(message: Message) -> Iterator[Message]:
-    """The messages that are enclosed whole, or with their header."""
+    """Return messages enclosed in full or as header."""
     for part in parts_of_type(message, "message/rfc822", "message/global", "text/rfc822-headers"):
         decoded_payload = part.get_payload()
         if isinstance(decoded_payload, list):
@@ -74,7 +73,7 @@ def enclosed(message: Message) -> Iterator[Message]:
 
 
 def copy_recipients(message: Message, without: Sequence[str] = ()) -> list[str]:
-    """Whom our letter was for, by the To of its enclosed copy."""
+    """Return our letter's recipients, from its enclosed copy."""
     for letter in enclosed(message):
         if found := [address for address in addresses(letter, "to") if address not in without]:
             return found
@@ -82,11 +81,8 @@ def copy_recipients(message: Message, without: Sequence[str] = ()) -> list[str]:
 
 
 def text_of(message: Message) -> str:
-    """What it says in its own words: its plain text, else its html without the tags.
-
-    A multipart whose boundary does not fit is text.
-    """
-    # A part with Received fields of its own is a copy of a mail.
+    """Return the plain text, else HTML without tags. A multipart with a wrong boundary is text."""
+    # With Received fields it is a copy of a mail.
     own = parts_of_type(message, "text/plain", "multipart/*")
     plain = [part for part in own if part is message or "received" not in part]
     said = "\n".join(_decoded_text(part) for part in plain[:10])[:MAX_MAIL_TEXT]
@@ -97,13 +93,12 @@ def text_of(message: Message) -> str:
 
 
 def decoded_payload(part: Message) -> bytes:
-    """The content of a part that has no parts."""
     octets = part.get_payload(decode=True)
     return octets if isinstance(octets, bytes) else b""
 
 
 def utf8(value: object) -> str:
-    """Decodes text of Python's mail parser, which keeps octets that are not ASCII as surrogates."""
+    """Decode surrogates, which Python's mail parser makes of non-ASCII octets."""
     return str(value).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

@@ -1,7 +1,7 @@
-"""Delivery reports of no standard form: what mail hosts say in their own words. Pure.
+"""Delivery reports in no standard format. Pure.
 
-flufl.bounce knows some of them. In all others we read what stands before the copy of the letter: addresses,
-and the words about each. A mail that a person wrote is not read so.
+flufl.bounce knows some. Others are read up to the letter's copy: addresses, and words about each. People's
+mails are not read.
 """
 
 import re
@@ -22,10 +22,10 @@ from delivery.rules.bounce_policy import BounceKind
 
 MOST_REPORT_LINES = 2_000
 LONGEST_LINE = 1_000
-# So many lines after the one that names an address may still be about it.
+# Lines after an address that may be about it.
 _NEXT_LINES = 4
 
-# Senders that are no persons, and may send anything.
+# Not people, but they send any mail.
 _OFFICE = re.compile(
     r"post_?master|(?:no|do-?not)-?_?reply|sysadmin|administrator|.{1,60}-(?:admin|request|owner)",
     re.IGNORECASE,
@@ -41,7 +41,7 @@ _SUBJECT = re.compile(
 _FORWARDED = re.compile(
     r"\W*(?:re|aw|sv|vs|antw|odp|r|fwd?|wg|tr|rv|i|enc|doorst|vl|转发|回复|答复|転送)\s*:", re.IGNORECASE
 )
-# Words that only delivery reports have at the beginning of a line.
+# Only delivery reports have such lines.
 _REPORTS = re.compile(
     r"^[ \t]*(?:could not be delivered to|was not delivered to|you are not a member of this mailing list"
     r"|an error (?:has )?occurred while trying to deliver|delivery to the following|error message below"
@@ -53,7 +53,7 @@ _DELAYED = re.compile(
     r"|still (?:trying|undelivered)|will (?:continue|keep) (?:to try|trying)",
     re.IGNORECASE,
 )
-# Where the copy of the letter begins: in words, or with its first field.
+# Start of the letter's copy: words, or a field.
 _COPY = re.compile(
     r"^[ \t>]{0,20}(?:[-=_*#]{1,80}[ \t]{0,4})?(?:"
     r"(?:the )?(?:original|returned|unsent) (?:e-?)?(?:mail|message)"
@@ -65,7 +65,7 @@ _COPY = re.compile(
 )
 _ADDRESS = re.compile(r"""[^\s<>()\[\]"',;:=|\\]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,10}""")
 _TO = re.compile(r"^[ \t>]{0,20}to:[ \t]{0,4}([^\r\n]{1,500})", re.IGNORECASE | re.MULTILINE)
-# An address after one of these is somebody else's.
+# An address after these is no recipient.
 _OTHERS = re.compile(
     r"contact|assist|support|postmaster|sender|\bfrom\b|reply-to|return-path|message-?id|for help|https?:"
     r"|references",
@@ -75,19 +75,18 @@ _OTHERS = re.compile(
 
 @dataclass(frozen=True)
 class ReportText:
-    """What a report says before the copy of the letter."""
+    """Report without the letter's copy."""
 
     text: str
 
     @cached_property
     def lines(self) -> list[str]:
-        """Its lines that are not blank."""
         lines = (line[:LONGEST_LINE] for line in self.text.splitlines()[:MOST_REPORT_LINES])
         return [line for line in lines if line.strip()]
 
     @cached_property
     def addresses(self) -> list[str]:
-        """The addresses in it, each once, without those to write to for help. At most MAX_FINDINGS."""
+        """Return up to MAX_FINDINGS addresses, except contacts."""
         found: dict[str, None] = {}
         for line in self.lines:
             if "@" in line and len(found) < MAX_FINDINGS:
@@ -96,9 +95,9 @@ class ReportText:
         return list(found)[:MAX_FINDINGS]
 
     def about(self, address: str) -> str:
-        """The words about one recipient: the lines that name it, and those after them that name nobody else.
+        """Return lines that name this recipient, and those after them that name no other.
 
-        All words, where these lines say nothing clear and the report names nobody else.
+        Return all words if these are unclear and nobody else is named.
         """
         about: list[str] = []
         left = 0
@@ -116,14 +115,14 @@ class ReportText:
 
 
 def failures(message: Message) -> tuple[BounceFinding, ...]:
-    """A finding for each recipient; empty for a mail that is no report, or says nothing."""
+    """Return a finding per recipient; empty if it reports nothing."""
     text = text_of(message)
     said = ReportText(before_copy(text))
     is_report = _is_report(message, said.text)
-    # A person who answers or forwards a report quotes or attaches it: flufl.bounce would read that.
+    # flufl.bounce reads reports that people quote or attach.
     is_forwarded = _FORWARDED.match(decoded_field(message, "subject"))
     by_flufl: dict[str, BounceKind] = {}
-    if (is_report or not is_forwarded) and "from" in message:  # without From, flufl.bounce fails
+    if (is_report or not is_forwarded) and "from" in message:  # flufl.bounce needs From
         delayed, failed = all_failures(message)
         by_flufl |= {_address_of_flufl(address): BounceKind.DELAYED for address in sorted(delayed)}
         by_flufl |= {_address_of_flufl(address): BounceKind.SOFT for address in sorted(failed)}
@@ -139,13 +138,12 @@ def failures(message: Message) -> tuple[BounceFinding, ...]:
     if _DELAYED.search(said.text) or BounceKind.DELAYED in by_flufl.values():
         return tuple(finding_in_words((address,), said.text, action="delayed") for address in named)
     findings = [finding_in_words((address,), said.about(address)) for address in named]
-    # Recipients about whom nothing clear is said are left out, unless that goes for all of them.
+    # Leave out unclear recipients, unless all are.
     clear = [one for one in findings if meaning(one.diagnostic) is not Meaning.UNCLEAR]
     return tuple(clear or findings)
 
 
 def before_copy(text: str) -> str:
-    """What a report says before the copy of the letter."""
     found = _COPY.search(text)
     return text[: found.start()] if found else text
 
@@ -155,7 +153,7 @@ def _addresses(line: str) -> Iterator[str]:
 
 
 def _is_report(message: Message, said: str) -> bool:
-    """Whether a mail host wrote it. If the sender may be a person, subject or words have to say so."""
+    """Return whether a mail host wrote it. If not sure, subject or words must show it."""
     is_report = message.get_param("report-type") == "delivery-status"
     if is_daemon(message) or is_report or "x-failed-recipients" in message:
         return True

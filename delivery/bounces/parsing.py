@@ -1,7 +1,7 @@
-"""Reads the mail that comes back for a letter: delivery reports, complaints, automatic replies. Pure.
+"""Parse returned mail: delivery reports, complaints, automatic replies. Pure.
 
-RFC 3464 (delivery status), RFC 6533 (the same with letters of all languages), RFC 5965 (complaints),
-RFC 3834 (automatic replies), and the reports of hosts that keep to none of them.
+RFC 3464 (delivery status), RFC 6533 (internationalized), RFC 5965 (complaints), RFC 3834 (automatic replies),
+and reports in no standard format.
 """
 
 import hashlib
@@ -46,17 +46,17 @@ from delivery.rules.bounce_policy import BounceKind, feedback_kind, worst_kind
 SES = "Amazon SES"
 
 
-# Where each type of notice names the recipients that it is about.
+# Lists of recipients by type.
 _RECIPIENTS = {"bounce": "bouncedRecipients", "complaint": "complainedRecipients"}
 
 
 def findings_of_sns(message: Message, said: str) -> tuple[BounceFinding, ...]:
-    """Return a finding for each recipient; empty for any other mail."""
+    """Return findings of an Amazon SNS notice; empty for other mail."""
     if not any(address.endswith(".amazonaws.com") for address in addresses(message, "from")):
         return ()
-    # SNS breaks long lines anywhere, and puts a space after the break.
+    # SNS breaks lines anywhere and adds a space.
     notice = _object(re.sub(r"\r?\n ?", "", said))
-    # The notice may be text within an envelope.
+    # The notice may be nested as text.
     notice = _object(str(notice["Message"])) if "Message" in notice else notice
     type_ = name(notice, "eventType") or name(notice, "notificationType")
     if type_ == "delivery":
@@ -90,12 +90,12 @@ def _object(value: str) -> Mapping[str, Any]:
     return read if isinstance(read, dict) else {}
 
 
-# Microsoft's Junk Mail Reporting Program puts it into the letter that it sends back.
+# Added by Microsoft's Junk Mail Reporting Program.
 _JMRP = "x-hmxmroriginalrecipient"
 
 
 def complaints(message: Message) -> tuple[BounceFinding, ...]:
-    """A finding for each reader who complained; empty for any other mail."""
+    """Return a finding per complaint; empty for other mail."""
     for part in parts_of_type(message, "message/feedback-report"):
         for block in blocks(part):
             feedback_type = block.first("feedback-type").strip().lower()
@@ -124,17 +124,17 @@ MAX_MAIL_BYTES = 2_000_000
 MAX_PARTS = 100
 MAX_TYPE = 5_000
 MAX_BOUNDARIES = 2_000
-# How many addresses of a report's text are taken for its recipient's, beside those in its fields.
+# Most addresses from a report's text, besides its fields.
 MOST_NAMED = 5
 
 
 class Unreadable(ValueError):
-    """It cannot be read: it is nested too deeply, or is no mail. The message says which."""
+    """Too deeply nested, or no mail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A Message-ID of ours: <mark.delivery@domain>."""
+    """Our Message-ID: <mark.delivery@domain>."""
 
     delivery_id: int
     mark: str
@@ -142,7 +142,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class BounceReport:
-    """A mail that came back. `tokens` and `marks` name letters of ours, unproven; `words` are its own."""
+    """Returned mail. `tokens` and `marks` name letters, unproven; `words` is its text."""
 
     kind: BounceKind
     findings: tuple[BounceFinding, ...]
@@ -152,10 +152,10 @@ class BounceReport:
 
 
 def read_report(raw: bytes) -> BounceReport:
-    """What the first MAX_BYTES of a mail say. Raises Unreadable, and nothing else."""
+    """Parse the first MAX_MAIL_BYTES. Raises only Unreadable."""
     raw = raw[:MAX_MAIL_BYTES]
     try:
-        # Python's parser asks every open part about every line, and looks for parameters again and again.
+        # Python's parser checks all open parts for each line, and searches parameters repeatedly.
         pattern = rb"^content-type[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*"
         types = re.findall(pattern, raw, re.IGNORECASE | re.MULTILINE)
         if len(types) > MAX_PARTS:
@@ -177,17 +177,14 @@ def read_report(raw: bytes) -> BounceReport:
             findings = failures(loose)
     except Unreadable:
         raise
-    except Exception as error:  # the mail parser and flufl.bounce were written for friendlier input
+    except Exception as error:  # parser and flufl.bounce expect friendly input
         raise Unreadable(f"It cannot be read as a mail ({type(error).__name__}).") from error
     kind = worst_kind(finding.kind for finding in findings)
     return BounceReport(kind, findings, tokens(raw), marks(raw), words)
 
 
 def report_digest(raw: bytes, about: int | None = None) -> str:
-    """The same for the same report about the same delivery, whichever way it came.
-
-    It leaves out what mail hosts add on top.
-    """
+    """Return a digest of a report about a delivery, without headers that mail hosts add."""
     head, _, body = raw[:MAX_MAIL_BYTES].replace(b"\r\n", b"\n").partition(b"\n\n")
     identity = re.search(rb"^message-id:[ \t]*(.{1,900})", head, re.IGNORECASE | re.MULTILINE)
     known = hashlib.sha256(identity[1].strip() if identity else b"")
@@ -196,7 +193,7 @@ def report_digest(raw: bytes, about: int | None = None) -> str:
 
 
 def marks(raw: bytes) -> tuple[Mark, ...]:
-    """The Message-IDs in it that look like ours, each once, at most ten."""
+    """Return up to ten Message-IDs that look like ours."""
     found = re.findall(rb"<([0-9a-f]{32})\.([1-9][0-9]{0,17})@[^<>\s]{1,255}>", raw)
     return tuple(dict.fromkeys(Mark(int(number), mark.decode("ascii")) for mark, number in found))[:10]
 
@@ -217,17 +214,17 @@ def _statuses(message: Message, text: str) -> tuple[BounceFinding, ...]:
         diagnostic = typed(group.first("diagnostic-code"))
         status = group.first("status")
         named = [address_in(group.first(name)) for name in ("original-recipient", "final-recipient")]
-        # RFC 3464 §2.3.3: required. A report without it is understood by its status, if that is one.
+        # Required by RFC 3464 §2.3.3. Without it, a valid status decides.
         action = group.first("action").strip()
         one = finding_in_words(named, diagnostic, action=action, status=status)
         if one.kind is BounceKind.SOFT and meaning(diagnostic, status=status) is Meaning.UNCLEAR:
-            # Some hosts put the server's words only into the text for people.
+            # Some hosts write the server's words only for people.
             words = said.about(one.addresses[0] if one.addresses else "")
             told = finding_in_words(named, words, action=action)
             one = told if meaning(told.diagnostic) is not Meaning.UNCLEAR else one
         found.append(one)
     if len(found) == 1:
-        # The fields may name nobody but an alias or a pipe.
+        # These may name only an alias or pipe.
         ours = addresses(message, "to", "from")
         own = [address for address in said.addresses if address.lower() not in ours][:MOST_NAMED]
         found = [replace(found[0], addresses=tuple(dict.fromkeys((*found[0].addresses, *own))))]

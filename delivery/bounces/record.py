@@ -1,8 +1,7 @@
-"""Taking reports: what they prove, what is done to the address, and a row that says so. Idempotent.
+"""Record reports: check their proof and act on the address. Idempotent.
 
-Anyone can send a report to a return address. It has an effect only if it names a letter by something that
-nobody knows but its reader and the hosts on its way: by our stamped return address, or by its Message-ID
-together with the right recipient.
+Anyone can send a report to a return address. It counts only with our signed return address, or a Message-ID
+and the right recipient.
 """
 
 import hmac
@@ -36,7 +35,7 @@ from subscriptions.subscribers.suppression import lift, suppress
 
 log = logging.getLogger(__name__)
 
-# The kinds that other apps are told of. A delayed letter may still arrive.
+# For other apps. A delayed letter may still arrive.
 BOUNCED = (BounceKind.HARD, BounceKind.SOFT, BounceKind.POLICY, BounceKind.COMPLAINT)
 IGNORED = (BounceKind.AUTO_REPLY, BounceKind.ARRIVED)
 UNPROVEN = "Ignored: it does not prove which letter it is about."
@@ -46,7 +45,7 @@ KEEP = timedelta(days=730)
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What became of a report: its kind, the sentence about it, and the row, where there is one."""
+    """Kind, sentence, and row if there is one."""
 
     kind: str
     effect: str
@@ -55,7 +54,7 @@ class Taken:
 
 
 def take_report(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:
-    """Takes one mail that came back. `recipient` is whom the envelope named, where that is known."""
+    """Record a returned mail; `recipient` is the envelope's."""
     try:
         report = read_report(raw)
     except Unreadable as error:
@@ -86,9 +85,9 @@ def take_report(*, raw: bytes, now: datetime, recipient: str = "") -> Taken:
 def take_finding(
     *, delivery: Delivery, finding: BounceFinding, digest: str, now: datetime, words: str = ""
 ) -> Taken:
-    """Records a finding about a delivery, and does what follows from it.
+    """Record a finding about a delivery and its consequences.
 
-    `digest` is at most 64 characters, the same for the same report: the second time changes nothing.
+    `digest`: at most 64 characters. A repeated one changes nothing.
     """
     taken = take_down(delivery=delivery, finding=finding, digest=digest, now=now, words=words)
     lock_lanes(lanes_concerned([taken]))
@@ -106,12 +105,12 @@ def take_down(
     tried_at: datetime | None = None,
     known_domains: KnownDomains | None = None,
 ) -> Taken:
-    """The part of `take_finding` that is the address's, within the caller's transaction.
+    """Do the part of `take_finding` about the address, in the caller's transaction.
 
-    `tried_at` is when the letter was tried, if the finding is the server's own answer and no later report.
-    `known_domains` is the same object for all findings of one transaction.
+    `tried_at`: time of the attempt, for a server's direct answer. `known_domains`: one object per
+    transaction.
     """
-    # One report of an address at a time: each has to see the days of the reports before it.
+    # One at a time: each report must see the days of earlier ones.
     destination = Destination.objects.select_for_update(no_key=True).get(pk=delivery.destination_id)
     taken = _record(
         digest,
@@ -145,7 +144,7 @@ def take_down(
 
 
 def lanes_concerned(taken: Iterable[Taken]) -> set[int]:
-    """Keys of the lanes that have to be locked for `follow_up`, after all destinations."""
+    """Return lanes to lock for `follow_up`, after all destinations."""
     return {
         bounce.delivery.lane_id
         for bounce in _fresh(taken)
@@ -154,10 +153,10 @@ def lanes_concerned(taken: Iterable[Taken]) -> set[int]:
 
 
 def follow_up(*, taken: Iterable[Taken], now: datetime) -> None:
-    """The part of `take_finding` that is the domain's or the newsletter's.
+    """Do the part of `take_finding` about domains and newsletters.
 
-    The caller holds the locks of `lanes_concerned`, so that each worker sees what the ones before it have
-    paused and why. After it, no destination or lane may be locked.
+    The caller has locked `lanes_concerned`, so that workers see each other's pauses. Lock no destination or
+    lane afterwards.
     """
     fresh = _fresh(taken)
     emit(Event(EventKind.BOUNCED, tuple(one.pk for one in fresh if one.kind in BOUNCED), now))
@@ -165,7 +164,7 @@ def follow_up(*, taken: Iterable[Taken], now: datetime) -> None:
     for _, bounce in sorted(denials.items()):
         if pause_denying(bounce=bounce, now=now):
             log.warning("a domain denies too many addresses", extra={"domain": bounce.domain})
-        # The first denials were believed, and their addresses suppressed: a person decides on these too.
+        # The first denials suppressed their addresses: hold these, too.
         earlier = list(of_the_hour(bounce).filter(effect=NOTHING_ARRIVES).select_related("destination"))
         made = Suppression.objects.filter(
             core__in=[one.destination.core for one in earlier if one.destination],
@@ -186,7 +185,7 @@ def _is_denial(bounce: Bounce) -> bool:
 
 
 def release_bounces(*, bounces: Iterable[Bounce], suppressing: bool, now: datetime) -> int:
-    """Decides on held bounces: suppresses their addresses, or lets them be. Returns how many there were."""
+    """Suppress held bounces' addresses, or not. Return how many."""
     held = Bounce.objects.filter(pk__in=[bounce.pk for bounce in bounces], held=True)
     effect = "Suppressed by hand." if suppressing else LET_BE
     count = 0
@@ -200,12 +199,11 @@ def release_bounces(*, bounces: Iterable[Bounce], suppressing: bool, now: dateti
 
 
 def prune_bounces(*, now: datetime) -> int:
-    """Deletes the `forgettable_bounces`. Returns how many."""
     return forgettable_bounces(now=now).delete()[0]
 
 
 def forgettable_bounces(*, now: datetime) -> "QuerySet[Bounce]":
-    """Reports that prove nothing and are 30 days old, and all others that are two years old."""
+    """Return unproven reports of 30 days, others of two years."""
     return Bounce.objects.filter(Q(delivery=None, at__lt=now - KEEP_UNPROVEN) | Q(at__lt=now - KEEP))
 
 
@@ -221,23 +219,23 @@ def _named(finding: BounceFinding) -> str:
     return finding.addresses[0] if finding.addresses else ""
 
 
-# --- what is proven
+# --- proof
 
 
 def _proven(report: BounceReport, recipient: str) -> tuple[Delivery | None, BounceFinding]:
-    """The delivery that a report proves to be about, and what it says about its recipient."""
+    """Return the proven delivery, and the finding about its recipient."""
     for token in (*tokens(recipient.encode()), *report.tokens):
         if is_ours(token) and (delivery := _delivery(token.delivery_id)):
             named = _naming(report.findings, delivery)
             if named or not report.findings:
                 return delivery, named or BounceFinding(BounceKind.UNKNOWN)
-            # Each letter has one recipient. Where the report names others, that one was an alias: it works
-            # as long as one of them does.
+            # If the report names others, our one recipient was an alias, which works as long as one of them
+            # does.
             kind = mildest(finding.kind for finding in report.findings)
             return delivery, next(finding for finding in report.findings if finding.kind is kind)
     for mark in report.marks:
         delivery = _delivery(mark.delivery_id)
-        # Only an issue's token is random enough to keep a Message-ID from being guessed.
+        # Only issue tokens are random enough against guessing.
         if delivery is not None and delivery.issue is not None:
             known = message_mark(delivery.issue.token, delivery.pk)
             named = _naming(report.findings, delivery)
@@ -252,13 +250,13 @@ def _delivery(pk: int) -> Delivery | None:
 
 
 def _naming(findings: Sequence[BounceFinding], delivery: Delivery) -> BounceFinding | None:
-    """The finding about the delivery's own address."""
+    """Return the finding about the delivery's address."""
     core = delivery.destination.core
     return next((one for one in findings if core in map(email_core, one.addresses)), None)
 
 
 def email_core(address: str) -> str:
-    """The form of a mail address by which destinations are compared; empty for what is none."""
+    """Return an address as destinations compare it; "" if invalid."""
     try:
         return channels.get("email").parse_destination({"email": address}).core
     except InvalidDestination:

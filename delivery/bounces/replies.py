@@ -1,4 +1,4 @@
-"""Recognises automatic replies (RFC 3834) of many programs. Pure."""
+"""Detection of automatic replies (RFC 3834). Pure."""
 
 import re
 from email.message import Message
@@ -6,7 +6,7 @@ from email.utils import parseaddr
 
 from delivery.bounces.mail_parts import decoded_field, raw_field
 
-# Senders of delivery reports, and of nothing else.
+# They send only delivery reports.
 _DAEMON = re.compile(r"mailer-?_?daemon|mail-?daemon|mdaemon|maildeliverysystem", re.IGNORECASE)
 _AWAY = re.compile(
     r"out of (?:the )?office|auto(?:matic|matische)?[ -]?(?:reply|response|antwort)|\bvacation\b"
@@ -23,24 +23,23 @@ _AWAY = re.compile(
 
 
 def is_daemon(message: Message) -> bool:
-    """Whether it comes from a mail system itself: some write no more than “mailer-daemon”."""
+    """Return whether a mail system sent it: some write only “mailer-daemon”."""
     return bool(_DAEMON.fullmatch(sender(message)))
 
 
 def sender(message: Message) -> str:
-    """The local part of the sender's address, or what stands in its place."""
+    """Return the sender's local part, or its replacement."""
     name, address = parseaddr(raw_field(message, "from")[:1000])
     local = address.rpartition("@")[0] or address or name
     return local.strip(" <>").replace(".", "")
 
 
 def is_away(words: str) -> bool:
-    """Whether a subject or sentence says that somebody is away, or that a program answers."""
+    """Return whether the words announce an absence or automatic answer."""
     return _AWAY.search(words[:2_000]) is not None
 
 
 def is_auto_reply(message: Message) -> bool:
-    """Whether a program answered for a person."""
     if is_daemon(message) or sender(message).lower() == "postmaster":
         return False
     submitted = raw_field(message, "auto-submitted").split(";")[0].strip().lower()
@@ -50,7 +49,7 @@ def is_auto_reply(message: Message) -> bool:
         return True
     if not is_away(decoded_field(message, "subject")):
         return False
-    # Something besides its subject has to say that no person wrote it.
+    # A subject alone is no proof.
     precedence = raw_field(message, "precedence").strip().lower()
     return (
         submitted not in ("", "no")
@@ -61,5 +60,5 @@ def is_auto_reply(message: Message) -> bool:
 
 
 def is_unanswerable(message: Message) -> bool:
-    """Whether no answer to it goes anywhere: it has the empty return path of reports and replies."""
+    """Return whether it has the empty return path of reports and replies."""
     return raw_field(message, "return-path").strip() == "<>"

@@ -1,4 +1,4 @@
-"""Reads the events of mail services in the names that each service gives things. Pure."""
+"""Parsers of mail services' events. Pure."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,9 +18,9 @@ MAX_WORDS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class ServiceEvent:
-    """An event in the service's names: its type, the reasons from the most telling to the least.
+    """Event in the service's terms, with reasons from most to least specific.
 
-    `words` and `status` are the mail server's own. `feedback`: the type of a complaint (RFC 5965).
+    `words` and `status`: the mail server's. `feedback`: type of complaint (RFC 5965).
     """
 
     type: str
@@ -31,7 +31,7 @@ class ServiceEvent:
 
 
 def verdict_of(service: str, facts: ServiceEvent) -> Verdict | None:
-    """Return what the event says, with the kind that the mail server's words decide. None: it is unknown."""
+    """Return the verdict, by the server's words if clear; None if unknown."""
     table = VERDICTS.get(service, {})
     keys = (*(f"{facts.type}/{reason}" for reason in facts.reasons if reason), facts.type)
     known = next((table[key] for key in keys if key in table), None)
@@ -47,13 +47,12 @@ def _by_words(facts: ServiceEvent, otherwise: BounceKind) -> BounceKind:
         return kind_of(action="failed", status=facts.status, diagnostic=facts.words)
     if otherwise is not BounceKind.AUTO_REPLY or not facts.words:
         return otherwise
-    # A program that answers for a person gives no code.
+    # Automatic replies have no code.
     is_reply = is_away(facts.words) and not precise("", facts.words)
     return BounceKind.AUTO_REPLY if is_reply else BounceKind.SOFT
 
 
 def read_event(service: str, event: Any) -> ServiceEvent:
-    """Read an event (anymail's AnymailTrackingEvent) in the names that its service gives things."""
     reader = _READERS.get(service)
     return (
         reader(event.esp_event, event)
@@ -62,28 +61,28 @@ def read_event(service: str, event: Any) -> ServiceEvent:
     )
 
 
-# --- one reader for each service
+# --- one reader per service
 
 
 def inner(value: object, *path: str) -> Any:
-    """The value at that path of a JSON object; None without one."""
+    """Return the value at a path, or None."""
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     return value
 
 
 def text(value: object, *path: str) -> str:
-    """The text or number at that path of a JSON object, of bounded length; empty without one."""
+    """Return the text or number at a path, or ""."""
     value = inner(value, *path)
     return str(value)[:MAX_WORDS].strip() if isinstance(value, str | int | float) else ""
 
 
 def name(value: object, *path: str) -> str:
-    """The same in lower case, for a name of something."""
+    """Return `text` in lower case."""
     return text(value, *path)[:MAX_NAME].lower()
 
 
-# Why an address is on a service's own list, in the words of several services.
+# Reasons of listing, in words of several services.
 _LISTED = (
     ("complained", re.compile(r"complain|spam ?report|reported|as spam|\bspam\b", re.IGNORECASE)),
     ("unsubscribed", re.compile(r"unsubscri|opt(?:ed)?[ -]?out", re.IGNORECASE)),
@@ -96,7 +95,7 @@ _DIAGNOSTIC_TYPE = re.compile(r"\s*(?:smtp|x-[\w-]{1,40})\s*;\s*", re.IGNORECASE
 
 
 def _server_words(diagnostic: str) -> str:
-    """`smtp; 550 …` (RFC 3464 §2.3.6) without its type."""
+    """Parse `smtp; 550 …` (RFC 3464 §2.3.6)."""
     return _DIAGNOSTIC_TYPE.sub("", diagnostic, count=1) if _DIAGNOSTIC_TYPE.match(diagnostic) else diagnostic
 
 
@@ -105,7 +104,7 @@ def _listed(words: str) -> str:
 
 
 def ses_event(notice: Mapping[str, Any], recipient: Mapping[str, Any]) -> ServiceEvent:
-    """Read Amazon SES's object about a letter, as far as it is about this one of its recipients."""
+    """Parse Amazon SES's notice about one recipient."""
     type_ = name(notice, "eventType") or name(notice, "notificationType")
     about = inner(notice, type_)
     kind, sub_type = name(about, "bounceType"), name(about, "bounceSubType")
@@ -150,13 +149,13 @@ def _mailersend(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
 
 def _mailgun(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     data = inner(raw, "event-data")
-    if not isinstance(data, Mapping):  # a form of before 2018
+    if not isinstance(data, Mapping):  # format before 2018
         code = name(raw, "code")
         words = " ".join((text(raw, "error"), text(raw, "notification"), text(raw, "description"))).strip()
         return ServiceEvent(name(raw, "event"), (code,), words=_with_code(code, words))
     status = inner(data, "delivery-status")
     code = name(status, "code")
-    # "severity" says whether Mailgun goes on trying, and nothing about the address.
+    # "severity" concerns retries, not the address.
     trying = "temporary" if name(data, "severity") == "temporary" else ""
     words = text(status, "message") or text(status, "description")
     return ServiceEvent(
@@ -194,7 +193,7 @@ def _mandrill(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     return ServiceEvent(name(raw, "event") or name(raw, "type"), tuple(reasons), words=text(message, "diag"))
 
 
-# Types that Postal's older versions leave out, by status.
+# Types that older versions omit.
 _POSTAL_STATES = {
     "sent": "messagesent",
     "softfail": "messagedelayed",
@@ -225,7 +224,7 @@ def _postmark(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     if type_ == "subscriptionchange":
         reason = name(raw, "SuppressionReason") if inner(raw, "SuppressSending") is not False else ""
         return ServiceEvent(type_, (f"{reason}/{name(raw, 'Origin')}", reason))
-    # Its types say more than its records.
+    # Types are more specific.
     if type_ == "bounce":
         type_ = f"bounce/{name(raw, 'Type')}"
     return ServiceEvent(type_, words=_server_words(text(raw, "Details")))
@@ -251,7 +250,7 @@ def _resend(raw: Mapping[str, Any], event: Any) -> ServiceEvent:
     diagnostics = inner(bounce, "diagnosticCode")
     first = diagnostics[0] if isinstance(diagnostics, list) and diagnostics else diagnostics
     kind, sub_type = name(bounce, "type"), name(bounce, "subType")
-    # Older events have neither.
+    # Missing in older events.
     message = text(bounce, "message")
     by_message = next((known for words, known in _RESEND_MESSAGES if words in message), "")
     return ServiceEvent(

@@ -1,7 +1,6 @@
-"""Meaning of the events of mail services: a table by service, event and reason.
+"""Meanings of mail services' events, by service, event and reason.
 
-Each service has events, reasons and suppression lists of its own, and anymail's common types lose what they
-say about the reader.
+Each service has its own; anymail's common types lose details about readers.
 """
 
 from collections.abc import Mapping
@@ -12,9 +11,9 @@ from delivery.rules.bounce_policy import BounceKind
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Meaning of an event: a kind of bounce, or that the reader leaves. Without both it is ignored.
+    """Kind of bounce, or unsubscription, or neither.
 
-    `by_words`: where the mail server's own words say something clear, they decide.
+    `by_words`: clear words of the mail server decide.
     """
 
     kind: BounceKind | None = None
@@ -32,24 +31,24 @@ OR_UNKNOWN = Verdict(BounceKind.UNKNOWN, by_words=True)
 # Without words it may be a holiday reply.
 OR_NOTHING = Verdict(BounceKind.AUTO_REPLY, by_words=True)
 
-# Amazon SES's reasons, which Resend hands on:
+# Amazon SES's reasons, also Resend's:
 # https://docs.aws.amazon.com/ses/latest/dg/notification-contents.html#bounce-types
 _SES_BOUNCES = {
     "": OR_UNKNOWN,
     "undetermined": OR_NOTHING,
     "permanent": OR_HARD,
-    # These are on SES's own lists, or on the account's.
+    # On the suppression list of SES or of the account.
     "permanent/suppressed": HARD,
     "permanent/onaccountsuppressionlist": HARD,
     "permanent/unsubscribedrecipient": LEAVES,
     "transient": OR_SOFT,
     "transient/general": OR_NOTHING,
     "transient/mailboxfull": OR_SOFT,
-    # SES calls these transient, but they are about the letter.
+    # Called transient, but about the letter.
     "transient/messagetoolarge": POLICY,
     "transient/contentrejected": POLICY,
     "transient/attachmentrejected": POLICY,
-    # The time that the account allows a letter.
+    # The account's time limit.
     "transient/customtimeoutexceeded": POLICY,
 }
 
@@ -58,7 +57,7 @@ def _events(verdict: Verdict, *names: str) -> dict[str, Verdict]:
     return dict.fromkeys(names, verdict)
 
 
-# By the service's name in anymail, then "type/reason" or "type", in lower case.
+# By anymail's service name, then "type/reason" or "type".
 VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
     "Amazon SES": {
         **{f"bounce/{name}".rstrip("/"): verdict for name, verdict in _SES_BOUNCES.items()},
@@ -76,7 +75,7 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
         "deferred": DELAYED,
         **_events(COMPLAINT, "spam", "complaint"),
         **_events(LEAVES, "unsubscribe", "unsubscribed"),
-        # The contact is on the account's blocklist; only some events say why.
+        # On the account's blocklist; few events say why.
         "blocked": POLICY,
         "blocked/bounced": HARD,
         "blocked/complained": COMPLAINT,
@@ -97,13 +96,13 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
     },
     # https://documentation.mailgun.com/docs/mailgun/user-manual/events/event-structure
     "Mailgun": {
-        # A letter that failed for good is no proof of a dead address: only words and these codes are.
+        # Permanent failure is no proof of a dead address: only words and these codes are.
         **_events(OR_SOFT, "failed", "bounced", "dropped"),
         **_events(HARD, "failed/605", "failed/suppress-bounce", "dropped/605"),
         **_events(LEAVES, "failed/606", "failed/suppress-unsubscribe", "dropped/606"),
         **_events(COMPLAINT, "failed/607", "failed/suppress-complaint", "dropped/607"),
         **_events(SOFT, "failed/602", "dropped/602"),
-        # It will be tried again.
+        # Mailgun retries.
         "failed/temporary": DELAYED,
         "rejected": POLICY,
         "complained": COMPLAINT,
@@ -125,14 +124,14 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
                 **_events(OR_POLICY, "policy issue", "system issue", "protocol issue"),
                 **_events(POLICY, "duplicate in campaign", "bad or empty template"),
                 **_events(POLICY, "error in template language"),
-                # On the account's own list, nobody knows why.
+                # On the account's list, reason unknown.
                 "blacklisted": POLICY,
                 "spam reporter": COMPLAINT,
-                # Mailjet's own list of addresses that bounced lately, for good or not.
+                # Mailjet's list of recent bounces.
                 "preblocked": SOFT,
             }.items()
         },
-        # Mailjet tries again.
+        # Mailjet retries.
         "bounce/greylisted": DELAYED,
         "bounce/hard/greylisted": OR_SOFT,
         "spam": COMPLAINT,
@@ -147,7 +146,7 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
         "soft bounce": DELAYED,
         "spam": COMPLAINT,
         "unsubscribe": LEAVES,
-        # Mailtrap did not send it: by its own list, or because of the account.
+        # By Mailtrap's list or because of the account.
         "reject": POLICY,
         "reject/bounced": HARD,
         "reject/complained": COMPLAINT,
@@ -174,11 +173,11 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
     "Postal": {
         "messagedeliveryfailed": OR_SOFT,
         "messagedelayed": DELAYED,
-        # It came back to the return path, as holiday replies do.
+        # To the return path, like holiday replies.
         "messagebounced": OR_UNKNOWN,
         "messagebounced/report": OR_SOFT,
         "messagebounced/away": NOTHING,
-        # Held for a person, or because the address is on Postal's list.
+        # For a person, or by Postal's list.
         "messageheld": POLICY,
         "messageheld/bounced": HARD,
         "messageheld/soft": SOFT,
@@ -193,7 +192,7 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
         "bounce/unsubscribe": LEAVES,
         **_events(NOTHING, "bounce/subscribe", "bounce/autoresponder", "bounce/addresschange"),
         **_events(NOTHING, "bounce/openrelaytest", "bounce/inbounderror"),
-        # A filter refused the letter. A reader's own complaint is "SpamComplaint".
+        # By a filter; readers' complaints are "SpamComplaint".
         **_events(OR_POLICY, "bounce/spamnotification", "bounce/blocked"),
         **_events(POLICY, "bounce/virusnotification", "bounce/challengeverification", "bounce/dmarcpolicy"),
         **_events(POLICY, "bounce/manuallydeactivated", "bounce/unconfirmed", "bounce/smtpapierror"),
@@ -201,12 +200,12 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
         "bounce/unknown": OR_UNKNOWN,
         "bounce/bademailaddress": HARD,
         **_events(COMPLAINT, "spamcomplaint", "bounce/spamcomplaint"),
-        # Postmark's own list. Without SuppressSending the address is free again.
+        # Postmark's list. Without SuppressSending it is a removal.
         "subscriptionchange": NOTHING,
         "subscriptionchange/hardbounce": HARD,
         "subscriptionchange/spamcomplaint": COMPLAINT,
         "subscriptionchange/manualsuppression": LEAVES,
-        # Postmark's staff did it.
+        # By Postmark's staff.
         "subscriptionchange/manualsuppression/admin": POLICY,
         "smtpapierror": POLICY,
         **_events(NOTHING, "delivery", "open", "click"),
@@ -228,13 +227,13 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
         "bounce": OR_SOFT,
         "bounce/invalid address": OR_HARD,
         **_events(OR_SOFT, "bounce/technical", "bounce/technical failure", "bounce/mailbox unavailable"),
-        # It names PTR records, but it is the reader's domain that has no mail host.
+        # Despite its words about PTR records, the domain has no mail host.
         **_events(SOFT, "bounce/no mx", "dropped/no mx"),
         **_events(OR_POLICY, "bounce/blocked", "bounce/content", "bounce/reputation"),
         **_events(OR_POLICY, "bounce/frequency or volume too high", "bounce/frequency/volume too high"),
         "bounce/expired": SOFT,
         "deferred": DELAYED,
-        # SendGrid's own lists, and what it does not send.
+        # SendGrid's lists, or not sent.
         "dropped": POLICY,
         **_events(HARD, "dropped/bounced address", "dropped/bounce", "dropped/invalid"),
         "dropped/spam reporting address": COMPLAINT,
@@ -272,7 +271,7 @@ VERDICTS: Mapping[str, Mapping[str, Verdict]] = {
         "hard_bounced": OR_SOFT,
         **_events(OR_HARD, "hard_bounced/err_user_unknown", "hard_bounced/err_user_inactive"),
         **_events(OR_HARD, "hard_bounced/err_mailbox_discarded", "hard_bounced/err_domain_inactive"),
-        # Unisender's own list of addresses that bounced for good.
+        # Unisender's list of permanent bounces.
         "hard_bounced/err_unreachable": HARD,
         **_events(OR_SOFT, "hard_bounced/err_mailbox_full", "hard_bounced/err_destination_misconfigured"),
         **_events(SOFT, "hard_bounced/err_skip_letter", "hard_bounced/err_will_retry"),

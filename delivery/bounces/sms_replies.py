@@ -1,4 +1,4 @@
-"""What readers answer to text messages: STOP, START, HELP. Idempotent, for Twilio may tell it twice."""
+"""Replies to text messages, and statuses. Idempotent: Twilio may repeat them."""
 
 from datetime import datetime
 
@@ -29,14 +29,14 @@ FINAL = frozenset({Receipt.Status.DELIVERED, Receipt.Status.UNDELIVERED, Receipt
 def take_status(
     *, account: str, delivery_id: int, sid: str, status: str, code: str, now: datetime
 ) -> Receipt | None:
-    """Keeps the status with the delivery, and disables a number at which nothing will arrive.
+    """Record a delivery's status, and disable a number that cannot receive.
 
-    None if it says nothing new, or is about no message of that account.
+    Returns None without news or without such a message of the account.
     """
     said = _STATUSES.get(status)
     rows = Delivery.objects.select_for_update(no_key=True, of=("self",))
     row = rows.filter(pk=delivery_id, lane__kind="sms", lane__account=account).first()
-    # Until the worker has recorded that it was sent, there is no id to compare.
+    # There is no id until the worker has recorded the sending.
     if said is None or row is None or row.remote_id not in ("", sid):
         return None
     known = Receipt.objects.filter(delivery=row).first()
@@ -53,12 +53,12 @@ def take_status(
 
 KIND = "sms"
 STOPPED_BY_SMS = "Answered STOP."
-# In the reason for which a destination is disabled, where Twilio was told first.
+# In a disabled destination's reason, if Twilio got STOP first.
 STOPPED_AT_TWILIO = "21610"
 
 
 def heed(wish: Wish, *, account: str, number: str, now: datetime) -> str:
-    """Does what the owner of a number wants, and returns the sentence to answer, in their language."""
+    """Act on a reply. Return the answer, in the reader's language."""
     language = _language_of(number)
     match wish:
         case Wish.STOP:
@@ -80,9 +80,9 @@ def heed(wish: Wish, *, account: str, number: str, now: datetime) -> str:
 
 @transaction.atomic
 def stop(*, account: str, number: str, now: datetime) -> int:
-    """Ends all that comes to the number by that account, and nothing is sent there any more, by any.
+    """Unsubscribe the number from the account's newsletters. Return how many.
 
-    Returns how many newsletters it was; a second time none.
+    All accounts stop sending to it.
     """
     suppress(kind=KIND, core=number, reason=STOPPED_BY_SMS, now=now)
     SignUpCode.objects.filter(destination__kind=KIND, destination__core=number).delete()
@@ -97,8 +97,9 @@ def stop(*, account: str, number: str, now: datetime) -> int:
 
 @transaction.atomic
 def start(*, account: str, number: str, now: datetime) -> int:
-    """Lifts what STOP did, and nothing else: the number may be written to, and gets what that STOP ended, if
-    it was within a day. Later than that its owner signs up anew. Returns how many newsletters come again.
+    """Undo STOP only: lift it, and resubscribe within a day. Return how many newsletters.
+
+    Later the owner has to sign up again.
     """
     lifted = list(Suppression.objects.filter(kind=KIND, core=number, reason=STOPPED_BY_SMS))
     lift(suppressions=lifted)
@@ -117,7 +118,6 @@ def start(*, account: str, number: str, now: datetime) -> int:
 
 
 def _language_of(number: str) -> str:
-    """That in which its owner signed up last."""
     rows = Subscription.objects.filter(destination__kind=KIND, destination__core=number)
     said = rows.exclude(language="").order_by("-added_at").values_list("language", flat=True).first()
     try:

@@ -1,4 +1,4 @@
-"""Treats a mail server's refusal like a report that came back, beyond what it means for the delivery."""
+"""SMTP refusals, handled like bounces besides their effect on the delivery."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ _OF_READER = {Concern.ADDRESS: BounceKind.HARD, Concern.MAILBOX: BounceKind.SOFT
 
 @dataclass(frozen=True, slots=True)
 class SmtpRefusal:
-    """A refusal with an enhanced code or plain words, of a delivery that was claimed with this token."""
+    """Refusal with an enhanced code or plain words; `token`: the claim's."""
 
     delivery: Delivery
     token: UUID
@@ -30,7 +30,7 @@ class SmtpRefusal:
 
     @property
     def kind(self) -> BounceKind | None:
-        """What a report would say; None where the delivery alone is concerned."""
+        """Return the kind of bounce, or None if only the delivery is concerned."""
         outcome = self.outcome
         policy = BounceKind.POLICY if is_refusal(outcome.status) else None
         if isinstance(outcome, Temporary):
@@ -41,15 +41,11 @@ class SmtpRefusal:
 
     @property
     def digest(self) -> str:
-        """The same for the same attempt, however often it is recorded."""
         return hashlib.sha256(f"answer:{self.delivery.pk}:{self.token}".encode()).hexdigest()
 
 
 def take_answers(answers: Iterable[SmtpRefusal]) -> list[Taken]:
-    """Records the refusals that are about the address or about us, within the caller's transaction.
-
-    Locks destinations, in order.
-    """
+    """Record refusals in the caller's transaction. Locks destinations, in order."""
     known_domains = KnownDomains()
     ordered = sorted(answers, key=lambda answer: answer.delivery.destination_id)
     return [
@@ -69,7 +65,7 @@ def take_answers(answers: Iterable[SmtpRefusal]) -> list[Taken]:
 
 
 def follow_answers(answers: Sequence[SmtpRefusal], taken: Sequence[Taken]) -> None:
-    """Pauses what has to be paused; after it, the caller may lock neither destinations nor lanes."""
+    """Apply pauses. Lock no destination or lane afterwards."""
     if taken:
         follow_up(taken=taken, now=max(answer.at for answer in answers))
     for answer in answers:

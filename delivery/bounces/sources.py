@@ -1,7 +1,7 @@
-"""Reads mail that came back from a Maildir, by IMAP4 (RFC 3501) or by POP3 (RFC 1939).
+"""Read returned mail from a Maildir, by IMAP4 (RFC 3501) or by POP3 (RFC 1939).
 
-A mail is marked as read only after it was taken; in POP3, which has no marks, it is deleted then. A process
-that dies in between reads it again, and `take_mail` knows it already.
+A mail is marked as read, in POP3 deleted, after it was processed. If the process dies before, it is read
+again, and `take_mail` recognizes it.
 """
 
 import imaplib
@@ -25,12 +25,12 @@ _LONGEST_LINE = 65_536
 
 
 class SourceError(Refused):
-    """The mailbox cannot be read. A sentence for people, without the password."""
+    """Unreadable mailbox. The message has no password."""
 
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A mail: its first MAX_BYTES, and its name in the source."""
+    """Start of a mail, and its name."""
 
     raw: bytes = field(repr=False)
     key: str
@@ -40,17 +40,17 @@ class Source(Protocol):
     """An open mailbox."""
 
     def mails(self) -> Iterator[Incoming]:
-        """Mails that were not read before, the oldest first, at most MOST_MAILS. Raises SourceError."""
+        """Return up to MOST_MAILS unread mails, oldest first. Raises SourceError."""
         ...
 
     def done(self, mail: Incoming) -> None:
-        """That mail was taken: it does not come again. Raises SourceError."""
+        """Mark as processed. Raises SourceError."""
         ...
 
 
 @contextmanager
 def open_mailbox(where: MailAccount | Path, *, context: ssl.SSLContext | None = None) -> Iterator[Source]:
-    """The mailbox, for the time of the block. Raises SourceError, whatever goes wrong with it."""
+    """Open the mailbox. Raises SourceError for any problem."""
     if isinstance(where, Path):
         yield Maildir(where)
         return
@@ -86,7 +86,7 @@ def _in_words(account: MailAccount) -> Iterator[None]:
 
 
 class Maildir:
-    """Moves mails from new/ to cur/, marked as seen. Whoever looks at cur/ still has them all."""
+    """Move mails from new/ to cur/, as seen: other programs still find them."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -120,7 +120,7 @@ class Maildir:
 
 
 class Imap:
-    """Unseen mails of one folder, which become seen and stay."""
+    """Unseen mails of a folder, which become seen."""
 
     def __init__(self, account: MailAccount, context: ssl.SSLContext) -> None:
         self.account = account
@@ -131,7 +131,7 @@ class Imap:
             else imaplib.IMAP4(host, port, timeout=TIMEOUT)
         )
         try:
-            # imaplib puts quotes around the password only.
+            # imaplib quotes only the password.
             self.client.login(_quoted(account.user), account.password)
             self._ok(self.client.select(_quoted(account.folder)), f"the folder {account.folder}")
         except BaseException:
@@ -147,7 +147,7 @@ class Imap:
                 answer = self.client.uid("FETCH", uid, f"(BODY.PEEK[]<0.{MAX_MAIL_BYTES}>)")
                 parts = self._ok(answer, "a mail")
             raw = next((part[1] for part in parts if isinstance(part, tuple)), None)
-            if raw is not None:  # somebody may have deleted it meanwhile
+            if raw is not None:  # else deleted meanwhile
                 yield Incoming(raw, uid)
 
     def done(self, mail: Incoming) -> None:
@@ -175,7 +175,7 @@ def _quoted(folder: str) -> str:
 
 
 class LongLinePop3:
-    """Leaves out the rest of too long a line: poplib alone gives up at one of more than 2,048 octets."""
+    """Cuts lines: poplib fails at more than 2,048 octets."""
 
     file: Any
 
@@ -200,7 +200,7 @@ class _Pop3s(LongLinePop3, poplib.POP3_SSL):
 
 
 class Pop3:
-    """Every mail; each is deleted when it was taken, since POP3 has no marks (at QUIT, RFC 1939 §6)."""
+    """All mails. Deletes processed ones (at QUIT, RFC 1939 §6), as POP3 has no marks."""
 
     def __init__(self, account: MailAccount, context: ssl.SSLContext) -> None:
         self.account = account
@@ -222,7 +222,7 @@ class Pop3:
             listed = self.client.list()[1]
         for line in listed[:MOST_MAILS]:
             match = re.match(rb"(\d{1,9}) (\d{1,12})", line)
-            # Too large a mail stays where it is: TOP is optional, and RETR has no limit.
+            # Larger mails stay: TOP is optional, RETR has no limit.
             if match and int(match[2]) <= 4 * MAX_MAIL_BYTES:
                 with _in_words(self.account):
                     lines = self.client.retr(int(match[1]))[1]

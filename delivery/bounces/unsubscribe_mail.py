@@ -1,8 +1,7 @@
-"""Reads a mail to leave@BOUNCE_DOMAIN: which subscription it wants to end. Pure.
+"""Unsubscribe requests to leave@BOUNCE_DOMAIN (RFC 2369 §3.2). Pure.
 
-RFC 2369 §3.2: mail programs send it for the reader, with the subject that List-Unsubscribe names. The
-subject, or what stands after a plus in the address, is a link token. It proves itself, so that the mail
-counts even if the program marks it as automatic, as Apple Mail does (as a reply).
+Mail programs send them with List-Unsubscribe's subject. That, or the address after a plus, is a link token,
+which proves the request even if the mail is marked as automatic, as by Apple Mail.
 """
 
 import re
@@ -20,20 +19,20 @@ from delivery.rules.bounce_policy import BounceKind
 ADDRESS = "leave"
 HEAD_BYTES = 64_000
 MOST_LEAVE_ADDRESSES = 50
-# The fields in which mail hosts and people write whom a mail is for.
+# Fields that name recipients.
 _FOR = ("to", "cc", "delivered-to", "x-original-to", "envelope-to", "x-envelope-to", "resent-to")
 _TOKEN = re.compile(rf"(?<![0-9A-Za-z-])({LINK_TOKEN.pattern})(?![0-9A-Za-z-])", re.IGNORECASE | re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """A mail to that address. `token` is empty if it holds none, or if no person is behind the mail."""
+    """`token` is empty without one, or if no person sent the mail."""
 
     token: str = ""
 
 
 def leaving(raw: bytes, *, domain: str, recipient: str = "") -> Leaving | None:
-    """None for a mail to another address. `recipient` is whom the envelope named, where that is known."""
+    """Return None for other addresses; `recipient` is the envelope's."""
     if not domain:
         return None
     head = message_from_bytes(re.split(rb"\r?\n\r?\n", raw[:HEAD_BYTES], maxsplit=1)[0] + b"\n\n")
@@ -54,9 +53,9 @@ def leaving(raw: bytes, *, domain: str, recipient: str = "") -> Leaving | None:
         return None
     named = _token((match[1] or "")[1:] for match in found[:MOST_LEAVE_ADDRESSES])
     subject = decoded_field(head, "subject")
-    # Without the spaces that a fold may have left in it.
+    # Folding may leave spaces.
     folded = "".join(subject.split())
-    # Nothing but the token is what List-Unsubscribe asks for: a program that answers adds words of its own.
+    # The token alone: automatic replies add words.
     is_wish = "x-apple-unsubscribe" in head or _TOKEN.fullmatch(folded)
     if not named and (is_wish or not _is_automatic(head, raw)):
         named = _token((subject, folded.rpartition(":")[2]))
@@ -68,7 +67,7 @@ def _token(texts: Iterable[str]) -> str:
 
 
 def _is_automatic(head: Message, raw: bytes) -> bool:
-    """Whether a machine answers, or sends a mail back: neither wants to leave."""
+    """Return whether it is an automatic reply or a report."""
     if is_unanswerable(head):
         return True
     try:
