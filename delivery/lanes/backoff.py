@@ -1,4 +1,4 @@
-"""A lane that was told to slow down rests for a while, longer each time, and comes back step by step."""
+"""Backoff of lanes: longer rests after each failure, then a stepwise recovery."""
 
 import logging
 from collections import defaultdict
@@ -19,10 +19,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A message's end that was the lane's: in the server's words, with the time it named if it did.
+    """Failure of a whole lane, in the server's words.
 
-    `is_about_us`: the server is well, and refuses what we are or do. `is_forbidden`: until a person gives a
-    right back.
+    `is_about_us`: the server works, but refuses us. `is_forbidden`: until a person restores a right.
     """
 
     lane_id: int
@@ -35,15 +34,15 @@ class Stop:
 
 
 def well_lanes(lanes: Collection[int]) -> set[int]:
-    """Those of the lanes that have sent something since they last had to stop."""
-    # A rest is forgotten with the first success after it (see back_off).
+    """Return the lanes that have sent since they last had to stop."""
+    # The first success after a rest clears `free_at` (see back_off).
     recovering = Q(free_at=None, failures__gt=0)
     rows = Lane.objects.filter(recovering | Q(failures=0), pk__in=lanes)
     return set(rows.values_list("pk", flat=True)) if lanes else set()
 
 
 def lock_lanes(lanes: Collection[int]) -> None:
-    """Until the caller's transaction ends, in order."""
+    """Lock them in key order."""
     rows = Lane.objects.select_for_update(no_key=True).filter(pk__in=lanes).order_by("pk")
     if lanes:
         list(rows.values_list("pk"))
@@ -52,14 +51,14 @@ def lock_lanes(lanes: Collection[int]) -> None:
 def back_off(
     *, stops: Sequence[Stop], sent: Collection[Lane], now: datetime | None, also: Collection[int] = ()
 ) -> None:
-    """Within the caller's transaction: lanes that stopped rest; those of `sent`, as claimed, recover.
+    """Rest stopped lanes and recover `sent` ones, in the caller's transaction.
 
-    `now` is when the last of these were sent. The lanes of `also` are locked with them.
+    `now` is the time of the last sending. Lanes of `also` are locked, too.
     """
     stopped: dict[int, list[Stop]] = defaultdict(list)
     for stop in stops:
         stopped[stop.lane_id].append(stop)
-    # As claimed: nearly always there is nothing to recover from, and nothing is asked.
+    # As claimed, which nearly always saves a query.
     recovering = {lane.pk: lane for lane in sent if lane.failures and lane.pk not in stopped}
     lock_lanes({*stopped, *recovering, *also})
     for lane_id in sorted({*stopped, *recovering}):
@@ -72,7 +71,7 @@ def back_off(
 def _rest(lane_id: int, stops: Sequence[Stop]) -> None:
     lane = Lane.objects.select_for_update(no_key=True).get(pk=lane_id)
     for stop in stops:
-        # Another connection may have said so already: it was claimed before the rest that goes on now.
+        # Claimed before the present rest: another connection has reported this.
         spaced_until = stop.claimed_at + timedelta(seconds=lane.spacing_seconds)
         is_known = lane.failures > 0 and lane.free_at is not None and lane.free_at > spaced_until
         if not lane.failures:
@@ -93,18 +92,18 @@ def _rest(lane_id: int, stops: Sequence[Stop]) -> None:
 
 
 def end_refusal(lane: Lane) -> None:
-    """Let a lane send at once whose destination has given the missing right back."""
+    """Let a lane send again after its destination restored the missing right."""
     rested = Lane.objects.filter(pk=lane.pk, refused_since__isnull=False)
     rested.update(free_at=None, failures=0, last_error="", refused_since=None)
 
 
 def _recover(claimed: Lane, now: datetime) -> None:
-    """One step, unless another worker took it: only what was claimed in this state tells of it."""
+    """Recover one step, unless another worker did."""
     wanted = Q(state=Delivery.State.SENDING) | Q(state__in=WAITING, due_at__lte=now)
     is_idle = not Delivery.objects.filter(wanted, lane=claimed.pk).exists()
     left = after_success(claimed.failures, serial=claimed.serial, is_idle=is_idle)
     rows = Lane.objects.filter(pk=claimed.pk, failures=claimed.failures)
     if rows.update(failures=left, **({} if left else {"last_error": "", "refused_since": None})) and not left:
         log.info("a lane sends again", extra={"lane": claimed.name})
-    # Of a serial lane it is the pause after each message.
+    # For serial lanes it is the pause after each message.
     Lane.objects.filter(pk=claimed.pk, serial=False, spacing_seconds=0, free_at__lte=now).update(free_at=None)

@@ -1,6 +1,6 @@
-"""A service that refuses too many requests rests, with all its lanes; then it is tried slowly.
+"""Circuit breakers: a service that refuses too many requests rests, then is tried slowly.
 
-The rows are the truth for all processes. Only refusals write them.
+Processes share the rows. Only refusals write them.
 """
 
 import logging
@@ -17,7 +17,7 @@ from delivery.models import Lane, ServiceBreaker
 
 log = logging.getLogger(__name__)
 
-# A rest that begins sooner after the last one's end is the same trouble.
+# A rest that begins sooner after the last is the same trouble.
 SAME_TROUBLE = timedelta(hours=1)
 
 
@@ -26,9 +26,9 @@ def breaker_of(kind: str) -> Breaker | None:
 
 
 def count_refusals(refusals: Mapping[str, int], *, said: str, now: datetime) -> None:
-    """Adds refusals, by the kind of channel, within the caller's transaction, of which it is the last lock.
+    """Add refusals by kind of channel, as the last lock of the caller's transaction.
 
-    `said` are the last words of the service.
+    `said`: the service's last words.
     """
     by_service: dict[str, tuple[Breaker, int]] = {}
     for kind, number in refusals.items():
@@ -56,7 +56,7 @@ def _open(row: ServiceBreaker, breaker: Breaker, said: str, now: datetime) -> No
 
 
 def resting_kinds(now: datetime) -> list[str]:
-    """The kinds of channels that nothing may be sent by now."""
+    """Return kinds of channels that must not send now."""
     return _kinds(ServiceBreaker.objects.filter(rests_until__gt=now))
 
 
@@ -69,7 +69,7 @@ def _kinds(rows: "QuerySet[ServiceBreaker]") -> list[str]:
 
 
 def in_turn(lanes: Iterable[Lane], now: datetime) -> list[Lane]:
-    """Those lanes; of the services that are tried slowly only one, by chance."""
+    """Keep one random lane of each service that is tried slowly, and all others."""
     lanes, slow = list(lanes), set(_kinds(ServiceBreaker.objects.filter(slow_until__gt=now)))
     waiting = [lane for lane in lanes if lane.kind in slow]
     chosen = {breaker_of(lane.kind): lane for lane in random.sample(waiting, len(waiting))}
@@ -77,9 +77,9 @@ def in_turn(lanes: Iterable[Lane], now: datetime) -> list[Lane]:
 
 
 def take_turn(kind: str, now: datetime) -> datetime | None:
-    """Within a claim's transaction: None if a message may go by that kind of channel, else when to ask again.
+    """Return None if a message may be sent, else when to ask again.
 
-    While its service is tried slowly, this takes the turn from all others.
+    Runs in the claim's transaction. If the service is tried slowly, the turn is taken from all others.
     """
     breaker = breaker_of(kind)
     if breaker is None:
@@ -95,7 +95,6 @@ def take_turn(kind: str, now: datetime) -> datetime | None:
 
 
 def troubles(now: datetime) -> list[tuple[Breaker, ServiceBreaker]]:
-    """The services that rest, or are tried slowly after it."""
     rows = {row.service: row for row in ServiceBreaker.objects.filter(slow_until__gt=now)}
     found = {breaker.service: breaker for kind in CHANNELS if rows and (breaker := breaker_of(kind))}
     return [(found[service], row) for service, row in sorted(rows.items()) if service in found]
@@ -110,7 +109,7 @@ def trouble_in_words(breaker: Breaker, row: ServiceBreaker, now: datetime) -> st
 
 
 def why_resting(kind: str, now: datetime) -> str:
-    """Why little or nothing is sent by that kind of channel now, in words; empty if it is sent."""
+    """Explain why this kind sends little or nothing, else ""."""
     breaker = breaker_of(kind)
     if breaker is None:
         return ""

@@ -1,4 +1,4 @@
-"""Lanes are made when something is first published through them; and a mail's way into one."""
+"""Lanes, created at first use, and mail sent through them."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -14,24 +14,22 @@ from channels.rules.accounts import DEFAULT_ACCOUNT
 from delivery.models import Delivery, Lane
 from subscriptions.models import Destination, Subscription
 
-# INSERT … SELECT asks for the account in SQL; a channel has one account, or one for each destination.
+# Stands for an account in SQL: a channel has one, or one per destination.
 PROBE = "\0"
 NO_OPTIONS: Mapping[str, str] = {}
 
 
 def lane_for(*, kind: str, core: str, options: Mapping[str, str] = NO_OPTIONS) -> Lane:
-    """The lane that carries a newsletter's mails to a destination, made with the channel's defaults if it
-    is new. `options` are the newsletter's; none for what belongs to no newsletter."""
+    """Return the lane to a destination, created if missing. `options` are the newsletter's."""
     return _lane(kind, channel(kind).lane_account(core, options))
 
 
 def mail_lane(account: str = DEFAULT_ACCOUNT) -> Lane:
-    """The lane of a mail account, made if nothing went through it yet."""
     return _lane("email", account)
 
 
 def _lane(kind: str, account: str) -> Lane:
-    """The lane, and that of the account which it shares with others, made if they are new."""
+    """Return the lane, and create it and its shared account's lane if missing."""
     known = Lane.objects.filter(kind=kind, account=account).first()
     if known is not None:
         return known
@@ -40,7 +38,7 @@ def _lane(kind: str, account: str) -> Lane:
 
 
 def _new_lane(kind: str, account: str) -> Lane:
-    """One with the channel's defaults, not saved. Makes that of the shared account if it is new."""
+    """Return an unsaved lane. Creates the shared account's lane if missing."""
     ours = channel(kind)
     shared, how, parent = ours.shared_account(account), ours.lane, None
     if shared and shared != account:
@@ -53,7 +51,7 @@ def _new_lane(kind: str, account: str) -> Lane:
 def lane_expression(
     *, kind: str, recipients: "QuerySet[Subscription]", options: Mapping[str, str]
 ) -> Combinable:
-    """SQL for the lane's key of each recipient's destination; makes the lanes that are missing."""
+    """Return SQL for recipients' lane keys. Creates missing lanes."""
     account = channel(kind).lane_account(PROBE, options)
     if account != PROBE:
         return Value(_lane(kind, account).pk)
@@ -64,23 +62,22 @@ def lane_expression(
 
 
 def refusing_lane(destination: Destination) -> Lane | None:
-    """Return the lane of a bridge's destination while that refuses us; None if it takes posts."""
+    """Return the lane of a bridge's destination if it refuses us."""
     account = channel(destination.kind).lane_account(destination.core, NO_OPTIONS)
     return Lane.objects.filter(kind=destination.kind, account=account, refused_since__isnull=False).first()
 
 
 def is_of_destination(lane: Lane) -> bool:
-    """Whether its channel makes a lane for each destination, and not for an account."""
+    """Return whether the channel has a lane per destination, not per account."""
     return channel(lane.kind).lane_account(PROBE, NO_OPTIONS) == PROBE
 
 
 def has_recipient_domains(kind: str) -> bool:
-    """Whether its recipients have domains, which may be limited."""
     return kind in CHANNELS and bool(channel(kind).domain("a@example.org"))
 
 
 def domain_expression(kind: str) -> Combinable:
-    """SQL for the recipient's domain: what stands after the @ of an address, else nothing."""
+    """Return SQL for the part after the @, or ""."""
     if not has_recipient_domains(kind):
         return Value("")
     core = F("destination__core")
@@ -102,9 +99,9 @@ def mail_to(
     options: Mapping[str, str] = NO_OPTIONS,
     **more: Any,
 ) -> Delivery:
-    """A mail that is no issue, due at once and before all letters. Not saved; makes the lane if it is new.
+    """Return an unsaved mail, due now and before all issues. Creates the lane if missing.
 
-    `options` are a newsletter's, whose account it goes out through; `more` are other fields of the delivery.
+    `options`: of the newsletter, for its account; `more`: fields of the delivery.
     """
     core = destination.core
     return Delivery(

@@ -1,7 +1,7 @@
-"""What the limits of a lane and its domains let a claim take, and the counts by the minute behind them.
+"""Limits of lanes and domains, and counts per minute.
 
-All but the shares are parts of the claim's transaction, with the lane's row locked: they open none of their
-own. Where no limit is set, they read the lane's few domains at most, and write nothing.
+Runs in the claim's transaction, with the lane locked. Without limits it reads only the lane's few domains,
+and writes nothing.
 """
 
 from collections import Counter, defaultdict
@@ -29,13 +29,13 @@ from delivery.rules.limits import (
     spread_due_times,
 )
 
-# The lane's own sum stands under this name.
+# The lane's sum.
 WHOLE_LANE = ""
 USE_KEPT = timedelta(hours=25)
 
 
 def windows(lane: Lane, domains: Iterable[str], now: datetime) -> dict[str, Used]:
-    """The sums of hour and day for those domains (WHOLE: the lane), by one query."""
+    """Return counts of hour and day by domain, with one query."""
     rows = LaneUse.objects.filter(lane=lane, domain__in=list(domains), minute__gt=counted_after(now, DAY))
     hour = Sum("count", filter=Q(minute__gt=counted_after(now, HOUR)), default=0)
     sums = rows.values_list("domain").annotate(hour=hour, day=Sum("count"))
@@ -43,13 +43,13 @@ def windows(lane: Lane, domains: Iterable[str], now: datetime) -> dict[str, Used
 
 
 def minutes(lane: Lane, domain: str, now: datetime) -> Uses:
-    """Each minute of the last 24 hours with its count."""
+    """Return counts per minute of the last 24 hours."""
     rows = LaneUse.objects.filter(lane=lane, domain=domain, minute__gt=counted_after(now, DAY))
     return list(rows.order_by("minute").values_list("minute", "count"))
 
 
 def count(lane: Lane, taken: Mapping[str, int], now: datetime) -> None:
-    """Adds to this minute's counts; the caller holds the lane's lock. Prunes once a minute."""
+    """Add to this minute's counts, under the lane's lock. Prunes once a minute."""
     minute = minute_of(now)
     for domain, number in sorted(taken.items()):
         row = LaneUse.objects.filter(lane=lane, domain=domain, minute=minute)
@@ -59,7 +59,7 @@ def count(lane: Lane, taken: Mapping[str, int], now: datetime) -> None:
 
 
 def uncount(lane_id: int, given_back: Mapping[str, int], claimed_at: datetime) -> None:
-    """Takes from the counts of the minute of the claim; needs no lock."""
+    """Subtract from the claim's minute; needs no lock."""
     for domain, number in sorted(given_back.items()):
         row = LaneUse.objects.filter(lane_id=lane_id, domain=domain, minute=minute_of(claimed_at))
         row.update(count=F("count") - number)
@@ -67,7 +67,7 @@ def uncount(lane_id: int, given_back: Mapping[str, int], claimed_at: datetime) -
 
 @dataclass(frozen=True, slots=True)
 class ClaimRoom:
-    """How many may be claimed; if none, when to ask again, where that helps."""
+    """Number that may be claimed, else when to ask again."""
 
     count: int
     again_at: datetime | None = None
@@ -75,11 +75,7 @@ class ClaimRoom:
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """What becomes of the rows that a claim looked at, by their keys.
-
-    `take` may be sent. Those of `later` are due again at that moment: their domain is over a limit. Those of
-    `hold` wait for a person: their domain is paused.
-    """
+    """Keys of a claim's rows: send, due later (domain over a limit), or held (domain paused)."""
 
     take: list[int] = field(default_factory=list)
     later: list[tuple[list[int], datetime]] = field(default_factory=list)
@@ -94,13 +90,12 @@ def room(
     connections: int | None = None,
     expected: float = EXPECTED_RATE,
 ) -> ClaimRoom:
-    """What the lane allows one worker now.
+    """Return what a worker may claim now.
 
-    `in_flight` of its messages are claimed by this worker; it may use that many `connections` (None: all),
-    each of which sends `expected` messages a second.
+    `in_flight`: messages it has claimed. `connections` (None: all) each send `expected` messages a second.
     """
     width = lane.width if connections is None else min(connections, lane.width)
-    # In good days so many; a lane that was told to slow down comes back step by step.
+    # Grows back step by step after failures.
     most = max(slowed(claimable(width, expected=expected), lane.failures) - in_flight, 0)
     if not most or lane.paused:
         return ClaimRoom(0)
@@ -108,7 +103,7 @@ def room(
 
 
 def shared_room(room: ClaimRoom, account: Lane, now: datetime) -> ClaimRoom:
-    """What of a lane's room the account allows that it shares with other lanes."""
+    """Return what the shared account allows."""
     return _within_limits(account, room.count, now)
 
 
@@ -125,9 +120,9 @@ def _within_limits(lane: Lane, most: int, now: datetime) -> ClaimRoom:
 def sift(
     lane: Lane, rows: Sequence[tuple[int, str]], now: datetime, *, urgent: Collection[int] = ()
 ) -> Sifted:
-    """Parts the rows (key and domain, in the order of sending) by what their domains allow.
+    """Sort rows (key and domain, in sending order) by their domains' limits.
 
-    The keys in `urgent` are of mails that somebody waits for: if they must wait, they come first again.
+    `urgent`: keys of mail that people wait for; if delayed, they are first again.
     """
     domains = _domains(lane)
     sifted = Sifted()
@@ -147,7 +142,7 @@ def sift(
         number = len(pks) if open_now is None else open_now
         sifted.take.extend(pks[:number])
         if late := pks[number:]:
-            # What this very claim takes is used by then, too.
+            # Includes this claim.
             bucket = Bucket(row.rate, row.burst, limits.bucket.refilled(now) - number, now)
             uses = [*minutes(lane, name, now), (minute_of(now), number)] if limits.counts else []
             after = Used(used.hour + number, used.day + number, used.sending + number)
@@ -161,7 +156,7 @@ def sift(
 def _put_off(
     row: LaneDomain, pks: list[int], start: datetime, now: datetime, urgent: Collection[int]
 ) -> Iterable[tuple[list[int], datetime]]:
-    """Urgent ones at the domain's next opening, the others behind all that were put off before."""
+    """Delay urgent rows to the domain's next opening, others behind earlier ones."""
     first = [pk for pk in pks if pk in urgent]
     others = [pk for pk in pks if pk not in urgent]
     if first:
@@ -178,9 +173,9 @@ def _put_off(
 
 
 def use(lane: Lane, domains: Mapping[str, int], now: datetime) -> None:
-    """Takes the tokens of what was claimed, so many of each domain, and counts it; begins the spacing.
+    """Take tokens for claimed messages, count them, and start the spacing.
 
-    Also of the account that the lane shares with others: its row is locked, too.
+    Applies to the shared account, whose row is locked, too.
     """
     total = sum(domains.values())
     if not total:
@@ -201,12 +196,12 @@ def use(lane: Lane, domains: Mapping[str, int], now: datetime) -> None:
 
 
 def give_back_use(lane: Lane, domains: Mapping[str, int], claimed_at: datetime) -> None:
-    """Undoes `use` for messages that were claimed at that moment and not begun; needs no lock."""
+    """Undo `use` for messages that were not begun; needs no lock."""
     total = sum(domains.values())
     if lane.parent is not None:
         give_back_use(lane.parent, {WHOLE_LANE: total}, claimed_at)
     limited = {name: row for name, row in _domains(lane).items() if domains.get(name)}
-    # The next claim cuts the bucket to its burst.
+    # The next claim limits the bucket to its burst.
     if lane.rate is not None:
         Lane.objects.filter(pk=lane.pk).update(tokens=F("tokens") + total)
     for name, row in limited.items():
@@ -225,7 +220,7 @@ def _take_tokens(row: Lane | LaneDomain, number: int, now: datetime) -> None:
 
 
 def _domains(lane: Lane) -> dict[str, LaneDomain]:
-    """The domains that have a row, read once for each lane object: the caller has just locked and read it."""
+    """Return domains with rows, read once per lane object."""
     if not has_recipient_domains(lane.kind):
         return {}
     prefetch_related_objects([lane], "domains")
@@ -235,7 +230,7 @@ def _domains(lane: Lane) -> dict[str, LaneDomain]:
 def _used(lane: Lane, rows: Collection[LaneDomain], now: datetime) -> dict[str, Used]:
     counting = [row.domain for row in rows if row.limits.counts]
     sums = windows(lane, counting, now) if counting else {}
-    # How many messages to those domains are under way, in all workers together.
+    # By all workers.
     bounded = [row.domain for row in rows if row.concurrency is not None]
     under_way = Delivery.objects.filter(lane=lane, state=Delivery.State.SENDING, domain__in=bounded)
     sending = Counter(under_way.values_list("domain", flat=True)) if bounded else Counter[str]()

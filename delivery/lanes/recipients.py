@@ -1,6 +1,6 @@
-"""How many messages one recipient gets in a day, where messages cost: a mistake must not flood a phone.
+"""Daily limit per recipient, where messages cost: a mistake must not flood a phone.
 
-Part of the claim's transaction, with the lane's row locked.
+Runs in the claim's transaction, with the lane's row locked.
 """
 
 from collections import Counter
@@ -15,12 +15,12 @@ OVER = "This recipient has had as many messages today as the account allows; a n
 
 
 def next_day(now: datetime) -> datetime:
-    """When the next day of UTC begins."""
+    """Return when the next UTC day begins."""
     return _day(now) + timedelta(days=1)
 
 
 def within_day(lane: Lane, pks: Sequence[int], now: datetime) -> list[int]:
-    """Those of the deliveries whose recipients may have more today; the others are due tomorrow."""
+    """Return deliveries within the limit; others become due tomorrow."""
     if lane.per_recipient is None:
         return list(pks)
     recipients = dict(Delivery.objects.filter(pk__in=pks).values_list("pk", "destination_id"))

@@ -1,4 +1,4 @@
-"""An admin's changes to lanes and to domains within them: limits, pausing, going on."""
+"""Changes of lanes and their domains: limits, pause, resume."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
@@ -25,17 +25,14 @@ OF_LANES = RATE_LIMITS | {
     "spacing_seconds",
     "per_recipient",
 }
-# What was learnt of how many connections a lane's server takes is forgotten.
+# Forgets what was learnt about the server's connections.
 NOTHING_LEARNT = {"server_takes": None, "server_takes_since": None, "server_said": ""}
 OF_DOMAINS = RATE_LIMITS | {"concurrency"}
 
 
 @transaction.atomic
 def pause_domain(*, lane_id: int, domain: str, reason: str, now: datetime) -> bool:
-    """No letter goes there from that lane until it is resumed: the claim holds what is due.
-
-    False when it was paused already, or where there is no domain; the first reason stays.
-    """
+    """Hold letters to a domain. Return False if already paused or empty; its first reason stays."""
     if not domain:
         return False
     facts = {"paused": True, "paused_reason": shortened(one_line(reason), LONGEST_DOMAIN_REASON)}
@@ -47,12 +44,12 @@ def pause_domain(*, lane_id: int, domain: str, reason: str, now: datetime) -> bo
 
 
 def resume_domain(*, lane_id: int, domain: str, now: datetime) -> int:
-    """Letters go there again, the held ones first. Returns how many were held. Safe to repeat.
+    """Resume a domain, held letters first. Return how many. Safe to repeat.
 
-    Queues in batches, each a transaction of its own.
+    Each batch is a transaction.
     """
     with transaction.atomic():
-        # The claim holds rows under this lock: those that it found paused are committed before we go on.
+        # Rows that claims held under this lock are committed now.
         _lock(lane_id)
         rows = LaneDomain.objects.filter(lane=lane_id, domain=domain)
         rows.filter(paused=True).update(paused=False, paused_reason="")
@@ -60,7 +57,7 @@ def resume_domain(*, lane_id: int, domain: str, now: datetime) -> int:
     held = Delivery.objects.filter(
         state=Delivery.State.HELD, held_for=Delivery.HeldFor.DOMAIN, lane=lane_id, domain=domain
     )
-    # The days of waiting do not count against those after which a letter is given up.
+    # Days of waiting do not count towards giving up.
     fresh = {"held_for": "", "last_error": "", "created_at": now, "due_at": now}
     queued, count = 0, 1
     while count:
@@ -73,7 +70,7 @@ def resume_domain(*, lane_id: int, domain: str, now: datetime) -> int:
 
 
 def end_rest(lane_id: int, domain: str, now: datetime) -> None:
-    """Within the caller's transaction: letters that are refused because of ourselves are tried at once."""
+    """Retry letters refused because of us now, in the caller's transaction."""
     rested = LaneDomain.objects.filter(lane=lane_id, domain=domain, refused_since__isnull=False)
     if rested.update(free_at=None, refused_since=None, failures=0, last_error="", put_off_until=None):
         put_off = Delivery.objects.filter(lane=lane_id, domain=domain, state=Delivery.State.QUEUED)
@@ -82,13 +79,13 @@ def end_rest(lane_id: int, domain: str, now: datetime) -> None:
 
 @transaction.atomic
 def alter_lane(*, lane: Lane, **changes: Any) -> Lane:
-    """Changes what is named of OF_LANES, and nothing that workers write meanwhile. Raises ValidationError."""
+    """Change only the given fields, as workers write others. Raises ValidationError."""
     _check(lane, changes, OF_LANES)
-    # Whoever names a number knows better than what was learnt.
+    # A person's number replaces what was learnt.
     learnt = NOTHING_LEARNT if "concurrency" in changes else {}
     Lane.objects.filter(pk=lane.pk).update(**changes, **learnt)
     if "per_recipient" in changes:
-        # What the old one had put off is looked at again.
+        # Reconsider what the old limit put off.
         late = Delivery.objects.waiting().filter(lane=lane, last_error=OVER)
         late.update(due_at=F("created_at"), last_error="")
     lane.refresh_from_db()
@@ -96,14 +93,14 @@ def alter_lane(*, lane: Lane, **changes: Any) -> Lane:
 
 
 def pause_lanes(*, lane_ids: Iterable[int], reason: str) -> int:
-    """Nothing goes out there until they are resumed. Returns how many were not paused before."""
+    """Return how many were not paused."""
     rows = Lane.objects.filter(pk__in=list(lane_ids), paused=False)
     return rows.update(paused=True, paused_reason=one_line(reason))
 
 
 @transaction.atomic
 def resume_lanes(*, lane_ids: Iterable[int], now: datetime) -> int:
-    """They send again, and what rests after failures is tried at once. Returns how many."""
+    """Resume lanes and end rests. Return how many."""
     pks = sorted(lane_ids)
     for pk in pks:
         _lock(pk)
@@ -115,9 +112,9 @@ def resume_lanes(*, lane_ids: Iterable[int], now: datetime) -> int:
 
 
 def alter_domain(*, lane: Lane, domain: str, now: datetime, **changes: Any) -> LaneDomain:
-    """Sets limits of OF_DOMAINS for a recipients' domain, the first ones or others.
+    """Set a recipient domain's limits. Raises ValidationError.
 
-    What the old ones had put off is looked at again. Raises ValidationError.
+    Letters that old limits put off are reconsidered.
     """
     name = recipient_domain(domain)
     with transaction.atomic():
@@ -132,7 +129,7 @@ def alter_domain(*, lane: Lane, domain: str, now: datetime, **changes: Any) -> L
 
 
 def drop_domain(*, lane_id: int, domain: str, now: datetime) -> int:
-    """Forgets a domain's limits; what it held or put off goes on. Returns how many deliveries that are."""
+    """Delete a domain's limits. Return how many deliveries go on."""
     count = resume_domain(lane_id=lane_id, domain=domain, now=now)
     with transaction.atomic():
         _lock(lane_id)
@@ -141,16 +138,16 @@ def drop_domain(*, lane_id: int, domain: str, now: datetime) -> int:
 
 
 def come_back(*, lane_id: int, domain: str, now: datetime) -> int:
-    """Within the caller's transaction: what a limit put off is due now. Returns how many.
+    """Make due what a limit put off. Return how many.
 
-    (Only limits put off what is queued; what a server put off is deferred, and stays so.)
+    (Limits put off queued deliveries; what a server put off is deferred, and stays so.)
     """
     queued = Delivery.objects.filter(lane=lane_id, domain=domain, state=Delivery.State.QUEUED)
     return queued.filter(due_at__gt=now).update(due_at=now)
 
 
 def recipient_domain(text: str) -> str:
-    """The domain as it stands in addresses. Raises ValidationError."""
+    """Return a domain as in addresses. Raises ValidationError."""
     try:
         return parse_address(f"reader@{text.strip().rpartition('@')[2]}").core.rpartition("@")[2]
     except InvalidDestination:
@@ -160,12 +157,12 @@ def recipient_domain(text: str) -> str:
 
 
 def _lock(lane_id: int) -> None:
-    """Claims wait for this lane meanwhile, and see all of a change or nothing."""
+    """Block claims, so that they see all of a change or nothing."""
     list(Lane.objects.select_for_update(no_key=True).filter(pk=lane_id).values_list("pk"))
 
 
 def _check(row: Lane | LaneDomain, changes: Mapping[str, Any], known: Collection[str]) -> None:
-    """Sets the changes on the row. Raises ValidationError, naming the field."""
+    """Set changes on the row. Raises ValidationError with the field."""
     if strange := sorted(set(changes) - set(known)):
         raise ValidationError(f"There is no such limit: {', '.join(strange)}.")
     for field, value in changes.items():

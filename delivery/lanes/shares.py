@@ -1,4 +1,4 @@
-"""Which worker holds how many of a lane's connections. Each function is a transaction of its own."""
+"""Workers' shares of a lane's connections. Each function is a transaction."""
 
 import logging
 from datetime import datetime, timedelta
@@ -11,19 +11,19 @@ from delivery.rules.lanes import GOING_AWAY, QUIET, share, wider
 
 log = logging.getLogger(__name__)
 
-# A worker asks every second or two: one that does not ask again within this time has stopped.
+# Workers ask every second or two, unless they stopped.
 HELD_FOR = timedelta(seconds=5)
 
 
 @transaction.atomic
 def take_share(lane_id: int, holder: UUID, now: datetime, *, still_open: int = 0) -> int:
-    """How many connections of the lane the holder may have from now on; to be renewed well within a minute.
+    """Return how many connections the holder may have. Renew well within a minute.
 
-    `still_open` are those it has open at this moment. When its part has shrunk, they stay accounted for
-    until it has closed them and asks again: in sum, no more are open than the lane's number.
+    If its share shrank, `still_open` connections count until it asks again, so that the lane's number is
+    never exceeded.
     """
     lane = Lane.objects.select_for_update(no_key=True).get(pk=lane_id)
-    # A while after the server refused one it is tried whether it takes a few more.
+    # Some time after a refusal, try a few more.
     since = lane.server_takes_since
     if lane.server_takes is not None and (since is None or now - since >= QUIET):
         more = wider(lane.server_takes)
@@ -39,14 +39,11 @@ def take_share(lane_id: int, holder: UUID, now: datetime, *, still_open: int = 0
 
 @transaction.atomic
 def narrow_lane(lane_id: int, holder: UUID, *, connections: int, said: str, now: datetime) -> None:
-    """The server took so many of the holder's connections and refused one more.
-
-    No more are opened in all, until a while has passed without a refusal.
-    """
+    """Limit the lane after its server refused one more connection, until some time without refusals."""
     lane = Lane.objects.select_for_update(no_key=True).get(pk=lane_id)
     shares = LaneShare.objects.filter(lane=lane, until__gt=now)
     if lane.last_error == said and lane.free_at is not None and lane.free_at > now and shares.count() <= 1:
-        # It rests already, by the same words: the server has gone away, and took none in the end.
+        # It rests already: the server went away, and accepted none.
         return
     shares.filter(holder=holder).update(connections=connections)
     total = sum(shares.values_list("connections", flat=True))
@@ -58,7 +55,7 @@ def narrow_lane(lane_id: int, holder: UUID, *, connections: int, said: str, now:
 
 
 def forget_lesson(lane: Lane, said: str, now: datetime) -> None:
-    """Of a locked lane that rests: what its only worker has just learnt by the same words was no lesson."""
+    """Undo a resting, locked lane's limit if its only worker just learnt it by the same words."""
     since = lane.server_takes_since
     if since is None or now - since > GOING_AWAY or lane.server_said != said:
         return
@@ -69,5 +66,4 @@ def forget_lesson(lane: Lane, said: str, now: datetime) -> None:
 
 @transaction.atomic
 def leave_shares(holder: UUID) -> None:
-    """Gives up all that the holder has, in every lane."""
     LaneShare.objects.filter(holder=holder).delete()

@@ -1,4 +1,4 @@
-"""How a lane stands, for people: what of its limits is used, who holds its connections, its domains."""
+"""A lane's status: use of limits, holders of connections, domains."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from delivery.rules.limits import DAY, Used, daily_limit, ramp
 
 @dataclass(frozen=True, slots=True)
 class LaneStatus:
-    """A lane's use beside its limits. `today` is what the warm-up or the limit allows in 24 hours now."""
+    """Use and limits. `today`: allowed in 24 hours now, by warm-up or limit."""
 
     used: Used
     per_hour: int | None
@@ -30,10 +30,9 @@ class LaneStatus:
 
 
 def unsent_by_lane() -> dict[int, Unsent]:
-    """Count what waits and what is held in each lane that has any."""
     every = Delivery.objects.order_by()
     waiting, held = Counter[int](), Counter[int]()
-    # An index serves each of the three questions.
+    # Each has an index.
     for counts, rows in (
         (waiting, every.waiting()),
         (waiting, every.filter(state="sending")),
@@ -51,13 +50,13 @@ def lane_status(lane: Lane, now: datetime) -> LaneStatus:
 
 
 def day_is_full(lane: Lane, now: datetime) -> bool:
-    """Whether it has sent as many as it may within 24 hours: what is due waits."""
+    """Return whether the limit for 24 hours is reached."""
     status = lane_status(lane, now)
     return status.today is not None and status.used.day >= status.today
 
 
 def coming_days(row: Lane | LaneDomain, now: datetime, *, days: int) -> list[tuple[date, int]]:
-    """What the warm-up allows on the coming days; none where it is over or was never begun."""
+    """Return the warm-up's limits for coming days, if active."""
     limits = row.limits
     if limits.warm_up is None:
         return []
@@ -65,7 +64,7 @@ def coming_days(row: Lane | LaneDomain, now: datetime, *, days: int) -> list[tup
 
 
 def last_day(lane: Lane, now: datetime, *, parts: int) -> list[tuple[datetime, int]]:
-    """The last 24 hours in so many parts: when each began, and how many messages were taken in it."""
+    """Return start and messages of equal parts of the last 24 hours."""
     size = DAY / parts
     counts: Counter[int] = Counter()
     rows = LaneUse.objects.filter(lane=lane, domain=WHOLE_LANE, minute__gt=now - DAY)
@@ -75,13 +74,12 @@ def last_day(lane: Lane, now: datetime, *, parts: int) -> list[tuple[datetime, i
 
 
 def holders(lane: Lane, now: datetime) -> Sequence[LaneShare]:
-    """The workers that hold connections of the lane at this moment."""
     return list(LaneShare.objects.filter(lane=lane, until__gt=now).order_by("-connections", "holder"))
 
 
 @dataclass(frozen=True, slots=True)
 class DomainStanding:
-    """A domain with limits in a lane; `held` are the deliveries that wait for a person because of it."""
+    """Domain with limits. `held`: deliveries that wait for a person because of it."""
 
     row: LaneDomain
     used: Used
@@ -104,7 +102,7 @@ def domain_standings(lane: Lane, now: datetime) -> list[DomainStanding]:
 
 
 def lane_state(row: Lane | LaneDomain, now: datetime) -> str:
-    """open, resting or paused."""
+    """Return open, resting or paused."""
     if row.paused:
         return "paused"
     is_services = isinstance(row, Lane) and bool(why_resting(row.kind, now))
@@ -112,7 +110,7 @@ def lane_state(row: Lane | LaneDomain, now: datetime) -> str:
 
 
 def in_words(row: Lane | LaneDomain, now: datetime) -> list[str]:
-    """The limits, each as people say it: “10 a second (20 at once)”, “500 an hour”."""
+    """Return limits in words: “10 a second (20 at once)”, “500 an hour”."""
     said = []
     if isinstance(row, Lane) and row.width < row.concurrency:
         said.append(f"{pluralize(row.width, 'connection')} (the server takes no more)")
