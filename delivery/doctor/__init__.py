@@ -1,1 +1,1 @@
-"""Whether letters arrive: what the DNS, the mail server and the site say, and what to change."""
+"""Deliverability checks: the DNS, the mail server and the site, and what to change."""

@@ -1,4 +1,4 @@
-"""The deliverability doctor: gathers what is in use, then looks at the DNS, the servers and the site."""
+"""Deliverability doctor: checks DNS, servers and site for all senders in use."""
 
 import ssl
 from collections import defaultdict
@@ -36,14 +36,14 @@ from subscriptions.models import Subscribable
 
 TOPIC = "Unsubscribe links"
 LINK_SECONDS = 10.0
-# A link that nobody was ever sent: its page says so (OURS), with the headers of pages whose address is a key.
+# A link that was never sent answers OURS, with headers of pages that have a key in their address.
 PATH = "/unsubscribe/mail-check/"
 OURS = 400
 LOCAL = ("localhost",)
 
 
 def check_links(site_url: str, client: SafeClient) -> list[Finding]:
-    """Calls a link as a mail program does, first to look, then to leave. Network. Raises nothing."""
+    """Request an unsubscribe link like a mail program: GET and POST. Network. Raises nothing."""
     url = f"{site_url}{PATH}"
     wrong, parts = "", urlsplit(site_url)
     host = parts.hostname or ""
@@ -94,17 +94,14 @@ def _said(url: str, verdict: DoctorVerdict, says: str, change: str = "", found: 
 
 LOOKS_AT_ONCE = 8
 Work = Callable[[], Iterable[Finding]]
-# For one key, while somebody waits for a page.
+# For one key, while a page is loading.
 PAGE_SECONDS = 2.0
 KEPT_HERE = "Letters are kept in the mailbox here, and none is sent."
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
-    """What was found. If there is a `problem`, nothing could be looked at.
-
-    `keeps`: whether letters are kept in the mailbox here, so that the most cannot be judged.
-    """
+    """Findings, or a `problem` that prevented them. `keeps`: most cannot be judged without sending."""
 
     findings: tuple[Finding, ...] = ()
     problem: str = ""
@@ -119,7 +116,7 @@ class DoctorReport:
 
     @property
     def in_short(self) -> str:
-        """ "2 things are wrong, 1 could be better." """
+        """Return a summary such as “2 things are wrong, 1 could be better.”"""
         if self.problem:
             return self.problem
         wrong, better = self.count(DoctorVerdict.WRONG), self.count(DoctorVerdict.BETTER)
@@ -132,7 +129,7 @@ class DoctorReport:
 
 @dataclass(slots=True)
 class MailInUse:
-    """What is in use: From domains with the accounts they send through, and addresses that cannot be used."""
+    """From domains with accounts, and invalid addresses."""
 
     senders: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     wrong: list[Finding] = field(default_factory=list)
@@ -147,11 +144,10 @@ def check_mail(
     context: ssl.SSLContext | None = None,
     told: Callable[[int], None] | None = None,
 ) -> DoctorReport:
-    """Looks at all that is in use, or at one sender or newsletter. Takes up to a minute of network.
+    """Check all senders, or one sender or newsletter. Up to a minute of network.
 
-    `sending_address`: from which letters leave, where that cannot be told here. `told` is called with 1
-    whenever a look has ended. Raises InvalidDestination, Subscribable.DoesNotExist, and ValueError for a
-    `sending_address` that is no IP address.
+    `sending_address`: where letters leave, if unknown here. `told` is called with 1 after each check. Raises
+    InvalidDestination, Subscribable.DoesNotExist, and ValueError for a wrong `sending_address`.
     """
     forbid_open_transaction()
     found = gather_mail_in_use(from_address=from_address, newsletter=newsletter)
@@ -162,7 +158,7 @@ def check_mail(
         dns.be_reachable()
     except NoResolver as error:
         return DoctorReport(problem=str(error))
-    # From here on nothing reads the database: each look may run in a thread of its own.
+    # No database from here on: checks run in threads.
     known = {way.account: way for way in ways}
     work: list[Work] = [
         partial(check_domain, sender, [known[name] for name in sender.accounts], dns) for sender in senders
@@ -184,7 +180,7 @@ def check_mail(
 
 
 def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailInUse:
-    """The From domains in use, each with the accounts it is sent through."""
+    """Return From domains in use, with their accounts."""
     found = MailInUse()
     rows = Subscribable.objects.filter(channel=EMAIL)
     if newsletter:
@@ -200,7 +196,7 @@ def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailI
         found.senders[wanted.lower()] |= accounts or {DEFAULT_ACCOUNT}
         return found
     if not newsletter:
-        # Confirmations and sign-in links of no newsletter, too.
+        # Confirmations and sign-in links, too.
         pairs.append(("", DEFAULT_ACCOUNT))
     for sender, account in pairs:
         sender = sender or usual_sender(account)
@@ -227,7 +223,7 @@ def gather_mail_in_use(*, from_address: str = "", newsletter: str = "") -> MailI
 def _ways_and_domains(
     senders: Mapping[str, Collection[str]], own: tuple[str, ...]
 ) -> tuple[list[MailRoute], list[FromDomain]]:
-    """Where each account leads, and each From domain with its keys, both read from the database."""
+    """Read routes, and domains with their keys, from the database."""
     ours = {organisation(domain) for domain in (*senders, settings.BOUNCE_DOMAIN) if domain}
     ways = []
     for account in sorted({name for used in senders.values() for name in used}):
@@ -240,7 +236,7 @@ def _ways_and_domains(
             ways.append(MailRoute(account, target, own, is_ours))
     domains = []
     for domain, used in sorted(senders.items()):
-        # The domain's own keys, or those of the nearest domain above it that has any.
+        # Keys of the domain, or of its nearest parent with any.
         keys: list[DkimKey] = []
         at = domain
         while at and not any(key.active for key in keys):
@@ -258,7 +254,7 @@ def _ways_and_domains(
 
 
 def look_up(key: DkimKey) -> Publication:
-    """Asks the DNS (network), two seconds at most. Raises nothing but NetworkInTransaction."""
+    """Query the DNS (network), two seconds at most. Raises only NetworkInTransaction."""
     try:
         dns = Dns(settings.DNS_SERVERS, seconds=PAGE_SECONDS)
     except NoResolver as error:

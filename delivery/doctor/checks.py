@@ -1,4 +1,4 @@
-"""Looks at one thing each: a From domain, the domain for bounces, a way out. Network, no database."""
+"""Checks of a From domain, the bounce domain or a mail route. Network, no database."""
 
 import socket
 import ssl
@@ -25,13 +25,13 @@ MOST_HOSTS = 10
 SET_UP = "Set up mail in the admin (Mail set-up), or set EMAIL_URL; then check again."
 UNKNOWN_YET = "Which records it needs for SPF and DKIM depends on who sends the letters, and nobody does yet."
 LOGIN = "Login"
-# Nothing is sent there: connecting a datagram socket only picks the address we would send from.
+# Connecting a datagram socket sends nothing: it only selects our address.
 SOMEWHERE = ("192.0.2.1", 9)
 
 
 @dataclass(frozen=True, slots=True)
 class DomainKey:
-    """A DKIM key of ours, without its private part."""
+    """DKIM key without its private part."""
 
     domain: str
     algorithm: str
@@ -41,7 +41,7 @@ class DomainKey:
 
 @dataclass(frozen=True, slots=True)
 class FromDomain:
-    """A From domain: the accounts it is sent through, its return addresses' domain, its keys."""
+    """From domain with its accounts, return addresses' domain and keys."""
 
     domain: str
     accounts: tuple[str, ...]
@@ -51,10 +51,10 @@ class FromDomain:
 
 @dataclass(frozen=True, slots=True)
 class MailRoute:
-    """An account and where it leads: an SMTP server, a service (by its name), or nowhere.
+    """Account and its target: an SMTP server, a service, or nothing.
 
-    `own` are the addresses that letters leave from, where somebody named them. `is_ours`: the server belongs
-    to the organisation that sends, so that letters leave from its own addresses.
+    `own`: configured sending addresses. `is_ours`: the server is our organization's, so letters leave from
+    its own addresses.
     """
 
     account: str
@@ -73,27 +73,26 @@ class MailRoute:
 
     @property
     def is_direct(self) -> bool:
-        """Whether letters leave from the server's own addresses, and not from a provider's."""
+        """Return whether letters leave from the server's addresses."""
         return bool(self.own) or self.is_here or self.is_ours
 
     @property
     def is_service(self) -> bool:
-        """A provider that takes letters over its API."""
+        """Return whether a provider has an API for letters."""
         return hasattr(self.target, "service")
 
     @property
     def is_mailbox(self) -> bool:
-        """Letters are kept here, and leave by no way."""
         return not (self.trouble or self.server or self.is_service)
 
     @property
     def is_here(self) -> bool:
-        """On this machine or in a private network: letters leave from our own public address."""
+        """Return whether the server is local, so letters leave from our address."""
         return self.server is not None and is_private(self.server.host)
 
 
 def check_domain(sender: FromDomain, ways: Sequence[MailRoute], lookup: Lookup) -> list[Finding]:
-    """SPF, DKIM, DMARC and MX of a From domain. While nothing is sent, no SPF and DKIM can be judged."""
+    """Check SPF, DKIM, DMARC and MX. If nothing is sent, SPF and DKIM are unknown."""
     place = find_place(sender.domain, lookup)
     if all(way.is_mailbox for way in ways):
         unknown = Finding(SPF, sender.domain, "EMAIL_URL", DoctorVerdict.BETTER, UNKNOWN_YET, (), SET_UP)
@@ -127,14 +126,13 @@ def check_domain(sender: FromDomain, ways: Sequence[MailRoute], lookup: Lookup) 
 
 
 def check_bounces(domain: str, lookup: Lookup) -> list[Finding]:
-    """Who takes the bounces."""
     return [_mx(domain, lookup, "bounces")]
 
 
 def check_way(
     way: MailRoute, lookup: Lookup, *, now: datetime, context: ssl.SSLContext | None = None
 ) -> list[Finding]:
-    """The server of an account: encryption, login, and the names of the addresses that letters leave from."""
+    """Check an account's server: encryption, login, names of addresses."""
     if way.trouble:
         return [Finding(SERVER, way.account, "EMAIL_URL", DoctorVerdict.WRONG, way.trouble, (), SET_UP)]
     if way.server is None and way.is_service:
@@ -184,7 +182,7 @@ def _spf(sender: FromDomain, ways: Sequence[MailRoute], lookup: Lookup) -> list[
         if judged is not None:
             found.append(judged)
             lacking += _mechanisms(way, addresses) if judged.verdict is DoctorVerdict.WRONG else ()
-    # One record to publish, at the last finding that asks for another one.
+    # One record to publish, with the last finding that needs it.
     asking = [at for at, each in enumerate(found) if each.change.startswith((INSTEAD, "Remove include:"))]
     if asking and len(node.found) == 1:
         found[asking[-1]] = replace(found[asking[-1]], publish=proposal(node, lacking))
@@ -192,7 +190,7 @@ def _spf(sender: FromDomain, ways: Sequence[MailRoute], lookup: Lookup) -> list[
 
 
 def _mechanisms(way: MailRoute, addresses: Sequence[str]) -> list[str]:
-    """What an SPF record has to hold for the way."""
+    """Return SPF mechanisms for the route."""
     if include := _include(way):
         return [f"include:{include}"]
     if addresses:
@@ -205,7 +203,7 @@ def _include(way: MailRoute) -> str:
 
 
 def addresses_of(way: MailRoute, lookup: Lookup) -> tuple[str, ...]:
-    """From which addresses letters leave, as far as that can be known here."""
+    """Return the addresses that letters leave from, if known."""
     if way.own or way.server is None:
         return way.own
     if way.is_here:
@@ -217,7 +215,7 @@ def addresses_of(way: MailRoute, lookup: Lookup) -> tuple[str, ...]:
 
 
 def public_address() -> tuple[str, ...]:
-    """This machine's address on the way out, if that is a public one. Sends nothing."""
+    """Return this machine's outgoing address, if public. Sends nothing."""
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.connect(SOMEWHERE)
         address = str(sock.getsockname()[0])
@@ -226,7 +224,7 @@ def public_address() -> tuple[str, ...]:
 
 
 def is_private(host: str) -> bool:
-    """This machine, a private address, or a name without a dot (of a container, for instance)."""
+    """Return whether it is this machine, private, or without a dot (such as a container)."""
     try:
         return not ip_address(host).is_global
     except ValueError:

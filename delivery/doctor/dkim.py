@@ -1,4 +1,4 @@
-"""Whether the DNS has our DKIM keys as we sign with them (RFC 6376 §3.6.1). Pure."""
+"""Published DKIM keys, compared with ours (RFC 6376 §3.6.1). Pure."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ DKIM = "DKIM"
 
 @dataclass(frozen=True, slots=True)
 class PublicKey:
-    """A record as the DNS has it. `key` is p=, without white space; empty: revoked."""
+    """Published record. `key`: p= without white space; "" if revoked."""
 
     key: str = ""
     algorithm: str = "rsa"
@@ -21,7 +21,7 @@ class PublicKey:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What the DNS says of one key: whether signatures by it count now, and a sentence."""
+    """State of a key: whether its signatures count now, and why."""
 
     verdict: DoctorVerdict
     says: str
@@ -33,7 +33,7 @@ class Publication:
 
 
 def read_key(text: str) -> PublicKey:
-    """Raises nothing: mistakes are listed in `problems`."""
+    """Parse a record, with mistakes in `problems`. Raises nothing."""
     tags, wrong = read_tags(text)
     problems = list(wrong)
     if "v" in tags and tags["v"] != "DKIM1":
@@ -53,7 +53,7 @@ def read_key(text: str) -> PublicKey:
 
 
 def publication(ours: DkimRecord, algorithm: str, answer: DnsAnswer) -> Publication:
-    """Judges what the DNS has at our record's name. `answer` holds the TXT records there."""
+    """Judge the TXT records at our record's name."""
     if answer.failed:
         return Publication(
             DoctorVerdict.BETTER, "No name server answered: whether it is published is not known."
@@ -88,7 +88,7 @@ def publication(ours: DkimRecord, algorithm: str, answer: DnsAnswer) -> Publicat
 def judge_key(
     ours: DkimRecord, *, domain: str, algorithm: str, is_active: bool, answer: DnsAnswer
 ) -> Finding:
-    """The finding about one key of a domain. A key that waits to be used need not be published yet."""
+    """Return a key's finding. An unused key may be unpublished."""
     selector = ours.name.partition("._domainkey.")[0]
     judged = publication(ours, algorithm, answer)
     verdict, says = judged.verdict, judged.says
@@ -102,7 +102,7 @@ def judge_key(
 
 
 def judge_no_key(domain: str, *, signer: str) -> Finding:
-    """No key of ours signs for the domain. `signer` is the server or provider that may."""
+    """Return a finding without a key. `signer` may sign instead."""
     says = "Feedletter does not sign letters from it."
     change = (
         f"Leave it so only if {signer} signs them with d={domain} (look for “dkim=pass” in the "

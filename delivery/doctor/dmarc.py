@@ -1,4 +1,4 @@
-"""DMARC (RFC 7489): what a domain asks receivers to do, and whether our letters pass. Pure."""
+"""DMARC (RFC 7489): a domain's policy, and whether letters pass. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ POLICIES = ("none", "quarantine", "reject")
 
 @dataclass(frozen=True, slots=True)
 class Dmarc:
-    """A record. `policy` is p=; empty when there is none that can be read."""
+    """Record. `policy`: p=, "" if unreadable."""
 
     policy: str = ""
     subdomain_policy: str = ""
@@ -26,7 +26,7 @@ class Dmarc:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the record of a domain was looked for, and what stood there. `name` without the final dot."""
+    """Place where a domain's record was searched, and its records."""
 
     domain: str
     at: str
@@ -39,12 +39,12 @@ class Place:
 
 
 def dmarc_records(texts: Sequence[str]) -> tuple[str, ...]:
-    """The DMARC records among a name's TXT records (§6.6.3)."""
+    """Return the DMARC records of TXT records (§6.6.3)."""
     return tuple(text for text in texts if text.partition(";")[0].replace(" ", "") == DMARC_VERSION)
 
 
 def read_dmarc(text: str) -> Dmarc:
-    """Raises nothing: mistakes are listed in `problems`."""
+    """Parse a record, with mistakes in `problems`. Raises nothing."""
     tags, wrong = read_tags(text)
     problems = list(wrong)
     reports = tuple(uri.strip() for uri in tags.get("rua", "").split(",") if uri.strip())
@@ -66,7 +66,7 @@ def read_dmarc(text: str) -> Dmarc:
 
 
 def find_place(domain: str, lookup: Lookup) -> Place:
-    """Looks at the domain, then at its organisation's (§6.6.3)."""
+    """Query the domain, then its organization's (§6.6.3)."""
     for at in dict.fromkeys((domain, organisation(domain))):
         answer = lookup(f"_dmarc.{at}", "TXT")
         records = dmarc_records(answer.records)
@@ -76,7 +76,7 @@ def find_place(domain: str, lookup: Lookup) -> Place:
 
 
 def judge_policy(place: Place) -> list[Finding]:
-    """Whether there is a record, and what it asks for."""
+    """Judge whether a record exists, and its policy."""
     if place.is_unknown:
         return [_said(place, DoctorVerdict.BETTER, "No name server answered: its DMARC record is not known.")]
     if not place.records:
@@ -111,9 +111,9 @@ def judge_policy(place: Place) -> list[Finding]:
 def judge_alignment(
     place: Place, *, envelope: str, signers: Sequence[str], others_may_sign: bool
 ) -> list[Finding]:
-    """Whether our letters pass DMARC: by the return address's domain (SPF), or by that of our signature.
+    """Judge whether letters pass, by return address (SPF) or signature (DKIM).
 
-    `signers` are the domains of our active keys, `others_may_sign` a server or provider after us.
+    `signers`: our active keys' domains. `others_may_sign`: by a server or provider after us.
     """
     dmarc = read_dmarc(place.records[0]) if len(place.records) == 1 else Dmarc()
     by_spf = aligned(place.domain, envelope, strict=dmarc.strict_spf)
@@ -137,7 +137,7 @@ def judge_alignment(
 
 
 def judge_report_address(place: Place, lookup: Lookup) -> list[Finding]:
-    """Reports to another organisation are sent only if that organisation agrees (§7.1)."""
+    """Check that other organizations agree to get reports (§7.1)."""
     if len(place.records) != 1:
         return []
     found = []

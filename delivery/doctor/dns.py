@@ -1,4 +1,4 @@
-"""Asks the DNS: bounded in time, and never inside a transaction."""
+"""DNS queries: limited in time, never within a transaction."""
 
 from collections.abc import Sequence
 
@@ -11,19 +11,19 @@ import dns.reversename
 from common.transactions import forbid_open_transaction
 from delivery.doctor.findings import DnsAnswer, DnsStatus
 
-# For one question, whatever the number of servers.
+# Per query, for all servers.
 DNS_SECONDS = 4.0
 
 
 class NoResolver(OSError):
-    """No name server answers. The message is a sentence."""
+    """No name server answers."""
 
 
 class Dns:
-    """A resolver: the system's, or `servers` (address and port). Usable by many threads."""
+    """Thread-safe resolver, the system's or with `servers` (address and port)."""
 
     def __init__(self, servers: Sequence[tuple[str, int]] = (), *, seconds: float = DNS_SECONDS) -> None:
-        """Raises NoResolver when the system has none."""
+        """Raise NoResolver if the system has none."""
         try:
             self._resolver = dns.resolver.Resolver(configure=not servers)
         except dns.exception.DNSException as error:
@@ -41,7 +41,7 @@ class Dns:
         except dns.resolver.NXDOMAIN:
             return DnsAnswer(DnsStatus.NO_NAME)
         except (dns.exception.DNSException, OSError, ValueError):
-            # Names that are none raise UnicodeError, which is a ValueError.
+            # Invalid names raise UnicodeError, a ValueError.
             return DnsAnswer(DnsStatus.FAILED)
         records = []
         for record in answer.rrset or ():
@@ -54,14 +54,14 @@ class Dns:
         return DnsAnswer(DnsStatus.FOUND, tuple(sorted(records))) if records else DnsAnswer(DnsStatus.NONE)
 
     def be_reachable(self) -> None:
-        """Raises NoResolver when no server answers anything."""
+        """Raise NoResolver if no server answers."""
         forbid_open_transaction()
         try:
             self._resolver.resolve(".", "NS", search=False, raise_on_no_answer=False)
         except dns.resolver.NXDOMAIN:
             return
         except dns.resolver.NoNameservers as error:
-            # Each of its errors is (server, tcp, port, exception, response).
+            # Errors are (server, tcp, port, exception, response).
             if not any(each[4] is not None for each in error.kwargs.get("errors", ())):
                 raise NoResolver(_no_resolver("it refuses to be asked")) from error
         except (dns.exception.DNSException, OSError) as error:
@@ -69,7 +69,7 @@ class Dns:
 
 
 def reverse_name(address: str) -> str:
-    """The name under which an address has its PTR record. Raises ValueError."""
+    """Return an address's PTR name. Raises ValueError."""
     try:
         return str(dns.reversename.from_address(address)).rstrip(".")
     except dns.exception.DNSException as error:

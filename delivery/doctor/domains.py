@@ -1,4 +1,4 @@
-"""Which domains belong to one organisation (RFC 7489 §3.2), and the include: of providers for SPF. Pure."""
+"""Domains of organizations (RFC 7489 §3.2), and SPF includes of providers. Pure."""
 
 import re
 from functools import lru_cache
@@ -9,7 +9,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def read_tags(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The tags in order, names in lower case, and what is wrong with the list. Raises nothing."""
+    """Return tags in order, names in lower case, and mistakes."""
     tags: dict[str, str] = {}
     wrong: list[str] = []
     for part in text.split(";"):
@@ -25,7 +25,7 @@ def read_tags(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
     return tags, tuple(wrong)
 
 
-# The end of a server's name → the include: that its documentation asks for.
+# End of a server's name → include: by its documentation.
 INCLUDES = {
     "smtp.gmail.com": "_spf.google.com",
     "smtp-relay.gmail.com": "_spf.google.com",
@@ -48,12 +48,12 @@ INCLUDES = {
 }
 
 
-# Read from its file at the first question.
+# Loaded at first use.
 _public_suffixes = lru_cache(maxsize=1)(PublicSuffixList)
 
 
 def organisation(domain: str) -> str:
-    """The domain that somebody registered: example.co.uk of news.example.co.uk. Itself, if it is a suffix."""
+    """Return the registered domain: example.co.uk of news.example.co.uk. A suffix stays."""
     domain = domain.lower().rstrip(".")
     try:
         return str(_public_suffixes().privatesuffix(domain) or domain)
@@ -62,13 +62,13 @@ def organisation(domain: str) -> str:
 
 
 def aligned(one: str, other: str, *, strict: bool = False) -> bool:
-    """Whether DMARC takes them for the same sender (RFC 7489 §3.1): equal, or of one organisation."""
+    """Return whether they align (RFC 7489 §3.1): equal, or of one organization."""
     one, other = one.lower().rstrip("."), other.lower().rstrip(".")
     return one == other or (not strict and bool(one) and organisation(one) == organisation(other))
 
 
 def include_of(host: str) -> str:
-    """The include: for a server; empty when it is none we know."""
+    """Return a server's include:, "" if unknown."""
     host = host.lower().rstrip(".")
     ends = (end for end in INCLUDES if host == end or host.endswith(f".{end}"))
     return next((INCLUDES[end] for end in ends), "")

@@ -1,4 +1,4 @@
-"""What the doctor finds, and what to change. Pure."""
+"""Findings of the doctor. Pure."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from enum import Enum, StrEnum
 
 class DnsStatus(Enum):
     FOUND = "found"
-    # NONE: the name is there, but has no record of that type. NO_NAME: it is not there at all.
+    # NONE: the name has no such record. NO_NAME: it does not exist.
     NONE = "none"
     NO_NAME = "no such name"
     FAILED = "no answer"
@@ -15,7 +15,7 @@ class DnsStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class DnsAnswer:
-    """Records as text: TXT with its strings joined, MX as "10 host", names without the final dot."""
+    """Records as text: TXT joined, MX as "10 host", names without the final dot."""
 
     status: DnsStatus
     records: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class DnsAnswer:
         return self.status is DnsStatus.FAILED
 
 
-# A name and a type (TXT, MX, A, AAAA, PTR) → the answer. Raises nothing.
+# Name and type (TXT, MX, A, AAAA, PTR) → answer. Raises nothing.
 Lookup = Callable[[str, str], DnsAnswer]
 
 
@@ -37,23 +37,23 @@ class DoctorVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """A TXT record to put into the DNS, ready to be copied; `name` without the final dot."""
+    """TXT record to publish."""
 
     name: str
     value: str
 
     @property
     def zone_line(self) -> str:
-        """As a zone file has it; strings have at most 255 octets (RFC 1035 §3.3)."""
+        """Return the zone file's line; strings have at most 255 octets (RFC 1035 §3.3)."""
         pieces = " ".join(f'"{self.value[at : at + 255]}"' for at in range(0, len(self.value), 255))
         return f"{self.name}. IN TXT {pieces}"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: what was found, word for word, and what to change.
+    """Result of a check, with the records verbatim, and what to change.
 
-    `topic` is a short name such as SPF, `about` the domain, server or address it is about.
+    `topic`: such as SPF. `about`: domain, server or address.
     """
 
     topic: str
@@ -67,6 +67,6 @@ class Finding:
 
 
 def worst_verdict(findings: Iterable[Finding]) -> DoctorVerdict:
-    """The worst of all; good when there are none."""
+    """Return the worst, good if there is none."""
     order = list(DoctorVerdict)
     return max((finding.verdict for finding in findings), key=order.index, default=DoctorVerdict.GOOD)

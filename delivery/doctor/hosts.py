@@ -1,4 +1,4 @@
-"""Who takes mail for a domain (MX, RFC 7505), and what an address says its name is (PTR). Pure."""
+"""Mail hosts of domains (MX, RFC 7505) and names of addresses (PTR). Pure."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,9 +16,9 @@ def judge_mx(
     purpose: str,
     without: Mapping[str, DnsAnswer] | None = None,
 ) -> Finding:
-    """Whether somebody takes mail for the domain. `purpose`: what comes back there, such as “replies”.
+    """Judge whether the domain's mail is accepted. `purpose`: such as “replies”.
 
-    `addresses` are the domain's own (used without MX, RFC 5321 §5.1), `without` those of the named hosts.
+    `addresses`: the domain's own (used without MX, RFC 5321 §5.1); `without`: its hosts'.
     """
 
     def said(verdict: DoctorVerdict, says: str, change: str = "") -> Finding:
@@ -50,9 +50,9 @@ def judge_mx(
 
 
 def judge_ptr(address: str, name: str, names: DnsAnswer, forward: Mapping[str, Sequence[str]]) -> Finding:
-    """Forward-confirmed reverse DNS: the address has a name, and that name has the address.
+    """Judge forward-confirmed reverse DNS: the address's name has that address.
 
-    `name` is that of the PTR record, `forward` the addresses of each name found.
+    `name`: the PTR record's. `forward`: addresses by name.
     """
 
     def said(verdict: DoctorVerdict, says: str, change: str = "") -> Finding:

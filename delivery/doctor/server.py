@@ -1,4 +1,4 @@
-"""Looks at the mail server: whether it answers, and how it encrypts."""
+"""Mail server checks: does it answer, and encrypt."""
 
 import smtplib
 import ssl
@@ -13,7 +13,7 @@ from delivery.doctor.findings import DoctorVerdict, Finding
 
 SERVER, TLS = "Mail server", "TLS"
 SERVER_SECONDS = 10.0
-# A certificate that ends within this time has to be renewed by hand.
+# A certificate that expires sooner has to be renewed by hand.
 SOON = timedelta(days=14)
 OLD = ("TLSv1", "TLSv1.1", "SSLv3", "SSLv2")
 LONGEST_SERVER_WORDS = 300
@@ -21,7 +21,7 @@ LONGEST_SERVER_WORDS = 300
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """An encrypted connection with a certificate that was trusted."""
+    """Encrypted connection with a trusted certificate."""
 
     version: str
     cipher: str
@@ -31,9 +31,9 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What the server showed: `name` is what it calls itself.
+    """Observed server; `name` is how it calls itself.
 
-    `trouble` says why it did not answer, `tls_trouble` why it was not encrypted.
+    `trouble`: why there was no answer, `tls_trouble`: why no encryption.
     """
 
     name: str = ""
@@ -44,7 +44,7 @@ class Server:
 
 
 def look_at(target: SmtpSettings, *, context: ssl.SSLContext | None = None) -> Server:
-    """Connects, greets and encrypts as sending does; logs in nowhere. Network. Raises nothing."""
+    """Connect, greet and encrypt as for sending; no login. Network. Raises nothing."""
     forbid_open_transaction()
     context = context or ssl.create_default_context()
     try:
@@ -79,7 +79,7 @@ def look_at(target: SmtpSettings, *, context: ssl.SSLContext | None = None) -> S
 
 
 def judge_server(target: SmtpSettings, server: Server, *, is_here: bool, now: datetime) -> list[Finding]:
-    """Judges what `look_at` saw. `is_here`: the server is on this machine or in a private network."""
+    """Judge `look_at`. `is_here`: on this machine or in a private network."""
     about, looked = target.name, f"SMTP {target.name} ({target.security})"
 
     def said(topic: str, verdict: DoctorVerdict, says: str, change: str = "", found: str = "") -> Finding:

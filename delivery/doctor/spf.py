@@ -1,4 +1,4 @@
-"""What an SPF record means for letters, and what to change in it. Pure."""
+"""Findings on SPF records. Pure."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ MERGE = "Make one record of them: receivers that find two count neither."
 
 
 def judge_record(node: Node, *, suggestion: str) -> list[Finding]:
-    """Judges a domain's own record. `suggestion` is what to publish if there is none."""
+    """Judge a domain's record. `suggestion`: what to publish if there is none."""
     if node.status is DnsStatus.FAILED:
         return [
             _said(
@@ -48,10 +48,10 @@ def judge_sender(
     is_own: bool,
     provider: str = "",
 ) -> Finding | None:
-    """Whether the record lets the server send; None where that cannot be told.
+    """Judge whether the record allows the server; None if unknown.
 
-    `is_own`: letters leave from these addresses themselves, not from others of a provider. `provider` is the
-    include: that the server's provider asks for, where that is known.
+    `is_own`: letters leave from `addresses`, not a provider's. `provider`: the include: that it asks for, if
+    known.
     """
     if not node.found or len(node.found) > 1 or node.spf.problems or node.failed:
         return None
@@ -76,7 +76,7 @@ def judge_sender(
 
 
 def proposal(node: Node, mechanisms: Sequence[str] = ()) -> Publish:
-    """The domain's record mended: with these mechanisms and an end, without includes that lead nowhere."""
+    """Return the record with these mechanisms and an end, without broken includes."""
     broken = {child.domain for child in node.below.values() if len(child.found) != 1}
     words = node.found[0].split()
     end = [word for word in words if word.lower().startswith("redirect=")]
@@ -95,7 +95,7 @@ def proposal(node: Node, mechanisms: Sequence[str] = ()) -> Publish:
 
 
 def _judge_lookups(node: Node) -> list[Finding]:
-    """How many questions the record costs, and whether all that it includes can be read."""
+    """Judge the number of lookups, and the includes."""
     found = []
     if node.lookups > MOST_LOOKUPS:
         said = (

@@ -1,7 +1,6 @@
-"""Reads SPF records (RFC 7208 §4.5, §4.6, §12), and follows them to all that they lead to.
+"""Parser of SPF records (RFC 7208 §4.5, §4.6, §12) that follows includes.
 
-It finds how many questions a record costs, and whom it lets send. The DNS is asked through a function: with
-a pure one, all of this is pure.
+Counts lookups and finds who may send. Pure if the lookup function is.
 """
 
 import re
@@ -20,7 +19,7 @@ _MODIFIER = re.compile(r"([A-Za-z][A-Za-z0-9._-]*)=(.*)")
 # RFC 7208 §4.6.4.
 MOST_LOOKUPS = 10
 MOST_VOID = 2
-# The most questions that are asked for one domain, however its record is made.
+# Most queries for one domain.
 MOST_QUESTIONS = 60
 DEEPEST = 12
 RESULTS = {"+": "pass", "-": "fail", "~": "softfail", "?": "neutral"}
@@ -28,7 +27,7 @@ RESULTS = {"+": "pass", "-": "fail", "~": "softfail", "?": "neutral"}
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A mechanism: `+` pass, `-` fail, `~` softfail, `?` neutral. `network` is of ip4 and ip6."""
+    """Mechanism: `+` pass, `-` fail, `~` softfail, `?` neutral. `network`: of ip4 and ip6."""
 
     qualifier: str
     name: str
@@ -44,7 +43,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Spf:
-    """A record. With `problems` every receiver may ignore it (permerror, §4.6)."""
+    """Record. Receivers may ignore one with `problems` (permerror, §4.6)."""
 
     terms: tuple[Term, ...] = ()
     redirect: str = ""
@@ -56,14 +55,14 @@ class Spf:
 
 
 def spf_records(texts: Sequence[str]) -> list[str]:
-    """The SPF records among a name's TXT records (§4.5)."""
+    """Return the SPF records of TXT records (§4.5)."""
     return [
         text for text in texts if text.lower() == SPF_VERSION or text.lower().startswith(f"{SPF_VERSION} ")
     ]
 
 
 def read_spf(text: str) -> Spf:
-    """Raises nothing: mistakes are listed in `problems`."""
+    """Parse a record, with mistakes in `problems`. Raises nothing."""
     terms: list[Term] = []
     redirects: list[str] = []
     wrong: list[str] = []
@@ -86,7 +85,7 @@ def read_spf(text: str) -> Spf:
 
 
 def _term(word: str) -> Term | str:
-    """The mechanism, or what is wrong with it."""
+    """Return the mechanism or a mistake."""
     shown = f"“{word[:80]}”"
     if word.lstrip("+-~?").lower().startswith(("ip4:", "ip6:")):
         qualifier = word[0] if word[0] in "+-~?" else "+"
@@ -114,7 +113,7 @@ def _term(word: str) -> Term | str:
 
 @dataclass(slots=True)
 class Node:
-    """A domain's record. `found` are its SPF records as they stand; `below` what its terms lead to."""
+    """Domain's record. `found`: its SPF records verbatim. `below`: nodes by number of term."""
 
     domain: str
     status: DnsStatus
@@ -123,38 +122,35 @@ class Node:
     below: dict[int, "Node"] = field(default_factory=dict)
     addresses: dict[int, tuple[str, ...]] = field(default_factory=dict)
     redirect: "Node | None" = None
-    # Names that were asked for and had no address (§4.6.4: at most two).
+    # Names without an address (§4.6.4: at most two).
     void: list[str] = field(default_factory=list)
-    # It names a domain that it was reached by.
+    # Refers to a domain above.
     loops: bool = False
 
     def nodes(self) -> Iterator["Node"]:
-        """This one, and all below."""
         yield self
         for child in (*self.below.values(), *((self.redirect,) if self.redirect else ())):
             yield from child.nodes()
 
     @property
     def lookups(self) -> int:
-        """How many terms ask the DNS, if a receiver has to go through them all."""
+        """Return the DNS lookups of a receiver that evaluates all terms."""
         own = sum(term.name in ASKING for term in self.spf.terms) + (self.redirect is not None)
         below: list[Node] = [*self.below.values(), *((self.redirect,) if self.redirect else ())]
         return own + sum(child.lookups for child in below)
 
     @property
     def failed(self) -> list[str]:
-        """Domains about which no name server said anything."""
+        """Return domains without any answer."""
         return [node.domain for node in self.nodes() if node.status is DnsStatus.FAILED]
 
 
 class Tree:
-    """Builds the nodes of one domain."""
-
     def __init__(self, lookup: Lookup) -> None:
         self._lookup, self._left = lookup, MOST_QUESTIONS
 
     def node(self, domain: str, above: tuple[str, ...] = ()) -> Node:
-        """The record of a domain and what it leads to. Raises nothing."""
+        """Return a domain's record and what it refers to. Raises nothing."""
         answer = self._ask(domain, "TXT")
         node = Node(domain, answer.status, tuple(spf_records(answer.records)))
         if domain in above or len(above) >= DEEPEST:
@@ -194,9 +190,9 @@ class Tree:
 
 
 def check_host(node: Node, address: str, *, lenient: bool = False) -> str:
-    """What the record says of an address: pass, fail, softfail, neutral, none or permerror (§2.6).
+    """Return pass, fail, softfail, neutral, none or permerror (§2.6).
 
-    `lenient` passes over includes that lead nowhere, and over an “all” that lets everybody send.
+    `lenient` ignores broken includes, and an “all” that allows everybody.
     """
     if not node.found:
         return "permerror" if node.loops else "none"
