@@ -1,4 +1,4 @@
-"""Mail accounts: which there are, where they lead, which is the default, and what uses them."""
+"""Mail accounts: servers, the default, and what uses them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -29,24 +29,21 @@ SECURITY = {PLAIN: "not encrypted", STARTTLS: "encrypted by STARTTLS", IMPLICIT:
 
 
 def add_account(*, name: str, url: str, sender: str = "") -> Account:
-    """A new account. Raises ValidationError, naming the field, never with the URL in it."""
+    """Create an account. Raises ValidationError with the field, never with the URL."""
     account = Account(name=name.strip(), sender=checked_sender(sender))
     _set_url(account, url)
     account.full_clean(exclude=["secrets"], validate_unique=False)
     try:
         with transaction.atomic():
             account.save(force_insert=True)
-            mail_lane(account.name)  # its limits can be set before anything is sent
+            mail_lane(account.name)  # so that limits can be set at once
     except IntegrityError as error:
         raise ValidationError({"name": "There is a mail account of this name already."}) from error
     return account
 
 
 def alter_account(*, account: Account, url: str, sender: str | None = None) -> Account:
-    """Sets another server or password. A lane that rests because of the old one goes on.
-
-    The next trial has to show whether it works. Raises ValidationError.
-    """
+    """Change server or password, forget the last test, and wake its lanes. Raises ValidationError."""
     _set_url(account, url)
     if sender is not None:
         account.sender = checked_sender(sender)
@@ -59,9 +56,9 @@ def alter_account(*, account: Account, url: str, sender: str | None = None) -> A
 
 
 def make_default(*, account: Account) -> Account:
-    """From now on it carries what names no account, what waits included. Raises ValidationError."""
+    """Use it for everything without an account, also waiting mail. Raises ValidationError."""
     with transaction.atomic():
-        # In one order, so that of two at once one waits.
+        # One order, so that one of two calls waits.
         rows = {row.pk: row for row in Account.objects.mail().select_for_update().order_by("pk")}
         if account.pk not in rows:
             raise ValidationError("The mail account is not there any more.")
@@ -74,18 +71,18 @@ def make_default(*, account: Account) -> Account:
 
 
 def stop_default() -> None:
-    """No account is the default any more: what names none is kept here again, or waits."""
+    """Store mail without an account here again, or let it wait."""
     Account.objects.filter(is_default=True).update(is_default=False)
 
 
 def record_trial(*, account: Account, trouble: str, now: datetime) -> None:
-    """Remembers how trying it went: what was wrong, or nothing."""
+    """Record a test's error, or ""."""
     account.tried_at, account.trouble = now, trouble
     account.save(update_fields=["tried_at", "trouble"])
 
 
 def checked_sender(text: str) -> str:
-    """Name and address, or nothing. Raises ValidationError."""
+    """Return name and address, or "". Raises ValidationError."""
     text = text.strip()
     try:
         if text:
@@ -96,24 +93,24 @@ def checked_sender(text: str) -> str:
 
 
 def _wake_lanes(*names: str) -> None:
-    """Within the caller's transaction: lanes that rest because of another server or password go on."""
+    """Resume lanes that rest because of another server or password."""
     rested = Lane.objects.filter(kind=EMAIL, account__in=names)
     rested.update(free_at=None, failures=0, last_error="", refused_since=None, **NOTHING_LEARNT)
 
 
 def drop_account(*, account: Account) -> None:
-    """Deletes it. Raises ValidationError while newsletters choose it or letters wait to go out through it."""
+    """Delete an account. Raises ValidationError if newsletters or waiting letters use it."""
     with transaction.atomic():
         Account.objects.select_for_update().filter(pk=account.pk).first()
         if reason := why_needed(account):
             raise ValidationError(reason)
         Account.objects.filter(pk=account.pk).delete()
-        # Its lane stays as long as deliveries tell of it.
+        # Deliveries may refer to the lane.
         Lane.objects.filter(kind=EMAIL, account=account.name, deliveries=None).delete()
 
 
 def why_needed(account: Account) -> str:
-    """Why the account cannot be deleted: what uses it, and what to do. Empty if it can."""
+    """Explain why it cannot be deleted, else ""."""
     if users := [str(row) for row in newsletters_of(account)]:
         return f"{account} is used by {', '.join(users)}: choose another mail account there first."
     if Account.objects.filter(pk=account.pk, is_default=True).exists():
@@ -126,15 +123,14 @@ def why_needed(account: Account) -> str:
 
 
 def newsletters_of(account: Account) -> list[Subscribable]:
-    """The newsletters that choose it."""
     return list(Subscribable.objects.filter(channel=EMAIL, options__account=account.name).order_by("name"))
 
 
 def url_of(lane: Lane) -> str:
-    """The URL of a lane's mail account, with the password.
+    """Return the lane's account URL, with the password.
 
-    Empty for the default lane where EMAIL_URL counts, and for those of other channels; also when there is no
-    such account any more, or SECRET_KEY has changed.
+    "" for other channels, deleted accounts, after a change of SECRET_KEY, and for the default lane if
+    EMAIL_URL applies.
     """
     if lane.kind != EMAIL:
         return ""
@@ -145,7 +141,7 @@ def url_of(lane: Lane) -> str:
 
 
 def server_of(account: Account) -> str:
-    """Where the account leads, for people to read: without user and password."""
+    """Describe the server, without user and password."""
     try:
         target = target_of(account)
     except ImproperlyConfigured:
@@ -154,14 +150,14 @@ def server_of(account: Account) -> str:
 
 
 def way_in_words(target: SmtpSettings | EspSettings | Mailbox) -> str:
-    """Where letters go, without user and password."""
+    """Describe the target, without user and password."""
     if isinstance(target, SmtpSettings):
         return f"{target.name}, {SECURITY[target.security]}"
     return "mailbox" if isinstance(target, Mailbox) else target.name
 
 
 def account_words(subscribable: Subscribable) -> str:
-    """Through what a newsletter's letters go out, for people to read: without user and password."""
+    """Describe a newsletter's account, without user and password."""
     name = subscribable.options.get("account") or DEFAULT_ACCOUNT
     if name != DEFAULT_ACCOUNT:
         account = Account.objects.mail().filter(name=name).first()
@@ -176,12 +172,12 @@ def account_words(subscribable: Subscribable) -> str:
 
 
 def target_of(account: Account) -> SmtpSettings | EspSettings | Mailbox:
-    """What the account's URL says. Raises ImproperlyConfigured."""
+    """Parse the account's URL. Raises ImproperlyConfigured."""
     return transport_of(account.name, url_of(Lane(kind=EMAIL, account=account.name)))
 
 
 def try_login(account: Account) -> str:
-    """Connects and logs in (network). Returns what the server said. Raises CannotLogIn."""
+    """Log in (network) and return the server's answer. Raises CannotLogIn."""
     forbid_open_transaction()
     try:
         target = target_of(account)
@@ -194,7 +190,7 @@ def _set_url(account: Account, url: str) -> None:
     try:
         target = parse_email_url(url.strip(), name="The URL")
     except ImproperlyConfigured as error:
-        # `from None`: nothing that may show the URL.
+        # `from None`: the cause may show the URL.
         raise ValidationError({"url": str(error)}) from None
     if isinstance(target, Mailbox):
         raise ValidationError({"url": "mailbox: is no server; give smtps://user:password@host or the like."})
@@ -202,7 +198,7 @@ def _set_url(account: Account, url: str) -> None:
 
 
 def facts_of(lane: Lane) -> LaneFacts:
-    """The lane with its account's credentials and its state; empty where they cannot be read any more."""
+    """Return the lane with credentials and state, {} if unreadable."""
     credentials: Mapping[str, str] = {}
     if lane.kind == EMAIL:
         credentials = {"url": url_of(lane)}

@@ -1,4 +1,4 @@
-"""The mail account that carries what names none, and the usual sender. What the environment says wins."""
+"""Default mail account and sender. The environment has precedence."""
 
 from django.conf import settings
 
@@ -10,23 +10,23 @@ from subscriptions.models import Subscribable
 
 
 def default_account() -> Account | None:
-    """The account that was made the default. None while EMAIL_URL is set, which wins."""
+    """Return None while EMAIL_URL is set."""
     if "EMAIL_URL" in settings.GIVEN:
         return None
     return Account.objects.mail().filter(is_default=True).first()
 
 
 def default_url() -> str:
-    """The URL of the default account, with its password; empty where settings.EMAIL_URL is what counts.
+    """Return the default account's URL, with the password; "" if settings.EMAIL_URL applies.
 
-    UNREADABLE when SECRET_KEY has changed: letters wait then, and are not taken for ones to keep here.
+    UNREADABLE after a change of SECRET_KEY: letters wait then and are not stored here.
     """
     account = default_account()
     return (secret_url(account) or UNREADABLE) if account else ""
 
 
 def secret_url(account: Account) -> str:
-    """The account's URL, with the password. Empty when SECRET_KEY has changed."""
+    """Return the URL with the password; "" after a change of SECRET_KEY."""
     try:
         return opened(account.secrets).get("url", "")
     except ValueError:
@@ -34,17 +34,17 @@ def secret_url(account: Account) -> str:
 
 
 def keeps_letters() -> bool:
-    """Whether what names no account is kept for the mailbox page, and not sent."""
+    """Return whether mail without an account is stored, not sent."""
     return settings.EMAIL_URL.startswith("mailbox:") and default_account() is None
 
 
 def sends_nothing() -> bool:
-    """Whether nothing is set up: neither a server nor the mailbox."""
+    """Return whether neither server nor mailbox is set up."""
     return not settings.EMAIL_URL and default_account() is None
 
 
 def usual_sender(account: str = "") -> str:
-    """Who a mail through that account (empty: the default) comes from where a newsletter says nothing."""
+    """Return the account's sender ("": the default's) for newsletters without one."""
     if account and account != DEFAULT_ACCOUNT:
         row = Account.objects.mail().filter(name=account).first()
     else:
@@ -53,9 +53,9 @@ def usual_sender(account: str = "") -> str:
 
 
 def sender_of(subscribable: Subscribable) -> str:
-    """Who its letters come from: what it says, or the usual sender of its mail account.
+    """Return the newsletter's or its account's sender.
 
-    Nobody where its channel is not e-mail: a post is signed by the account that it is made with.
+    "" for other channels than e-mail, where the account signs.
     """
     if subscribable.channel != "email":
         return ""

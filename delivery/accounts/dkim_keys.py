@@ -1,4 +1,4 @@
-"""The keys that letters are signed with: made, taken into use, retired."""
+"""DKIM keys: create, activate, retire."""
 
 import re
 import time
@@ -30,7 +30,7 @@ FRESH_SECONDS = 60.0
 
 
 class SigningKeys:
-    """The active keys, as they were a minute ago at most. Used by one thread."""
+    """Active keys, at most a minute old. For one thread."""
 
     def __init__(self) -> None:
         self._read_at = -FRESH_SECONDS
@@ -38,9 +38,9 @@ class SigningKeys:
         self._found: dict[str, tuple[SigningKey, ...]] = {}
 
     def of(self, sender: str) -> tuple[SigningKey, ...]:
-        """The keys for letters from an address (with or without a name); none for what is no address.
+        """Return the keys for a sender, () for an invalid one.
 
-        Raises ValueError when a key cannot be read: a letter that should be signed does not go unsigned.
+        Raises ValueError for an unreadable key, as letters must not go unsigned.
         """
         if time.monotonic() - self._read_at >= FRESH_SECONDS:
             domains: dict[str, list[tuple[str, Sealed]]] = defaultdict(list)
@@ -56,7 +56,7 @@ class SigningKeys:
             domain = parse_sender(sender).domain.lower()
         except InvalidDestination:
             domain = ""
-        # A parent's key is aligned as well, unless the domain's DMARC says adkim=s (RFC 7489 §3.1.1).
+        # Aligned, unless DMARC has adkim=s (RFC 7489 §3.1.1).
         while domain and domain not in self._domains:
             domain = domain.partition(".")[2]
         found = self._domains.get(domain, ())
@@ -75,7 +75,7 @@ def _loaded(domain: str, selector: str, token: str) -> SigningKey:
 
 FIRST_SELECTOR = {"rsa": "feedletter", "ed25519": "feedletter-ed25519"}
 MAX_SELECTOR = 100
-# RFC 6376 §3.1: names as DNS knows them, possibly several with dots between.
+# RFC 6376 §3.1: DNS names, possibly with dots.
 _LABEL = "[a-z0-9]([a-z0-9_-]{0,61}[a-z0-9])?"
 _SELECTOR = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
@@ -83,10 +83,10 @@ _SELECTOR = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 def make_key(
     *, domain: str, now: datetime, algorithm: str = "", selector: str = "", pem: bytes = b""
 ) -> DkimKey:
-    """A new key, or the one in `pem`. It signs at once if none of its domain and algorithm does; otherwise
-    it waits until it is activated, so that its record can be published before.
+    """Create a key or import `pem`. Raises ValidationError, also for a used selector.
 
-    Raises ValidationError, also when the domain has that selector already.
+    It signs at once if it is the first of its domain and algorithm. Others wait until activated, so that the
+    record can be published before.
     """
     domain, selector = checked_key_domain(domain), checked_selector(selector)
     private = _private(algorithm, pem)
@@ -119,7 +119,7 @@ def make_key(
 
 
 def activate_key(key: DkimKey, *, now: datetime) -> DkimKey:
-    """From now on this key signs; the one that did, of its domain and algorithm, retires."""
+    """Sign with this key; the active one of its domain and algorithm retires."""
     with transaction.atomic():
         same = DkimKey.objects.select_for_update(no_key=True).filter(domain=key.domain).order_by("pk")
         rows = {row.pk: row for row in same if row.algorithm == key.algorithm}
@@ -133,22 +133,18 @@ def activate_key(key: DkimKey, *, now: datetime) -> DkimKey:
 
 
 def retire_key(key: DkimKey, *, now: datetime) -> DkimKey:
-    """The key signs no more. Its record has to stay for as long as letters are on their way."""
+    """Stop signing. The record is needed while letters are on their way."""
     DkimKey.objects.filter(pk=key.pk, retired_at=None).update(active=False, retired_at=now)
     key.refresh_from_db()
     return key
 
 
 def delete_retired(pks: list[int]) -> int:
-    """Deletes the retired ones of these keys, and returns how many."""
     return DkimKey.objects.filter(pk__in=pks, active=False, retired_at__isnull=False).delete()[0]
 
 
 def find_key(*, domain: str, selector: str = "", algorithm: str = "") -> DkimKey | None:
-    """The key of that selector; without one the key that signs, else the newest that waits.
-
-    Raises ValidationError.
-    """
+    """Return the selector's key, else the active one, else the newest unused. Raises ValidationError."""
     rows = DkimKey.objects.filter(domain=checked_key_domain(domain))
     rows = rows.filter(selector=checked_selector(selector)) if selector else rows.filter(retired_at=None)
     if algorithm:
@@ -157,7 +153,7 @@ def find_key(*, domain: str, selector: str = "", algorithm: str = "") -> DkimKey
 
 
 def checked_key_domain(text: str) -> str:
-    """The domain in ASCII and lower case. Raises ValidationError."""
+    """Return an ASCII domain in lower case. Raises ValidationError."""
     domain = text.strip().rstrip(".").rpartition("@")[2]
     try:
         return parse_address(f"letters@{domain}").domain
@@ -168,7 +164,7 @@ def checked_key_domain(text: str) -> str:
 
 
 def checked_selector(text: str) -> str:
-    """The selector in lower case; empty stays empty. Raises ValidationError."""
+    """Return it in lower case. Raises ValidationError."""
     selector = text.strip().lower()
     if selector and (len(selector) > MAX_SELECTOR or not _SELECTOR.fullmatch(selector)):
         raise ValidationError(

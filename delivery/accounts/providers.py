@@ -1,4 +1,4 @@
-"""Mail providers that people have accounts with: where their servers are, and what they ask for. Data."""
+"""Data of mail providers: servers, and credentials to enter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,8 +11,10 @@ WHOLE_ADDRESS = "Your whole address."
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Whose mailboxes come with an SMTP server. `user` and `proof` say what to give as user and password,
-    `note` what else has to be known; `link` leads to where the password is made, or to its own words."""
+    """Provider with an SMTP server.
+
+    `user`, `proof`: what to enter as user and password. `link`: where to create that, or documentation.
+    """
 
     name: str
     host: str
@@ -142,6 +144,5 @@ PROVIDERS: Mapping[str, Provider] = {
 
 
 def provider_of(host: str) -> Provider | None:
-    """The provider that a server belongs to, where it is one of these."""
     wanted = host.lower()
     return next((each for each in PROVIDERS.values() if each.host == wanted), None)

@@ -1,4 +1,4 @@
-"""The key that push services know this site by. Every device is bound to it for good."""
+"""The site's key for push services, to which every device is permanently bound."""
 
 from functools import lru_cache
 
@@ -9,10 +9,9 @@ from delivery.models import Account
 
 
 def push_public_key() -> str:
-    """The key as pages give it to browsers, in base64url; made at first use. Raises ValueError when it cannot
-    be read any more: another would be of no use to the devices there are.
+    """Return the key for browsers in base64url, created at first use.
 
-    Of two processes that make it at once the second takes the first one's.
+    Raises ValueError if unreadable: existing devices need this key. The first of concurrent processes wins.
     """
     row = Account.objects.filter(kind=WebPushChannel.key, name=DEVICES).first()
     if row is None:

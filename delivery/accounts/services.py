@@ -1,7 +1,4 @@
-"""Accounts that many destinations of a service share, such as a bot: adding, changing, deleting.
-
-Applications by which bridges are connected are such accounts, too.
-"""
+"""Accounts that many destinations share, such as bots, and OAuth applications."""
 
 import logging
 from collections.abc import Mapping
@@ -27,13 +24,12 @@ REMEMBERED_SECONDS = 7 * 24 * 3600
 
 
 def note_refused_call(*, esp: str, reason: str, now: datetime) -> None:
-    """Log the refusal, and remember it for the account's page in the admin."""
     log.warning("a webhook call of a mail service was refused: %s", reason, extra={"esp": esp})
     cache.set(_key(esp), (now, reason), REMEMBERED_SECONDS)
 
 
 def last_refused_call(esp: str) -> tuple[datetime, str] | None:
-    """Return when that service's last call was refused, and why. None: not within a week."""
+    """Return time and reason of the service's last refused call within a week."""
     known: tuple[datetime, str] | None = cache.get(_key(esp))
     return known
 
@@ -43,8 +39,7 @@ def _key(esp: str) -> str:
 
 
 def account_specs() -> list[AccountSpec]:
-    """What is kept of accounts, and asked of their services: those that destinations share, and those by
-    which bridges are connected."""
+    """Return specs of accounts for destinations, and of OAuth applications."""
     kinds = channels.all_kinds()
     shared: list[AccountSpec] = [
         kind for kind in kinds if isinstance(kind, HasAccounts) and kind.account_fields
@@ -54,18 +49,17 @@ def account_specs() -> list[AccountSpec]:
 
 
 def kinds_with_accounts() -> list[AccountSpec]:
-    """Those of which an admin adds accounts."""
     return [kind for kind in account_specs() if kind.account_fields]
 
 
 def lacks_account(kind: ChannelSpec) -> bool:
-    """Whether nothing can be connected there before an account is added."""
+    """Return whether an account has to be added first."""
     needs_one = isinstance(kind, HasAccounts) and bool(kind.account_fields)
     return needs_one and not ServiceAccount.objects.filter(kind=kind.key).exists()
 
 
 def kind_of_account(key: str) -> AccountSpec:
-    """Raises InvalidDestination."""
+    """Return the spec of accounts that admins add. Raises InvalidDestination."""
     for kind in account_specs():
         if kind.key == key and not kind.account_fields:
             raise InvalidDestination(
@@ -77,7 +71,10 @@ def kind_of_account(key: str) -> AccountSpec:
 
 
 def add_service_account(*, kind: str, name: str, values: Mapping[str, str], now: datetime) -> ServiceAccount:
-    """A new account, if the service takes it (network). Raises InvalidDestination and ValidationError."""
+    """Create an account. Raises ValidationError, InvalidDestination.
+
+    Asks the service (network).
+    """
     secrets, known_as = _checked(kind, values)
     made = ServiceAccount(kind=kind, name=name.strip(), label=known_as, tried_at=now)
     made.secrets = secrets
@@ -91,7 +88,7 @@ def add_service_account(*, kind: str, name: str, values: Mapping[str, str], now:
 
 
 def free_account_name(wanted: str) -> str:
-    """A name for an account that no account has: the wanted one, or with a number."""
+    """Return the name, numbered if it is used."""
     taken = set(Account.objects.filter(name__startswith=wanted).values_list("name", flat=True))
     names = chain((wanted,), (f"{wanted}-{number}" for number in count(2)))
     return next(name for name in names if name not in taken)
@@ -100,9 +97,9 @@ def free_account_name(wanted: str) -> str:
 def alter_service_account(
     *, account: ServiceAccount, values: Mapping[str, str], now: datetime
 ) -> ServiceAccount:
-    """Gives it other secrets, if the service takes them (network); what is not given stays.
+    """Change secrets if the service accepts them (network), and wake lanes. Empty values stay.
 
-    What rests because of the old ones goes on. Raises InvalidDestination.
+    Raises InvalidDestination.
     """
     given = {**stored_values(account), **{name: value for name, value in values.items() if value}}
     account.secrets, account.label = _checked(account.kind, given)
@@ -116,14 +113,14 @@ def alter_service_account(
 
 
 def drop_service_account(*, account: ServiceAccount) -> None:
-    """Raises ValidationError while a bridge posts with it."""
+    """Delete the account. Raises ValidationError while it is in use."""
     if reason := why_account_needed(account):
         raise ValidationError(reason)
     account.delete()
 
 
 def why_account_needed(account: ServiceAccount) -> str:
-    """What posts with the account, and what to do; empty if it can go."""
+    """Explain why it cannot be deleted, else ""."""
     if users := destinations_of_account(account).count():
         return f"{pluralize(users, 'bridge posts', 'bridges post')} with {account}: delete those first."
     if newsletters := newsletters_of_account(account).count():
@@ -133,18 +130,18 @@ def why_account_needed(account: ServiceAccount) -> str:
 
 
 def destinations_of_account(account: ServiceAccount) -> "QuerySet[Destination]":
-    """Those that are posted to with it: their cores begin with its name (see BridgeChannel)."""
+    """Return its destinations: their cores begin with its name (see BridgeChannel)."""
     rows = Destination.objects.filter(kind=account.kind, core__startswith=f"{account.name}/")
     return rows.filter(subscriptions__ended_at=None, subscriptions__isnull=False).distinct()
 
 
 def newsletters_of_account(account: ServiceAccount) -> "QuerySet[Subscribable]":
-    """Those whose messages it sends itself: they name it in their options."""
+    """Return newsletters with its name in their options."""
     return Subscribable.objects.filter(channel=account.kind, options__account=account.name)
 
 
 def stored_values(account: ServiceAccount) -> dict[str, str]:
-    """Its fields' values, empty where they cannot be read any more."""
+    """Return {} if unreadable."""
     try:
         return opened(account.secrets)
     except ValueError:
@@ -152,7 +149,7 @@ def stored_values(account: ServiceAccount) -> dict[str, str]:
 
 
 def _checked(kind: str, values: Mapping[str, str]) -> tuple[dict[str, str], str]:
-    """The fields, cleaned, and how the service calls the account."""
+    """Return cleaned fields, and the account's label by the service."""
     described = kind_of_account(kind)
     read = read_fields(described.account_fields, values, owner=described.label)
     return {name: value for name, value in read.items() if value}, described.check_account(read)[:320]

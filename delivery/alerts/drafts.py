@@ -1,4 +1,4 @@
-"""Mails to the admins about issues that wait for approval. Each names all of them; a new one causes it."""
+"""Mails to admins about message caps and drafts. A new draft causes a mail about all."""
 
 import logging
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ GOES_ON = "Nothing is lost, and you need not do anything. If so many are right, 
 
 
 def tell_of_caps(*, now: datetime) -> int:
-    """Queues a mail to each admin, once for each account and day of UTC. Returns how many."""
+    """Queue a mail per admin, account and UTC day. Return how many."""
     told = 0
     for lane in Lane.objects.filter(per_recipient__isnull=False).order_by("pk"):
         key = f"{CAPS_KEY}:{lane.pk}:{now.astimezone(UTC):%Y%m%d}"
@@ -46,7 +46,7 @@ def tell_of_caps(*, now: datetime) -> int:
 
 
 def _reached(lane: Lane, now: datetime) -> Iterator[str]:
-    """A sentence for each of its caps that keeps something waiting."""
+    """Yield a sentence per cap that delays messages."""
     waiting = Delivery.objects.waiting().filter(lane=lane)
     if day_is_full(lane, now) and (count := waiting.filter(due_at__lte=now).count()):
         messages = pluralize(count, "message waits", "messages wait")
@@ -62,13 +62,13 @@ def _reached(lane: Lane, now: datetime) -> Iterator[str]:
         )
 
 
-# Many newsletters may complete at seven: one mail has to tell of them together.
+# Many newsletters may complete at seven: one mail for all.
 GAP = timedelta(minutes=10)
 DRAFTS_KEY = "drafts"
 
 
 def tell_of_drafts(*, now: datetime) -> int:
-    """Queues a mail to each admin if a draft waits that none of them has heard of. Returns how many."""
+    """Queue mails about unreported drafts. Return how many."""
     waiting = list(drafts().select_related("subscribable"))
     newest = max((issue.pk for issue in waiting), default=0)
     if not newest:
@@ -85,7 +85,6 @@ def tell_of_drafts(*, now: datetime) -> int:
 
 
 def drafts_alert(waiting: list[Issue]) -> Alert:
-    """One mail about all of them."""
     if len(waiting) > 1:
         lines = [f"{_name(issue)} of {issue.subscribable}. {goes_out(issue)}" for issue in waiting]
         return Alert(
@@ -107,7 +106,7 @@ def drafts_alert(waiting: list[Issue]) -> Alert:
 
 
 def goes_out(issue: Issue) -> str:
-    """When a draft goes, in words."""
+    """Return words for a draft's release."""
     if issue.release_at is None:
         return "It goes out when you approve it."
     at = when(issue.release_at, zone=issue.subscribable.zone)

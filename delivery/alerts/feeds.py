@@ -1,4 +1,4 @@
-"""Mails to the admins about feeds that have failed for a day, are gone, or can be read again. Each once."""
+"""Mails to admins about feeds that failed for a day, are gone or recovered: each once."""
 
 import hashlib
 import logging
@@ -21,13 +21,13 @@ FEED_STAMP = "%Y%m%dT%H%M%S"
 
 
 def tell_admins(*, now: datetime) -> int:
-    """Queues the mails that are due. Returns how many.
+    """Queue due mails. Return how many.
 
-    While no admin has an e-mail address, and no webhook wants these events either, nothing counts as told.
+    Nothing counts as reported without an admin's address and without such a webhook.
     """
     if not is_any_wanting(now):
         return 0
-    # Before the transaction: if two workers make the same rows in one, the second waits for the first.
+    # Creates rows: within the transaction, a second worker would wait.
     admins = alert_recipients(now)
     if not admins and not is_anybody_listening(EventKind.FAILING):
         log.info("feeds are failing or gone, and no admin has an e-mail address to be told at")
@@ -47,7 +47,7 @@ def tell_admins(*, now: datetime) -> int:
 
 
 def alert_key(what: What, feeds: Sequence[Feed]) -> str:
-    """The same feeds in the same trouble have the same key: a mail about them is queued once."""
+    """Return the same key for the same feeds and trouble, to queue one mail."""
     if len(feeds) == 1:
         return f"feed:{feeds[0].pk}:{_since(what, feeds[0])}:{what}"
     parts = sorted(f"{feed.pk}:{_since(what, feed)}" for feed in feeds)
@@ -55,6 +55,6 @@ def alert_key(what: What, feeds: Sequence[Feed]) -> str:
 
 
 def _since(what: What, feed: Feed) -> str:
-    """Tells this trouble from the next: when it began to fail; for a recovery, when that was told."""
+    """Return the start of the trouble; for a recovery, the last alert's time."""
     moment = feed.alerted_at if what == "recovered" else feed.failing_since
     return f"{moment:{FEED_STAMP}}" if moment else ""

@@ -1,4 +1,4 @@
-"""The words of mails to the admins about feeds: each has a subject, sentences, and where to look."""
+"""Text and recipients of mails to admins."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ ALL_WELL = "You need not do anything: what they published meanwhile goes out, as
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A mail: sentences, a list, sentences after that, and the admin page behind its button."""
+    """Mail: sentences, a list, more sentences, and the button's admin page."""
 
     subject: str
     sentences: tuple[str, ...]
@@ -55,7 +55,7 @@ class Alert:
     closing: tuple[str, ...] = ()
 
     def context(self) -> dict[str, str | list[str]]:
-        """For the template `alert`, as plain JSON."""
+        """Return JSON for the template `alert`."""
         return {
             "subject": self.subject,
             "sentences": list(self.sentences),
@@ -67,7 +67,7 @@ class Alert:
 
 
 def feeds_alert(what: What, feeds: Sequence[Feed], *, fail: tuple[int, int], now: datetime) -> Alert:
-    """One mail about all of them. `fail`: how many of how many watched feeds fail."""
+    """Return one mail. `fail`: numbers of failing and of watched feeds."""
     if what == "failing" and is_our_own_network(*fail):
         return all_failing(feeds, fail[1], now)
     return ALERTS_OF_ONE[what](feeds[0], now) if len(feeds) == 1 else ALERTS_OF_MANY[what](feeds, now)
@@ -164,7 +164,7 @@ ALERTS_OF_MANY: dict[What, Callable[[Sequence[Feed], datetime], Alert]] = {
 
 
 def list_lines(lines: list[str]) -> tuple[str, ...]:
-    """As many of the lines as a mail has room for, and how many more there are."""
+    """Shorten the list, and add how many more there are."""
     more = [f"and {len(lines) - LISTED:,} more"] if len(lines) > LISTED else []
     return tuple(lines[:LISTED] + more)
 
@@ -186,16 +186,16 @@ log = logging.getLogger(__name__)
 ALERTS_PERMISSION = "feeds.view_feed"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 MOST_ADMINS = 50
-# By the user's key.
+# By user key.
 Admins = dict[int, Destination]
 
 
 def queue_alert(
     said: Alert, *, key: str, admins: Admins, now: datetime, more: Mapping[str, list[str]] | None = None
 ) -> int:
-    """Queues a mail to each of the admins, once for each key. Returns how many.
+    """Queue a mail per admin and key, in the caller's transaction. Return how many.
 
-    `more` stays in its context, unseen. The caller has a transaction open.
+    `more`: hidden context.
     """
     context = {**said.context(), **(more or {})}
     rows = [
@@ -214,7 +214,7 @@ def queue_alert(
 
 
 def alert_recipients(now: datetime) -> Admins:
-    """The addresses of users who may see feeds, each address once, by the user's key. Makes new rows."""
+    """Return distinct addresses of users who may see feeds. Creates rows."""
     admins = get_user_model().objects.with_perm(ALERTS_PERMISSION, backend=BACKEND)
     staff = admins.filter(Q(is_staff=True) | Q(is_superuser=True)).exclude(email="")
     found: dict[str, tuple[int, Destination]] = {}

@@ -1,4 +1,4 @@
-"""Mails to the admins about domains, accounts and issues that wait because servers refuse our letters."""
+"""Mails to admins about what waits because servers refuse letters."""
 
 import hashlib
 import logging
@@ -24,7 +24,7 @@ from subscriptions.models import Subscribable
 log = logging.getLogger(__name__)
 
 PAUSES_KEY = "pauses"
-# In a mail's context, the pauses that it tells of.
+# Reported pauses, in a mail's context.
 TOLD = "told"
 PAUSE_STAMP = "%Y%m%dT%H%M%S%f"
 WAITS = "What was to go there waits. When you have looked into it, resume it on this page."
@@ -41,7 +41,7 @@ NOTHING_LOST = (
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Something that waits. `key` is the same for one pause, and another for the next."""
+    """Something that waits. `key` identifies this pause."""
 
     key: str
     what: str
@@ -52,14 +52,11 @@ class Pause:
 
 
 def tell_of_pauses(*, now: datetime) -> int:
-    """Queues a mail to each admin about the pauses that none of them has heard of. Returns how many.
-
-    One mail in three hours at the most; what is paused meanwhile goes together in the next.
-    """
+    """Queue mails about unreported pauses, at most every three hours. Return how many."""
     paused = [*_troubled_services(now), *_refused_lanes_and_domains(now), *_paused_newsletters_and_issues()]
     if not paused:
         return 0
-    # In the context of earlier mails stand the pauses that they told of.
+    # Contexts of earlier mails have the reported pauses.
     rows = Delivery.objects.filter(kind=Delivery.Kind.ALERT, issue=None, key__startswith=f"{PAUSES_KEY}:")
     mails = list(rows.order_by().values_list("context", "created_at"))
     told = {key for context, _ in mails for key in context.get(TOLD, ())}
@@ -77,8 +74,8 @@ def tell_of_pauses(*, now: datetime) -> int:
 
 
 def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
-    """Mail accounts and domains that rest, or that no person has paused."""
-    # A bridge's own page says what its service refuses, and the Discord bot tells the server.
+    """Yield resting or automatically paused mail accounts and domains."""
+    # Bridges' pages show refusals, and the Discord bot informs servers.
     for lane in Lane.objects.filter(kind="email", refused_since__isnull=False, failures__gt=0):
         yield Pause(
             key=f"lane:{lane.pk}:{lane.refused_since:{PAUSE_STAMP}}",
@@ -98,7 +95,7 @@ def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
             page=object_url(row.lane),
             noun="domain",
         )
-    # Of domains that rest, only those of lanes that go on.
+    # Only in lanes that work.
     resting = LaneDomain.objects.filter(refused_since__isnull=False, free_at__gt=now, paused=False)
     rows = resting.filter(lane__refused_since=None)
     for row in rows.select_related("lane"):
@@ -113,7 +110,7 @@ def _refused_lanes_and_domains(now: datetime) -> Iterator[Pause]:
 
 
 def _troubled_services(now: datetime) -> Iterator[Pause]:
-    """Services that refuse too many requests; rests that follow each other are told of once."""
+    """Yield services that refuse too much; consecutive rests count once."""
     for breaker, row in troubles(now):
         yield Pause(
             key=f"service:{breaker.service}:{row.since:{PAUSE_STAMP}}",
@@ -126,7 +123,7 @@ def _troubled_services(now: datetime) -> Iterator[Pause]:
 
 
 def _paused_newsletters_and_issues() -> Iterator[Pause]:
-    """Newsletters and issues that no person has paused."""
+    """Yield automatically paused newsletters and issues."""
     newsletters = Subscribable.objects.filter(sending_paused_reason__startswith=BY_ITSELF)
     for newsletter in newsletters.filter(sending_paused_at__isnull=False):
         yield Pause(
@@ -153,7 +150,6 @@ def _with_advice(said: str) -> str:
 
 
 def pauses_alert(news: Sequence[Pause]) -> Alert:
-    """One mail about all of them."""
     if len(news) == 1:
         pause = news[0]
         return Alert(

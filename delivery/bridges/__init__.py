@@ -1,1 +1,1 @@
-"""Bridges as admins set them up: connecting, looking at what would be posted, trying it."""
+"""Set-up of bridges: connection, preview, test posts."""

@@ -1,4 +1,4 @@
-"""Connects bridges: a destination is asked first, and nothing is posted before the admin says so."""
+"""Connect bridges. The service checks destinations first; nothing is posted before the admin agrees."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -18,11 +18,11 @@ from subscriptions.subscribers.admin_changes import subscribe_checked
 
 
 class Elsewhere(InvalidDestination):
-    """It is not where the bridge posts to."""
+    """Credentials of another account or room than the bridge's."""
 
 
 def typed_destination(channel: str, data: Mapping[str, str]) -> ParsedDestination:
-    """The destination of a form's fields, as the service knows it (network). Raises InvalidDestination."""
+    """Check a form's destination with the service (network). Raises InvalidDestination."""
     kind = channels.get(channel)
     return kind.check(kind.parse_destination(data))
 
@@ -36,9 +36,9 @@ def connect_bridge(
     now: datetime,
     **fields: Any,
 ) -> Subscription:
-    """Defines a bridge and connects it to a destination that the service knows.
+    """Create a bridge for a checked destination. Raises InvalidDestination and ValidationError.
 
-    `fields` are the newsletter's others. Raises InvalidDestination and ValidationError.
+    `fields`: the newsletter's others.
     """
     with transaction.atomic():
         made = define_subscribable(name=name, feeds=feeds, channel=channel, **fields)
@@ -52,7 +52,7 @@ def connect_bridge(
 
 
 def is_elsewhere(destination: Destination, parsed: ParsedDestination) -> bool:
-    """Whether the one is another account or room than the other, as far as the service told."""
+    """Return whether they are different accounts or rooms, as far as known."""
     kind, is_same_core = channels.get(destination.kind), parsed.core == destination.core
     if isinstance(kind, BridgeSpec) and (kind.core_is_chosen or not is_same_core):
         known, new = kind.place(destination.config), kind.place(parsed.config)
@@ -62,21 +62,17 @@ def is_elsewhere(destination: Destination, parsed: ParsedDestination) -> bool:
 
 
 def connections_of(bridge: Subscribable) -> list[Subscription]:
-    """What it posts to."""
     rows = bridge.subscriptions.filter(status=Subscription.Status.CONFIRMED, ended_at=None)
     return list(rows.select_related("destination", "subscribable").order_by("pk"))
 
 
 def begin_posting(subscribable: Subscribable) -> Subscribable:
-    """From now on it takes the posts that settle."""
+    """Post what settles from now on."""
     return alter_subscribable(subscribable=subscribable, stopped=False)
 
 
 def check_again(destination: Destination) -> str:
-    """How the service calls the destination, asked with what is stored (network).
-
-    Raises InvalidDestination.
-    """
+    """Return the destination's label from the service (network). Raises InvalidDestination."""
     kind = channels.get(destination.kind)
     stored = channels.ParsedDestination(
         core=destination.core,
@@ -90,9 +86,9 @@ def check_again(destination: Destination) -> str:
 def reconnect(
     *, destination: Destination, parsed: ParsedDestination, now: datetime, elsewhere: bool = False
 ) -> Destination:
-    """Gives it the new credentials of a destination that the service knows, and lets it be posted to again.
+    """Replace a destination's credentials and enable it. Raises InvalidDestination.
 
-    Raises InvalidDestination; Elsewhere for another account or room, unless that is wanted.
+    Raises Elsewhere for another account or room unless `elsewhere`.
     """
     is_other = is_elsewhere(destination, parsed)
     if is_other and not elsewhere:
@@ -103,7 +99,7 @@ def reconnect(
     facts = {"label": parsed.label, "config": parsed.config, "secrets": parsed.secrets}
     cores = [destination.core]
     if is_other:
-        # (A new webhook of the same room is another address, but no other destination.)
+        # (A room's new webhook has another address, but is the same destination.)
         facts["core"] = parsed.core
         cores.append(parsed.core)
     with transaction.atomic():
@@ -117,14 +113,14 @@ def reconnect(
         for field, value in {**facts, "disabled_at": None, "disabled_reason": ""}.items():
             setattr(row, field, value)
         row.save()
-        # It rests because of what was just replaced.
+        # It rests because of the old credentials.
         resting = Lane.objects.filter(kind=row.kind, account__in=cores)
         resting.update(free_at=None, failures=0, last_error="", refused_since=None)
     return row
 
 
 def read_secrets(destination: Destination) -> dict[str, str]:
-    """Raises InvalidDestination where they cannot be read any more."""
+    """Return the secrets. Raises InvalidDestination if unreadable."""
     try:
         return opened(destination.secrets)
     except ValueError as error:

@@ -1,8 +1,7 @@
-"""What bridges do about posts that were corrected or withdrawn after they were sent.
+"""Edit or delete posts after a correction or withdrawal, which polls report (feeds.items.tracked).
 
-Polls say what became of them (feeds.items.tracked). Each post that was sent gets a delivery of its own for
-it, in the lane that it went out by. One that is still on its way goes out as it stands in its issue, for a
-service may know it by its words already, and is changed after that.
+Each sent post gets a delivery for it, in its own lane. A post still being sent stays as it is, as its service
+may recognize it by its words, and is changed afterwards.
 """
 
 import logging
@@ -25,7 +24,7 @@ from subscriptions.models import Subscribable
 
 log = logging.getLogger(__name__)
 
-# News taken in one pass; the next one is near.
+# The next pass is soon.
 MOST_NEWS = 200
 NO_DIGESTS = "only posts that go out one at a time are changed. Switch it off, or post each by itself."
 LOOK_AGAIN = timedelta(minutes=1)
@@ -36,13 +35,13 @@ WITHDRAWN_UNSENT = "It was withdrawn from its feed before it was sent."
 
 
 def corrections_to_take(now: datetime) -> tuple[QuerySet[Any], ...]:
-    """Of these rows there is one where `take_corrections` has something to do."""
+    """Return querysets; `take_corrections` has work if one has a row."""
     tracked = TrackedItem.objects
     return (tracked.unnoted(), tracked.with_news(), Correction.objects.due(now), tracked.over(now))
 
 
 def take_corrections(*, now: datetime) -> int:
-    """Queues what is to be done about posts that were sent. Returns how many deliveries."""
+    """Queue edits and deletions of sent posts. Return how many."""
     unnoted, news, due, over = corrections_to_take(now)
     if unnoted.exists():
         note_tracked()
@@ -60,7 +59,7 @@ def take_corrections(*, now: datetime) -> int:
 
 @contextmanager
 def _alone(pk: int) -> Iterator[None]:
-    """One that fails stops no other, nor what is sent besides; it is tried again at the next pass."""
+    """Isolate failures; the next pass retries them."""
     try:
         yield
     except DB_ERRORS:
@@ -70,7 +69,7 @@ def _alone(pk: int) -> Iterator[None]:
 
 
 def refuse_changed_digests(bridge: Subscribable) -> None:
-    """Raises ValidationError where a digest's posts are to be edited or deleted."""
+    """Raise ValidationError for edits or deletions of digests."""
     if bridge.arrangement == Subscribable.Arrangement.EACH:
         return
     for option in (EDIT_CORRECTED, DELETE_WITHDRAWN):
@@ -80,7 +79,7 @@ def refuse_changed_digests(bridge: Subscribable) -> None:
 
 @transaction.atomic
 def _take(item_id: int, now: datetime) -> None:
-    """The news of an item, for each bridge that sent it not long before and wants to know."""
+    """Record an item's change for bridges that sent it recently."""
     news = take_news(item_id)
     if news is None:
         return
@@ -102,7 +101,7 @@ def _note(row: IssueItem, news: ItemNews, now: datetime) -> None:
     if last is not None and last.is_withdrawal:
         return
     if news.entry is not None and news.content_hash == (last or row).content_hash:
-        return  # it says so already
+        return  # no change
     earlier.update(look_at=None)
     Correction.objects.create(
         issue_id=row.issue_id,
@@ -116,7 +115,7 @@ def _note(row: IssueItem, news: ItemNews, now: datetime) -> None:
 
 @transaction.atomic
 def _queue(correction_id: int, now: datetime) -> int:
-    """Makes the deliveries for the posts of the issue that were sent, and waits for those on their way."""
+    """Queue changes of sent posts, and wait for others."""
     due = Correction.objects.due(now).select_for_update(of=("self",), skip_locked=True)
     rows = due.select_related("issue__subscribable").defer("entry", "issue__html", "issue__text")
     correction = rows.filter(pk=correction_id).first()
@@ -138,8 +137,7 @@ def _queue(correction_id: int, now: datetime) -> int:
 
 
 def _is_cancelled(post: Delivery) -> bool:
-    """Whether a withdrawn post that has not been sent yet will not be. One that may stand there is sent, or
-    found, first."""
+    """Cancel a withdrawn post, unless it may be online: then it is sent or found first."""
     if post.begun_at is not None or post.state not in UNBEGUN:
         return False
     unsent = Delivery.objects.filter(pk=post.pk, state=post.state, begun_at=None)
@@ -148,7 +146,7 @@ def _is_cancelled(post: Delivery) -> bool:
 
 
 def _queue_change(post: Delivery, correction: Correction, now: datetime) -> int:
-    """Queues the edit or the deletion of a post, once; the edits before it that still wait are superseded."""
+    """Queue an edit or deletion once, and cancel waiting edits before it."""
     is_deletion = correction.is_withdrawal
     number = 1 if is_deletion else correction.number
     before = [change_key(post.pk, one) for one in range(1, correction.number)]

@@ -1,4 +1,4 @@
-"""Connects a bridge by a yes at the service: where to go, and what was given for it (network)."""
+"""OAuth for bridges (network)."""
 
 import hashlib
 from collections.abc import Mapping
@@ -19,20 +19,20 @@ from delivery.models import ServiceAccount
 
 
 def oauth_of(kind: ChannelSpec) -> OAuth | None:
-    """How a service itself gives what a destination needs; None where it does not."""
     return kind.connect if isinstance(kind, BridgeSpec) else None
 
 
 def applications(oauth: OAuth) -> list[ServiceAccount]:
-    """Those that an admin added."""
     return list(ServiceAccount.objects.filter(kind=oauth.key).order_by("pk"))
 
 
 def send_to_service(
     oauth: OAuth, given: Mapping[str, str], *, app: str, return_url: str, state: str, now: datetime
 ) -> tuple[Authorisation, str]:
-    """Where the admin says yes, and the name of the application that asks; `app` is the chosen one's, where
-    admins add them. `given` are the fields that it asks for, cleaned. Raises NotConnected."""
+    """Return where the admin has to agree, and the application's name. Raises NotConnected.
+
+    `app`: chosen application, if admins add them. `given`: cleaned fields.
+    """
     forbid_open_transaction()
     if oauth.needs_https and not return_url.startswith("https:"):
         raise NotConnected(
@@ -53,8 +53,10 @@ def given_destination(
     return_url: str,
     typed: Mapping[str, str],
 ) -> ParsedDestination:
-    """The destination that the service gave for a yes; `typed` are fields that go before what it says. It is
-    checked as one that was typed. Raises NotConnected and InvalidDestination."""
+    """Return the granted destination, checked; `typed` fields override it.
+
+    Raises NotConnected and InvalidDestination.
+    """
     forbid_open_transaction()
     oauth = oauth_of(kind)
     if oauth is None:
@@ -65,7 +67,7 @@ def given_destination(
     except AppUnknown as error:
         if oauth.account_fields:
             raise NotConnected(f"{error} Give “{app}” a new secret under Accounts of services.") from error
-        # The next one registers anew.
+        # The next attempt registers again.
         ServiceAccount.objects.filter(kind=oauth.key, name=app).delete()
         raise NotConnected(f"{error} {AGAIN}") from error
     checked = typed_destination(kind.key, {**grant.fields, **typed})
@@ -73,12 +75,12 @@ def given_destination(
 
 
 def _registered(oauth: OAuth, given: Mapping[str, str], return_url: str, now: datetime) -> str:
-    """The name of our application at that place, which is registered once: the one there, or a new one."""
+    """Return our application there; registers it once."""
     place = oauth.known_as(given)
-    # (A name of an account has few letters, and an application leads back to one address.)
+    # (Account names are short; an application has one return address.)
     name = f"{oauth.key}-{hashlib.sha256(f'{place} {return_url}'.encode()).hexdigest()[:24]}"
     known = ServiceAccount.objects.filter(kind=oauth.key, name=name).first()
-    # (What cannot be read any more is made anew.)
+    # (Unreadable: register again.)
     with suppress(NotConnected):
         if known is not None and oauth.is_known(_values(oauth, name), given):
             return name

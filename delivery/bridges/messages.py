@@ -1,4 +1,4 @@
-"""What a bridge would post now: its newest posts as letters, and how each would stand at the service."""
+"""Previews of a bridge's newest posts."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -21,9 +21,9 @@ NO_POSTS = "There is no post to show yet: its feeds were not read, are empty, or
 
 
 def newest_letters(subscribable: Subscribable, *, now: datetime, count: int = 1) -> list[Letter]:
-    """At most `count` of its posts as it would post them, the newest first; of a digest there is one.
+    """Return up to `count` posts, newest first; one for a digest.
 
-    Raises NothingToShow, and LetterError where the newsletter's own code fails.
+    Raises NothingToShow, and LetterError if own code fails.
     """
     is_digest = subscribable.arrangement != Subscribable.Arrangement.EACH
     posts = newest_posts(subscribable, usual_count(subscribable) if is_digest else count)
@@ -42,7 +42,7 @@ def _letter(subscribable: Subscribable, done: Arranged, now: datetime) -> Letter
 
 
 def letter_without_posts(subscribable: Subscribable) -> Letter:
-    """Enough for a message that is only to say where it goes."""
+    """Return a letter for messages that only need a destination."""
     return _unrendered(subscribable, ())
 
 
@@ -54,7 +54,7 @@ def _unrendered(
     words: str = "",
     at: datetime | None = None,
 ) -> Letter:
-    """Bridges take the posts, and no html."""
+    """Return a letter without HTML, which bridges do not use."""
     return newsletter_letter(
         subscribable,
         kind=Delivery.Kind.ISSUE,
@@ -70,7 +70,7 @@ def _unrendered(
 
 
 def recipient_at(destination: Destination, *, delivery_id: int = 0) -> Recipient:
-    """Raises InvalidDestination where its secrets cannot be read."""
+    """Return the recipient. Raises InvalidDestination if the secrets are unreadable."""
     return Recipient(
         delivery_id=delivery_id,
         core=destination.core,
@@ -81,7 +81,7 @@ def recipient_at(destination: Destination, *, delivery_id: int = 0) -> Recipient
 
 
 def looks_of(letter: Letter, recipient: Recipient, *, kind: str) -> Looks:
-    """How it would stand at the service; of a channel without a preview, its words as they are."""
+    """Return the service's preview, else the plain words."""
     ours = channel(kind)
     if isinstance(ours, Previews):
         return ours.preview(ours.compose(letter, recipient))

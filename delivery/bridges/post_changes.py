@@ -1,4 +1,4 @@
-"""What a delivery that edits or deletes a post has to say, and where that post stands."""
+"""Contents of edits and deletions of posts."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -24,11 +24,11 @@ SAME_WORDS = "Nothing of what the bridge posted has changed."
 
 
 class NotNeeded(Refused):
-    """There is nothing to do any more. The message says why."""
+    """There is nothing to do any more."""
 
 
 class SentPost(NamedTuple):
-    """Where a post stands: the service's own names for it, and for the others of its thread."""
+    """Ids of a post at the service, and of its thread."""
 
     remote_id: str
     parts: tuple[str, ...] = ()
@@ -36,23 +36,21 @@ class SentPost(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PostChange:
-    """`letter` is what the post says from now on; of a deletion it has no posts. `before` is what stands
-    there, if that is known for certain."""
+    """`letter`: new text; a deletion has no posts. `before`: present text, if certain."""
 
     sent: SentPost
     letter: Letter
     before: Letter | None = None
 
     def refuse_same(self, recipient: Recipient, *, kind: str) -> None:
-        """Raises NotNeeded where the service's message would be the same as before."""
+        """Raise NotNeeded if the message would not change."""
         ours = channel(kind)
         if self.before and ours.compose(self.before, recipient) == ours.compose(self.letter, recipient):
             raise NotNeeded(SAME_WORDS)
 
 
 def change_of(delivery_id: int) -> PostChange:
-    """What a claimed edit or deletion has to do. Raises NotNeeded, and LetterError where the bridge's own
-    code fails."""
+    """Return a claimed change. Raises NotNeeded, and LetterError if own code fails."""
     row = Delivery.objects.only("kind", "key").get(pk=delivery_id)
     post_id, number = changed_post(row.key)
     related = Delivery.objects.select_related("issue__subscribable")
@@ -75,7 +73,7 @@ def change_of(delivery_id: int) -> PostChange:
 
 
 def _is_superseded(post: Delivery, number: int, last: int) -> bool:
-    """Whether a later edit of the post, or its deletion, was done or will be."""
+    """Return whether a later edit or the deletion was done or will be."""
     later = [change_key(post.pk, one) for one in range(number + 1, last + 1)]
     goes_on = Delivery.objects.filter(issue=None, state__in=(*NOT_FINISHED, Delivery.State.SENT))
     if goes_on.filter(kind=Delivery.Kind.EDIT, key__in=later).exists():
@@ -84,7 +82,7 @@ def _is_superseded(post: Delivery, number: int, last: int) -> bool:
 
 
 def _standing(post: Delivery, issue: Issue, earlier: list[Correction]) -> Letter | None:
-    """What the post says at its service. None where an edit may have arrived that nobody heard of."""
+    """Return the present text; None if an edit may have arrived unnoticed."""
     keys = {change_key(post.pk, one.number): one for one in earlier}
     edits = Delivery.objects.filter(kind=Delivery.Kind.EDIT, issue=None, key__in=keys)
     for edit in sorted(edits, key=lambda edit: changed_post(edit.key), reverse=True):
@@ -97,7 +95,7 @@ def _standing(post: Delivery, issue: Issue, earlier: list[Correction]) -> Letter
 
 
 def _letter_of(issue: Issue, correction: Correction) -> Letter:
-    """As the bridge would post it. Raises NotNeeded where it would not, and LetterError."""
+    """Return the corrected letter. Raises NotNeeded if left out, and LetterError."""
     assert correction.entry is not None  # noqa: S101 - it is no withdrawal
     row = issue.issue_items.select_related("item__feed").get()
     feed_url = row.item.feed.url if row.item else ""
@@ -110,7 +108,7 @@ def _letter_of(issue: Issue, correction: Correction) -> Letter:
 
 
 def _letter(issue: Issue, entries: list[Entry], words: str) -> Letter:
-    """`words` are those of the newsletter's own code, which take the place of the usual ones."""
+    """Return the letter. `words`: own code's, instead of the usual ones."""
     return newsletter_letter(
         issue.subscribable,
         kind=Delivery.Kind.ISSUE,

@@ -1,4 +1,4 @@
-"""Posts a bridge's newest post at once, to see how it stands there, and takes it back."""
+"""Test posts: post a bridge's newest post now, and delete it."""
 
 import logging
 import time
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 # A page waits for it.
 TRIAL_SECONDS = 20.0
-# A worker takes the post over if this process dies while it posts.
+# Then a worker takes over from a dead process.
 LEASE = timedelta(minutes=5)
 LONGEST_TRIAL_ANSWER = 1000
 MOST_TESTS = 20
@@ -49,18 +49,18 @@ NOTHING_POSTED = "Nothing was posted: "
 
 
 class NotDone(Refused):
-    """The service did not take it, in its words. The message is a sentence or two."""
+    """Refusal by the service, in its words."""
 
 
 def post_test(*, subscription: Subscription, now: datetime, nth: int = 0, key: str = "") -> Delivery:
-    """Posts the newest post there (network), past all waits of the lane. Returns it as the ledger has it.
+    """Post the newest post now (network) and return its delivery; no wait of the lane applies.
 
-    `nth` counts back from the newest. With a `key` of its own, it is posted once: what the ledger has of it
-    already is returned as it is.
+    `nth` counts back from the newest. With a `key`, it is posted once: an existing delivery is returned.
 
-    It is not posted to a destination that is disabled, or while its service rests. A destination that refused
-    us for want of a right is asked again; where it takes the test, its lane goes on at once.
-    Raises NotDone; NothingToShow where the feeds have no posts; LetterError and InvalidDestination.
+    A destination that refused us for a missing right is tried again; if it accepts, its lane resumes.
+
+    Raises NotDone, also if the destination is disabled or its service rests; NothingToShow without posts;
+    LetterError; InvalidDestination.
     """
     forbid_open_transaction()
     bridge, destination = subscription.subscribable, subscription.destination
@@ -70,7 +70,7 @@ def post_test(*, subscription: Subscription, now: datetime, nth: int = 0, key: s
     letters = newest_letters(bridge, now=now, count=nth + 1)
     letter = letters[min(nth, len(letters) - 1)]
     key = key or uuid.uuid4().hex
-    # The token that a worker makes the letter with (delivery.letters.build), should one take it over.
+    # As in delivery.letters.build, in case a worker takes over.
     letter = replace(letter, token=f"test-{key}")
     row = mail_to(
         destination,
@@ -104,7 +104,6 @@ def post_test(*, subscription: Subscription, now: datetime, nth: int = 0, key: s
 
 
 def _refuse_what_may_not_be_called(destination: Destination, now: datetime) -> None:
-    """Raises NotDone."""
     if destination.disabled_at is not None:
         why = destination.disabled_reason or "The service refused it."
         raise NotDone(f"Nothing is posted to {destination.label} any more: {why} Connect it again first.")
@@ -119,7 +118,7 @@ def _count_refusals(session: Session, kind: str, now: datetime) -> None:
 
 
 def _posted(session: Session, message: Any, key: str) -> Outcome:
-    """Goes on while the service only wants time, for pictures."""
+    """Retry while the service only needs time for images."""
     began, progress = time.monotonic(), NOTHING
     try:
         while True:
@@ -131,7 +130,7 @@ def _posted(session: Session, message: Any, key: str) -> Outcome:
             assert outcome.retry_at is not None  # noqa: S101
             progress = outcome.progress or NOTHING
             time.sleep(min(max((outcome.retry_at - utcnow()).total_seconds(), 0.2), 5.0))
-    except Exception as error:  # a defect of ours, and nobody knows how far it came
+    except Exception as error:  # unforeseen: nobody knows whether it was posted
         log.exception("a test post failed")
         return Ambiguous(f"Posting failed in an unforeseen way ({type(error).__name__}).")
 
@@ -145,11 +144,11 @@ def _record(row: Delivery, outcome: Outcome, now: datetime, state: Any) -> None:
             RemotePost.objects.create(delivery=row, url=outcome.url, parts=list(outcome.parts))
             end_refusal(row.lane)
     elif isinstance(outcome, Ambiguous):
-        # It may stand there: what is known of it stays.
+        # It may be online.
         words = shortened(one_line(outcome.text), LONGEST_TRIAL_ANSWER)
         ours.update(state=Delivery.State.HELD, begun_at=now, attempts=1, last_error=words, **RELEASED)
     else:
-        # What was not posted is no post, and nobody waits for it.
+        # Nothing was posted.
         ours.delete()
         if isinstance(outcome, Permanent) and outcome.disables:
             Destination.objects.filter(pk=row.destination_id, disabled_at=None).update(
@@ -160,7 +159,7 @@ def _record(row: Delivery, outcome: Outcome, now: datetime, state: Any) -> None:
 
 
 def delete_test(*, delivery: Delivery, now: datetime) -> Delivery:
-    """Takes a test post back (network). Returns the deletion as the ledger has it. Raises NotDone."""
+    """Delete a test post (network) and return the deletion's delivery. Raises NotDone."""
     forbid_open_transaction()
     if delivery.kind != Delivery.Kind.TEST or delivery.subscription is None:
         raise NotDone("Only test posts are taken back.")
@@ -204,7 +203,7 @@ def delete_test(*, delivery: Delivery, now: datetime) -> Delivery:
 
 
 def standing_tests(subscription: Subscription) -> list[Delivery]:
-    """The latest test posts that were not taken back, the newest first."""
+    """Return the latest undeleted test posts, newest first."""
     tests = Delivery.objects.filter(
         kind=Delivery.Kind.TEST, subscription=subscription, state=Delivery.State.SENT
     )
@@ -216,14 +215,12 @@ def standing_tests(subscription: Subscription) -> list[Delivery]:
 
 
 def deletion_key(delivery: Delivery) -> str:
-    """What makes the deletion of a post one row of the ledger."""
     return change_key(delivery.pk, 1)
 
 
 def may_delete(subscription: Subscription) -> bool:
-    """Whether the service lets posts be taken back."""
     destination = subscription.destination
-    # (No lane is made for a look at a page. Sessions connect when they are first used.)
+    # (Creates no lane for a page. Sessions connect at first use.)
     session = channel(destination.kind).connect(LaneFacts(destination.kind, destination.core))
     try:
         return isinstance(session, Deletes)
@@ -239,7 +236,7 @@ def _words(outcome: Outcome) -> str:
 
 
 def post_row(delivery: Delivery) -> dict[str, Any]:
-    """A test for programs: where it stands. Needs the destination selected."""
+    """Return a test for the API. Needs the destination selected."""
     remote = RemotePost.objects.filter(delivery=delivery).first()
     return {
         "id": delivery.pk,

@@ -23,7 +23,7 @@ class Dns:
     """Thread-safe resolver, the system's or with `servers` (address and port)."""
 
     def __init__(self, servers: Sequence[tuple[str, int]] = (), *, seconds: float = DNS_SECONDS) -> None:
-        """Raises NoResolver if the system has none."""
+        """Raise NoResolver if the system has none."""
         try:
             self._resolver = dns.resolver.Resolver(configure=not servers)
         except dns.exception.DNSException as error:
@@ -54,7 +54,7 @@ class Dns:
         return DnsAnswer(DnsStatus.FOUND, tuple(sorted(records))) if records else DnsAnswer(DnsStatus.NONE)
 
     def be_reachable(self) -> None:
-        """Raises NoResolver without any answer."""
+        """Raise NoResolver if no server answers."""
         forbid_open_transaction()
         try:
             self._resolver.resolve(".", "NS", search=False, raise_on_no_answer=False)

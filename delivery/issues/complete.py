@@ -58,7 +58,7 @@ def complete_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | 
 
 
 def _is_complete(assignable: Assignable, counts: tuple[int, int], now: datetime) -> bool:
-    """`counts`: posts kept, posts left out."""
+    """Return whether the collection is complete. `counts`: posts kept, posts left out."""
     return is_complete(collection_facts(assignable, counts=counts), feed_facts(assignable), now)
 
 

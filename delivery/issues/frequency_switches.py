@@ -78,7 +78,7 @@ def apply_frequency_changes(*, now: datetime, budget: timedelta | None = None) -
 
 
 def is_ripe(now: datetime) -> Q:
-    """Switches whose time or issue number has passed."""
+    """Filter switches whose time or issue number has passed."""
     return Q(at__lte=now) | Q(rarer__counter__gt=F("number"))
 
 

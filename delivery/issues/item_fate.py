@@ -233,7 +233,7 @@ def _in_collections(
 
 
 def _in_collection(row: Assignment, held: Any, now: datetime) -> ItemPlace:
-    """`held`: the collection, annotated with the counts `kept` and `every`."""
+    """Return the place. `held`: the collection, annotated with `kept` and `every`."""
     name = str(held.subscribable)
     if row.left_out_at is not None:
         return ItemPlace(name, LEFT_OUT, BY_EDITOR)

@@ -122,7 +122,7 @@ def cancel_issue(*, issue_id: int, now: datetime, budget: timedelta | None = Non
 
 @transaction.atomic
 def pause_newsletter(*, subscribable_id: int, reason: str, now: datetime) -> bool:
-    """Return False if already paused."""
+    """Pause all sending of the newsletter. Return False if already paused."""
     rows = Subscribable.objects.filter(pk=subscribable_id, sending_paused_at=None)
     changes = {"sending_paused_at": now, "sending_paused_reason": one_line(reason)[:LONGEST_PAUSE_REASON]}
     return bool(rows.update(**changes))

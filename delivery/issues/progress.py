@@ -119,12 +119,12 @@ def counts(issue: Issue) -> Counter[str]:
 
 
 def count_for_page(issue: Any) -> None:
-    """For pages that only show the issue, and ask in many places."""
+    """Count once for a page that only shows the issue, and asks in many places."""
     issue.counts = counts_of([issue.pk])[issue.pk]
 
 
 def issue_state(issue: Issue, counted: Counter[str]) -> str:
-    """Needs the newsletter selected."""
+    """Return the issue's state. Needs the newsletter selected."""
     flags = Flags(
         published=issue.published_at is not None,
         cancelled=issue.cancelled_at is not None,

@@ -38,7 +38,7 @@ class SentChanges:
 
     @property
     def words(self) -> str:
-        """Words such as "edited twice" or "deleted", with errors."""
+        """Return words such as "edited twice" or "deleted", with errors."""
         if self.deletion is not None:
             return "deleted" if self.is_gone else _not_done(self.deletion, "deletion")
         done = sum(edit.state == State.SENT for edit in self.edits)

@@ -157,7 +157,7 @@ def recipient_domain(text: str) -> str:
 
 
 def _lock(lane_id: int) -> None:
-    """Claims wait for it, and see all of a change or nothing."""
+    """Block claims, so that they see all of a change or nothing."""
     list(Lane.objects.select_for_update(no_key=True).filter(pk=lane_id).values_list("pk"))
 
 

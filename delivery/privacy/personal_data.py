@@ -1,7 +1,6 @@
-"""Shows and erases what this app holds about an address, for `common.ports.personal_data`.
+"""Personal data of deliveries and bounces, for `common.ports.personal_data`.
 
-The rows of deliveries and bounces stay, without words and without a person. An address that they still need
-stays, too.
+Their rows stay, without words and person; so do addresses that they need.
 """
 
 from collections.abc import Sequence
@@ -19,18 +18,15 @@ from subscriptions.models import Destination, Subscribable, Subscription
 from subscriptions.privacy.erase import ERASED
 
 QUEUED_OR_HELD = ("queued", "deferred", "held")
-# A worker is sending it. What the worker writes down in the end is erased later.
+# Erased later, after the worker has finished.
 SENDING = Delivery.State.SENDING
 WORDLESS = {"last_error": "", "remote_id": "", "language": "", "domain": ""}
 
 
 def erase_mails(destinations: Sequence[Destination], now: datetime) -> int:
-    """Keeps that an issue was sent to somebody, and erases to whom and in which words.
-
-    Letters that wait are cancelled.
-    """
-    # Issues that are being published to these people queue their letters first, or do not see them any more:
-    # letters of a subscription that is gone at the commit would let the issue fail for everybody.
+    """Erase recipients and words of mails, and cancel waiting ones. Issues stay counted."""
+    # Wait for issues being published to these people: a letter for a deleted subscription would fail the
+    # whole issue at its commit.
     theirs = Subscribable.objects.filter(
         subscriptions__in=Subscription.objects.confirmed().filter(destination__in=destinations)
     )
@@ -41,7 +37,7 @@ def erase_mails(destinations: Sequence[Destination], now: datetime) -> int:
     is_telling = words | (Q(issue=None) & ~Q(context=FORGOTTEN_CONTEXT))
     every = Delivery.objects.filter(destination__in=destinations)
     telling = every.exclude(state=SENDING).filter(is_telling | Q(state__in=QUEUED_OR_HELD))
-    # In the order in which outcomes are recorded.
+    # In the order of recording outcomes.
     pks = list(telling.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
     rows = Delivery.objects.filter(pk__any_of=frozenset(pks)).exclude(state=SENDING)
     rows.filter(issue=None).exclude(context=FORGOTTEN_CONTEXT).update(context=FORGOTTEN_CONTEXT)
@@ -49,26 +45,26 @@ def erase_mails(destinations: Sequence[Destination], now: datetime) -> int:
     cancelled = set(waiting.values_list("pk", flat=True))
     waiting.update(**WORDLESS | {"state": Delivery.State.CANCELLED, "held_for": "", "last_error": ERASED})
     rows.exclude(pk__any_of=frozenset(cancelled)).exclude(last_error=ERASED).update(**WORDLESS)
-    # Where a bridge's posts stand is part of their deliveries.
+    # Parts of these deliveries.
     RemotePost.objects.filter(delivery__destination__in=destinations).delete()
     Receipt.objects.filter(delivery__destination__in=destinations).delete()
     return len(pks)
 
 
 def erase_attempts(destinations: Sequence[Destination], now: datetime) -> int:
-    """Deletes attempts whole, since they hold nothing but words."""
+    """Delete attempts, which contain only words."""
     return Attempt.objects.filter(delivery__destination__in=destinations).delete()[0]
 
 
 def erase_kept(destinations: Sequence[Destination], now: datetime) -> int:
-    """Deletes the letters that were kept here because there was no mail server."""
+    """Delete letters stored for lack of a mail server."""
     return MailboxMessage.objects.filter(delivery__destination__in=destinations).delete()[0]
 
 
 def erase_bounces(destinations: Sequence[Destination], now: datetime) -> int:
-    """Keeps that something came back, for the rules that count it, and erases the words.
+    """Keep bounces for rules that count them, without words.
 
-    They go also from reports that named an address and proved nothing.
+    Includes unproven reports that name an address.
     """
     named = Q(destination__in=destinations)
     for one in destinations:
@@ -82,7 +78,7 @@ def erase_bounces(destinations: Sequence[Destination], now: datetime) -> int:
 
 
 def erase_calls(destinations: Sequence[Destination], now: datetime) -> int:
-    """Deletes what other programs were told, or were to be told."""
+    """Delete other programs' calls."""
     return WebhookCall.objects.filter(destination__in=destinations).delete()[0]
 
 
@@ -91,13 +87,13 @@ Query = Any
 
 
 def install() -> None:
-    """Called once, when the app is ready."""
+    """Called once the app is ready."""
     for holding in (MAIL_SOURCE, ATTEMPT_SOURCE, BOUNCE_SOURCE, KEPT_LETTER_SOURCE, CALL_SOURCE):
         add_holding(holding)
 
 
 def mail_rows(destination: Destination) -> Query:
-    """All mails, an issue with its title: in its stored subject the reader's own words are placeholders."""
+    """Return all mails. Stored subjects have placeholders for a reader's words, so titles are used."""
     own = ("kind", "state", "created_at", "sent_at", "last_error")
     title, newsletter = F("issue__title"), F("issue__subscribable__title")
     return (
@@ -202,7 +198,7 @@ CALL_SOURCE = PersonalDataSource(
 
 
 def needed(destinations: Sequence[int]) -> set[int]:
-    """The keys of those destinations that got an issue, are being written to, or were reported about."""
+    """Return destinations with an issue, an unfinished mail or a report."""
     letters = Delivery.objects.filter(Q(issue__isnull=False) | Q(state__in=NOT_FINISHED))
     written = letters.filter(destination__in=destinations).values_list("destination_id", flat=True)
     reported = Bounce.objects.filter(destination__in=destinations).values_list("destination_id", flat=True)

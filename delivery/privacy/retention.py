@@ -1,4 +1,4 @@
-"""Forgets what nobody needs any more. The rows of deliveries stay, so that nothing goes out twice."""
+"""Delete old data. Deliveries stay, so that nothing is sent twice."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ from delivery.models.delivery import FORGOTTEN_CONTEXT, NOT_FINISHED
 from delivery.webhooks.manage import forgettable_calls
 
 ROWS_A_BATCH = 1_000
-# Their texts have up to 5 MB each.
+# Up to 5 MB of text each.
 ISSUES_AT_ONCE = 20
 FINISHED = ("sent", "stored", "failed", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
 class PrunedPart:
-    """One kind of thing that is forgotten: the rows concerned, and what is done to a batch of them.
+    """Rows to delete or clear, and how.
 
-    `act` gets the rows of the batch, still filtered: a row that is needed again meanwhile is left alone.
+    `act` gets a batch, still filtered: rows that are needed again stay.
     """
 
     name: str
@@ -43,9 +43,9 @@ def prune_old_data(
     budget: timedelta | None = None,
     told: Callable[[int], None] | None = None,
 ) -> dict[str, int]:
-    """Forgets what is older than that many days (KEEP_DAYS), or as much of it as the budget allows.
+    """Delete data older than `days` (KEEP_DAYS), within the budget. Return counts by kind.
 
-    Returns how many rows of each kind. Each batch is a transaction; `told` is called with its rows' number.
+    Each batch is a transaction; `told` gets its number of rows.
     """
     left = TimeBudget(budget)
     counts = {}
@@ -53,7 +53,7 @@ def prune_old_data(
         counts[part.name] = 0
         after = 0
         rows = part.rows.order_by("pk").values_list("pk", flat=True)
-        # Each row is looked at once.
+        # Each row once.
         while pks := list(rows.filter(pk__gt=after)[: part.batch]):
             after = pks[-1]
             with transaction.atomic():
@@ -67,12 +67,11 @@ def prune_old_data(
 
 
 def prunable(*, now: datetime, days: int | None = None) -> dict[str, int]:
-    """How many rows of each kind `prune` would forget."""
     return {part.name: part.rows.count() for part in parts_to_prune(now=now, days=days)}
 
 
 def parts_to_prune(*, now: datetime, days: int | None = None) -> list[PrunedPart]:
-    """All that may be forgotten. Reports keep times of their own (`forgettable_bounces`)."""
+    """Return all parts. Reports have their own periods (`forgettable_bounces`)."""
     before = now - timedelta(days=settings.KEEP_DAYS if days is None else days)
     attempts = Attempt.objects.filter(at__lt=before, delivery__state__in=FINISHED)
     on_its_way = Delivery.objects.filter(issue=OuterRef("pk"), state__in=NOT_FINISHED)
@@ -96,7 +95,7 @@ def _delete(rows: "QuerySet[Any]") -> int:
 
 
 def _forget_texts(rows: "QuerySet[Any]", *, now: datetime) -> int:
-    # A worker that queues letters of an issue again locks it, too. `rows` asks once more whether any letter
-    # is on its way: whoever locked the issue first decides.
+    # Workers that queue letters again lock the issue, too. `rows` checks again for pending ones: the first
+    # lock decides.
     list(rows.order_by("pk").select_for_update(no_key=True).values_list("pk"))
     return rows.update(html="", text="", pruned_at=now)

@@ -1,7 +1,6 @@
-"""Claims calls of webhooks and makes them.
+"""Claim webhook calls, and make them in threads without the database.
 
-A webhook has few calls under way at a time, and one that did not take the last call has one. A call is made
-in a thread, without the database.
+A webhook gets few calls at a time, after a failure only one.
 """
 
 import logging
@@ -24,11 +23,11 @@ from feeds.rules.pace import retry_at
 
 log = logging.getLogger(__name__)
 
-# A call takes ten seconds at most and is begun as soon as it is claimed.
+# A call takes ten seconds at most and starts at once.
 CALL_LEASE = timedelta(seconds=60)
 CALLS_AT_ONCE = 16
 CALLS_OF_ONE = 4
-# The kind of a call that an admin's click makes.
+# An admin's test call.
 TEST = "webhook.test"
 CALL_SECONDS = 10.0
 MAX_RESPONSE_TEXT = 300
@@ -37,7 +36,7 @@ REDIRECTED = "It redirects to another address, which is not followed: give that 
 
 @dataclass(frozen=True, slots=True)
 class WebhookJob:
-    """A claimed call, with everything that is needed to make it. `attempts` counts this one, too."""
+    """Claimed call. `attempts` includes this one."""
 
     pk: int
     token: UUID
@@ -54,10 +53,10 @@ class WebhookJob:
 
 @transaction.atomic
 def claim_calls(*, now: datetime, busy: Mapping[int, int]) -> list[WebhookJob]:
-    """Leases calls to this process. `busy`: how many of each webhook are under way here."""
+    """Lease calls to this process. `busy`: its running calls by webhook."""
     jobs: list[WebhookJob] = []
     free = CALLS_AT_ONCE - sum(busy.values())
-    # Webhooks that answer go first.
+    # Working webhooks first.
     for webhook in callable_webhooks(now).order_by("failures", "pk") if free else ():
         width = (1 if webhook.failures else CALLS_OF_ONE) - busy.get(webhook.pk, 0)
         most = min(width, free - len(jobs))
@@ -84,13 +83,12 @@ def callable_webhooks(now: datetime) -> "QuerySet[Webhook]":
 
 
 def _due(now: datetime) -> "QuerySet[WebhookCall]":
-    """Calls whose time has come, and those that a dead worker was sending."""
+    """Return due calls, and a dead worker's."""
     lost = Q(state=WebhookCall.State.SENDING, lease_until__lt=now)
     return WebhookCall.objects.filter(Q(state=WebhookCall.State.QUEUED, due_at__lte=now) | lost)
 
 
 def job_of(call: WebhookCall, webhook: Webhook, token: UUID, now: datetime) -> WebhookJob:
-    """A call that is claimed, under the token of its lease."""
     return WebhookJob(
         pk=call.pk,
         token=token,
@@ -108,7 +106,7 @@ def job_of(call: WebhookCall, webhook: Webhook, token: UUID, now: datetime) -> W
 
 @dataclass(frozen=True, slots=True)
 class WebhookResponse:
-    """`status` is None when there was no answer; `error` is empty when the call was taken."""
+    """`status`: None without an answer. `error`: "" if accepted."""
 
     status: int | None
     error: str = ""
@@ -116,7 +114,7 @@ class WebhookResponse:
 
 
 def post_call(job: WebhookJob, *, at: datetime) -> WebhookResponse:
-    """Calls the webhook (network). Whatever goes wrong is an answer, too."""
+    """Call the webhook (network). Any error is an answer."""
     data = job.body.encode()
     try:
         known = opened(job.secrets)
@@ -129,7 +127,7 @@ def post_call(job: WebhookJob, *, at: datetime) -> WebhookResponse:
             return WebhookResponse(fetched.status)
         if 300 <= fetched.status < 400:
             return WebhookResponse(fetched.status, REDIRECTED)
-        # The receiver's own words, where they are text.
+        # The receiver's words, if text.
         kind = fetched.headers.get("content-type", "").lower()
         is_text = kind.startswith(("text/plain", "application/json", "application/problem+json"))
         words = one_line(fetched.body.decode("utf-8", "replace")) if is_text else ""

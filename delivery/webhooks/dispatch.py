@@ -1,6 +1,6 @@
-"""Makes the calls that are due: claimed, made in threads without a transaction, and recorded.
+"""Make due calls in threads, without a transaction, and record them.
 
-At least once: a call that was made and not recorded is made again, with the same id.
+At least once: an unrecorded call is repeated with its id.
 """
 
 import logging
@@ -36,13 +36,13 @@ log = logging.getLogger(__name__)
 MAX_ERROR = 500
 CALL_NEVER_SENT = "It was not sent: the address had taken nothing for three days."
 DONE = (WebhookCall.State.SENT, WebhookCall.State.FAILED)
-# While calls are under way, others are looked for after so long.
+# While calls are running.
 SECONDS_BETWEEN_CLAIMS = 0.5
 
 
 @transaction.atomic
 def record_response(*, job: WebhookJob, answer: WebhookResponse, now: datetime) -> None:
-    """Ends the call or says when it is tried again. That it was taken counts, however late it is known."""
+    """End or retry the call. Late acceptances count."""
     webhook = Webhook.objects.filter(pk=job.webhook_id)
     match verdict(answer.status):
         case "taken":
@@ -51,7 +51,7 @@ def record_response(*, job: WebhookJob, answer: WebhookResponse, now: datetime) 
             webhook.filter(failures__gt=0).update(failures=0, failing_since=None, free_at=None)
         case "gone" if not job.is_test:
             _end(_ours(job), WebhookCall.State.FAILED, answer)
-            # 410 means that nobody wants to be called there again (Standard Webhooks: "should disable").
+            # 410: no more calls there (Standard Webhooks: "should disable").
             off = {"active": False, "disabled_at": now, "disabled_reason": _short(answer.error)}
             if webhook.filter(active=True).update(**off):
                 log.warning(
@@ -70,7 +70,6 @@ def _ours(job: WebhookJob) -> "QuerySet[WebhookCall]":
 
 
 def _end(rows: "QuerySet[WebhookCall]", state: str, answer: WebhookResponse, **more: datetime) -> None:
-    """Ends the sending, whatever state the call gets."""
     said = {"status": answer.status, "error": _short(answer.error)}
     rows.update(state=state, **RELEASED, **said, **more)
     outcome = {WebhookCall.State.QUEUED: "put off"}.get(WebhookCall.State(state), str(state))
@@ -78,7 +77,7 @@ def _end(rows: "QuerySet[WebhookCall]", state: str, answer: WebhookResponse, **m
 
 
 def _put_off(job: WebhookJob, answer: WebhookResponse, now: datetime) -> None:
-    """Has the call tried again, unless its time is over, and lets the webhook rest."""
+    """Retry the call unless it expired, and rest the webhook."""
     again = next_try(job.attempts, now=now, give_up_at=job.give_up_at, wish=answer.wish)
     if again is None:
         _end(_ours(job), WebhookCall.State.FAILED, answer)
@@ -92,22 +91,22 @@ def _put_off(job: WebhookJob, answer: WebhookResponse, now: datetime) -> None:
     webhook.free_at = webhook_rests_until(webhook.failures, now=now, wish=answer.wish)
     webhook.save(update_fields=["failures", "failing_since", "free_at"])
     if webhook.failing_since <= now - GIVE_UP_AFTER:
-        # Tried one by one, with rests between, the waiting calls would only pile up.
+        # Retried one by one, they would pile up.
         waiting = webhook.calls.filter(state=WebhookCall.State.QUEUED, give_up_at__lte=now)
         waiting.update(state=WebhookCall.State.FAILED, error=CALL_NEVER_SENT)
 
 
 def _short(text: str) -> str:
-    # The words of a server or library may hold characters that PostgreSQL refuses, and this must not fail.
+    # Others' words may have characters that PostgreSQL refuses; this must not fail.
     return shortened(one_line(text), MAX_ERROR)
 
 
 def call_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Makes the calls that are due, or what the budget allows. Returns how many were made.
+    """Make due calls within the budget. Return how many.
 
-    A receiver that is slow or gone takes few of the threads, so that it keeps nobody else waiting.
+    Slow receivers get few threads, so that others need not wait.
     """
-    # Asked every few seconds, mostly in vain.
+    # Every few seconds, mostly in vain.
     if not callable_webhooks(clock()).exists():
         return 0
     left, made = TimeBudget(budget), 0
@@ -126,5 +125,5 @@ def call_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None
                 try:
                     retry_until_stored(partial(record_response, job=job, answer=answer, now=clock()))
                 except Exception:
-                    # It stops no other call: its lease ends, and it is made again.
+                    # Others go on; after its lease it is repeated.
                     log.exception("an answer could not be recorded", extra={"call": job.pk})

@@ -1,4 +1,4 @@
-"""An admin's acts on webhooks: adding, changing, pausing, another secret, a test, trying again."""
+"""Webhook administration."""
 
 import secrets
 from collections.abc import Collection, Iterable, Sequence
@@ -30,7 +30,7 @@ WHAT_A_TEST_SAYS = "This is a test. Nothing happened."
 def add_webhook(
     *, name: str, url: str, events: Sequence[str], newsletters: Iterable[Subscribable] = (), now: datetime
 ) -> tuple[Webhook, str]:
-    """The webhook, and its secret, which is shown only now. Raises ValidationError."""
+    """Return the webhook and its secret, shown only once. Raises ValidationError."""
     if Webhook.objects.count() >= MOST_WEBHOOKS:
         raise ValidationError(f"There are {MOST_WEBHOOKS} webhooks already. Delete one that is not needed.")
     secret = _fresh_secret()
@@ -49,7 +49,7 @@ def alter_webhook(
     events: Sequence[str],
     newsletters: Iterable[Subscribable] = (),
 ) -> None:
-    """Waiting calls go to the new address, at once. Raises ValidationError."""
+    """Waiting calls use the new address now. Raises ValidationError."""
     locked = Webhook.objects.select_for_update(no_key=True).get(pk=webhook.pk)
     if url != locked.url:
         locked.failures, locked.failing_since, locked.free_at = 0, None, None
@@ -77,12 +77,12 @@ def _change(
 
 @transaction.atomic
 def rotate_secret(*, webhook: Webhook, now: datetime) -> str:
-    """Another secret; for a day the one before it signs as well, so that receivers can change over."""
+    """Return a new secret. The old one also signs for a day, so that receivers can switch."""
     locked = Webhook.objects.select_for_update(no_key=True).get(pk=webhook.pk)
     secret = _fresh_secret()
     try:
         previous = opened(locked.secrets).get("secret", "")
-    except ValueError:  # SECRET_KEY has changed: this is what mends it
+    except ValueError:  # a new SECRET_KEY: this repairs it
         previous = ""
     locked.secrets = {"secret": secret, **({"previous": previous} if previous else {})}
     locked.rotated_at = now
@@ -91,12 +91,12 @@ def rotate_secret(*, webhook: Webhook, now: datetime) -> str:
 
 
 def pause_webhooks(keys: Collection[int]) -> int:
-    """Nothing is sent, and events are not noted for them. Waiting calls go on waiting."""
+    """Stop calls, and new events. Waiting calls stay."""
     return Webhook.objects.filter(pk__in=keys, active=True).update(active=False)
 
 
 def resume_webhooks(keys: Collection[int]) -> int:
-    """Waiting calls go out, also those of webhooks that were switched off by their own answer."""
+    """Send waiting calls, also for webhooks that a 410 disabled."""
     return Webhook.objects.filter(pk__in=keys, active=False).update(
         active=True, disabled_at=None, disabled_reason="", failures=0, failing_since=None, free_at=None
     )
@@ -104,18 +104,18 @@ def resume_webhooks(keys: Collection[int]) -> int:
 
 @transaction.atomic
 def make_webhooks_due(keys: Collection[int], *, now: datetime) -> int:
-    """Makes their waiting calls due now. Returns how many."""
+    """Make waiting calls due now. Return how many."""
     Webhook.objects.filter(pk__in=keys).update(free_at=None)
     return WebhookCall.objects.filter(webhook__in=keys, state=WebhookCall.State.QUEUED).update(due_at=now)
 
 
 def drop_webhooks(keys: Collection[int]) -> int:
-    """Deletes them with their calls. Returns how many webhooks."""
+    """Delete webhooks and calls. Return how many webhooks."""
     return Webhook.objects.filter(pk__in=keys).delete()[1].get(Webhook._meta.label, 0)
 
 
 def send_test_call(*, webhook: Webhook, now: datetime) -> WebhookResponse:
-    """Calls it now, once, whether or not it is paused."""
+    """Call once, even if paused."""
     ours = lease(now, CALL_LEASE)
     body = body_of(TEST, now, {"message": WHAT_A_TEST_SAYS, "webhook": webhook.name})
     call = call_of(webhook.pk, fresh_id(), TEST, body, now=now)
@@ -130,7 +130,7 @@ def send_test_call(*, webhook: Webhook, now: datetime) -> WebhookResponse:
 
 @transaction.atomic
 def retry_calls(*, keys: Collection[int], now: datetime) -> int:
-    """Makes them once more, now, each under the id that it had. Raises CannotAct. Returns how many."""
+    """Repeat calls with their ids. Return how many. Raises CannotAct."""
     ready = WebhookCall.objects.filter(pk__in=keys).exclude(state=WebhookCall.State.SENDING)
     if ready.filter(body="").exists():
         raise CannotAct("What one of these said was forgotten: its person was erased. Leave it out.")
@@ -143,7 +143,7 @@ def retry_calls(*, keys: Collection[int], now: datetime) -> int:
 
 
 def forgettable_calls(before: datetime) -> "QuerySet[WebhookCall]":
-    """Calls that were noted before that, and are not being made."""
+    """Return older calls, except running ones."""
     return WebhookCall.objects.filter(created_at__lt=before).exclude(state=WebhookCall.State.SENDING)
 
 

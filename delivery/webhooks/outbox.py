@@ -1,6 +1,6 @@
-"""Notes calls of webhooks, in the transaction in which the event happens (docs/webhooks.md).
+"""Record webhook calls in the event's transaction (docs/webhooks.md).
 
-They tell ids, addresses and names, never a token.
+They have ids, addresses and names, never tokens.
 """
 
 import json
@@ -28,11 +28,11 @@ from subscriptions.models import Assignment, Destination, Subscribable, Subscrip
 from subscriptions.subscribers.tags import fetch_tags
 
 EVENT_VERSION = 1
-# So much is kept of the words of servers.
+# For words of servers.
 MAX_QUOTED = 500
 TOGETHER = 500
 ERASED = "erased"
-# What admins and the description of the API call each event.
+# In the admin and the API's description.
 EVENT_WORDS: Mapping[str, str] = MappingProxyType(
     {
         EventKind.CREATED: "Somebody asks to subscribe",
@@ -51,7 +51,7 @@ EVENT_WORDS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class WebhookBody:
-    """An event of one row, with the keys of its newsletters and of the destination it is about."""
+    """Event of a row, with newsletter and destination keys."""
 
     data: dict[str, Any]
     newsletters: frozenset[int]
@@ -59,7 +59,6 @@ class WebhookBody:
 
 
 def body_of(kind: str, at: datetime, data: Mapping[str, Any]) -> str:
-    """The JSON that goes out."""
     whole = {"type": kind, "timestamp": at.isoformat(), "version": EVENT_VERSION, "data": data}
     return json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
 
@@ -70,7 +69,7 @@ def _of_subscriptions(event: Event) -> Iterator[WebhookBody]:
         tags = sorted(tagging.tag.name for tagging in row.destination.taggings.all())
         subscription = _subscription(row) | {"tags": tags}
         if event.kind is EventKind.LEFT:
-            # To others it is over, although after a change of frequency letters may still be on their way.
+            # For others it has ended; letters may follow after a change of frequency.
             subscription |= {"status": "unsubscribed", "left_at": _moment(row.left_at or event.at)}
         data = {
             **event.facts,
@@ -176,7 +175,7 @@ def _subscription(row: Subscription) -> dict[str, Any]:
 
 
 def _subscriber(row: Destination) -> dict[str, Any]:
-    """People say subscriber: its id is the one that the API gives to a destination."""
+    """Return a subscriber. Its id is the API's destination id."""
     return {"id": row.pk, "kind": row.kind, "address": row.label}
 
 
@@ -188,7 +187,7 @@ def _moment(moment: datetime | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-# Each yields one body for each of the event's rows that are there.
+# One body per existing row.
 _BODIES: Mapping[EventKind, Callable[[Event], Iterator[WebhookBody]]] = MappingProxyType(
     {
         EventKind.CREATED: _of_subscriptions,
@@ -207,7 +206,7 @@ _BODIES: Mapping[EventKind, Callable[[Event], Iterator[WebhookBody]]] = MappingP
 
 @dataclass(frozen=True, slots=True)
 class PendingEvent:
-    """A webhook that wants an event. If `newsletters` is empty, it wants that of all newsletters."""
+    """Webhook that wants an event, of all newsletters if `newsletters` is empty."""
 
     webhook_id: int
     newsletters: frozenset[int]
@@ -217,8 +216,8 @@ class PendingEvent:
 
 
 def enqueue(event: Event, **signal: object) -> None:
-    """Queues a call for each webhook that wants the event. Without webhooks: one question, and no more."""
-    # In plain SQL: every sign-up asks, and most installations have no webhook.
+    """Queue a call per interested webhook. One query if there is none."""
+    # Plain SQL: each sign-up runs it, mostly without webhooks.
     active = f"SELECT 1 FROM {Webhook._meta.db_table} WHERE active LIMIT 1"  # noqa: S608
     if not rows_of(connection, active, ()) or not (wishes := _wishes(event.kind)):
         return
@@ -229,14 +228,13 @@ def enqueue(event: Event, **signal: object) -> None:
             event_id, body = fresh_id(), body_of(event.kind, event.at, one.data)
             for wish in [wish for wish in wishes if wish.fits(one)]:
                 call = call_of(wish.webhook_id, event_id, event.kind, body, now=event.at)
-                # Bound to the erased person, the row would go with them, and nobody would hear of it.
+                # With this key, the call would be deleted with the person.
                 call.destination_id, call.forget = (None, True) if erased else (one.person, False)
                 calls.append(call)
         WebhookCall.objects.bulk_create(calls)
 
 
 def is_anybody_listening(kind: str) -> bool:
-    """Whether a webhook wants such events."""
     return bool(_wishes(kind))
 
 
@@ -250,7 +248,6 @@ def _wishes(kind: str) -> list[PendingEvent]:
 
 
 def call_of(webhook_id: int, event_id: str, kind: str, body: str, *, now: datetime) -> WebhookCall:
-    """A call that is due, not saved."""
     return WebhookCall(
         webhook_id=webhook_id,
         event_id=event_id,
@@ -263,5 +260,5 @@ def call_of(webhook_id: int, event_id: str, kind: str, body: str, *, now: dateti
 
 
 def fresh_id() -> str:
-    """By this receivers know an event: "evt_" and 32 characters."""
+    """Return "evt_" and 32 characters, by which receivers know an event."""
     return f"evt_{uuid.uuid4().hex}"
