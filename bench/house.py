@@ -9,6 +9,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.prose import PHRASES, texts
+
 APPS = (
     "common",
     "feeds",
@@ -51,8 +53,7 @@ def figures(root: Path) -> Iterator[tuple[str, object]]:
     trees = {path.relative_to(root): ast.parse(path.read_text("utf-8")) for path in sorted(modules(root))}
     lines = sum(len((root / path).read_text("utf-8").splitlines()) for path in trees)
     functions = [node for tree in trees.values() for node in ast.walk(tree) if is_function(node)]
-    yield "files", len(trees)
-    yield "lines", f"{lines:,}"
+    yield from sizes(root, trees)
     folders = Counter(path.parent for path in trees if path.parent.name not in UNCOUNTED_FOLDERS)
     for folder, count in folders.most_common(3):
         yield f"files in {folder}", count
@@ -67,6 +68,35 @@ def figures(root: Path) -> Iterator[tuple[str, object]]:
     yield "names that stand for several things within an app", sum(map(len, double.values()))
     for app, names in double.items():
         yield f"  {app}", " ".join(f"{name}×{count}" for name, count in names[:40])
+
+
+def sizes(root: Path, trees: dict[Path, ast.Module]) -> Iterator[tuple[str, object]]:
+    """Figures of the product, which is all packages without demo/ and migrations."""
+    product = {path: tree for path, tree in trees.items() if path.parts[0] != "demo"}
+    sources = {path: (root / path).read_text("utf-8") for path in product}
+    lengths = {path: len(source.splitlines()) for path, source in sources.items()}
+    lines = sum(lengths.values())
+    yield "files, and those with code", f"{len(product):,}, {sum(map(bool, lengths.values())):,}"
+    yield "lines", f"{lines:,}"
+    imported = sum(
+        node.end_lineno - node.lineno + 1
+        for tree in product.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom) and node.end_lineno
+    )
+    yield "share of imports", f"{100 * imported / lines:.1f} %"
+    packages = Counter[str]()
+    for path, length in lengths.items():
+        packages[path.parts[0]] += length
+    largest, length = packages.most_common(1)[0]
+    yield "largest package", f"{largest}, {100 * length / lines:.1f} %"
+    faces = (path for path in product if {"management", "api", "cli"} & set(path.parts))
+    yield "lines of commands, API and their bases", f"{sum(lengths[path] for path in faces):,}"
+    migrations = [path for app in APPS for path in (root / app).glob("migrations/*.py")]
+    yield "lines of migrations", f"{sum(len(path.read_text('utf-8').splitlines()) for path in migrations):,}"
+    prose = [text.words for source in sources.values() for text in texts(source)]
+    yield "words in docstrings and comments", f"{sum(len(words.split()) for words in prose):,}"
+    yield "phrases that style forbids", sum(len(PHRASES.findall(words)) for words in prose)
 
 
 def modules(root: Path) -> Iterator[Path]:
