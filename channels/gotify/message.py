@@ -27,7 +27,7 @@ class GotifyPush:
 
 
 def push_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> GotifyPush:
-    """Build the push. A click opens the link, so the default text omits it."""
+    """A click opens the link, so the default text omits it."""
     template = options.get("template", "")
     if template or said.own_words:
         parts = parts_of(said, template)

@@ -36,7 +36,7 @@ GOTIFY = ApiService(
 
 
 class GotifySession(ApiSession):
-    """Session. An application's token cannot find or change posted messages."""
+    """An application's token cannot find or change posted messages."""
 
     def send(
         self,

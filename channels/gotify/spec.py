@@ -35,7 +35,7 @@ class GotifySpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination; `core` is name@host, because a token has no name."""
+        """The `core` is name@host, because a token has no name."""
         host = urlsplit(given["server_url"]).netloc
         return ParsedDestination(
             core=f"{given['account']}@{host}",
@@ -47,7 +47,7 @@ class GotifySpec(BridgeSpec):
     def check(self, destination: ParsedDestination) -> ParsedDestination:
         """Ask whether a Gotify server answers (network). Raises InvalidDestination.
 
-        A token can only be tested by posting.
+        Only a post can test a token.
         """
         from channels.gotify.session import check_server
 

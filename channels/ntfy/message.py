@@ -21,7 +21,7 @@ LONGEST_BODY = 2 * LONGEST_MESSAGE
 
 @dataclass(frozen=True, slots=True)
 class Push:
-    """Message not yet cut; `fields` are ntfy's, without the text. With a `refusal` there is none."""
+    """`fields` are ntfy's, without the text. With a `refusal` there is nothing to send."""
 
     config: Mapping[str, str]
     secrets: Mapping[str, str] = field(repr=False)
@@ -30,7 +30,7 @@ class Push:
     refusal: str = ""
 
     def body(self, sequence_id: str, *, most: int = LONGEST_MESSAGE, picture: bool = True) -> bytes:
-        """Return the JSON for a message of at most `most` octets. Raises DoesNotFit."""
+        """Raises DoesNotFit."""
         fields = {name: value for name, value in self.fields.items() if picture or name != "attach"}
 
         def written(text: str) -> bytes:
@@ -43,7 +43,7 @@ class Push:
 
 
 def push_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> Push:
-    """Build the push. A click opens the link, so the default text omits it."""
+    """A click opens the link, so the default text omits it."""
     template, tags = options.get("template", ""), options.get("tags", "")
     if template or said.own_words:
         parts = parts_of(said, template)
@@ -69,7 +69,7 @@ def push_of(said: Announcement, options: Mapping[str, str], recipient: Recipient
 
 
 def sequence_id_of(key: str) -> str:
-    """Return an id with up to 64 letters, digits, dashes and underscores; equal ids replace."""
+    """Ntfy allows 64 letters, digits, dashes and underscores; equal ids replace."""
     return (
         key
         if re.fullmatch(rf"[-_A-Za-z0-9]{{1,{LONGEST_SEQUENCE_ID}}}", key)

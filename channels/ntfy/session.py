@@ -40,8 +40,6 @@ NTFY = ApiService(
 
 
 class NtfySession(ApiSession):
-    """Session with edits and deletions."""
-
     def send(
         self,
         message: Push,
@@ -57,11 +55,10 @@ class NtfySession(ApiSession):
     def edit(
         self, message: Push, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
-        """Publish with the first message's sequence id, which replaces it."""
         return self._publish(message, remote_id, now)
 
     def delete(self, message: Push, *, remote_id: str, parts: Sequence[str], now: datetime) -> Outcome:
-        """Remove the push from phones; servers before 2.16 cannot."""
+        """Servers before 2.16 cannot."""
         url = f"{message.config['server_url']}/{message.config['topic']}/{remote_id}"
         try:
             self._to(message, now).call(
@@ -76,7 +73,7 @@ class NtfySession(ApiSession):
             return Permanent(message.refusal)
         client = self._to(message, now)
         headers = {"Content-Type": "application/json", **_credentials(message.config, message.secrets)}
-        # Retry plainer: a server may have lower limits, or no attachments.
+        # A server may have lower limits, or no attachments.
         for most, picture in ((LONGEST_MESSAGE, True), (LONGEST_MESSAGE // 2, False)):
             try:
                 body = message.body(sequence_id, most=most, picture=picture)

@@ -76,7 +76,7 @@ class NtfySpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination; `core` is topic@host."""
+        """The `core` is topic@host."""
         if bool(given["user"]) != bool(given["password"]):
             raise InvalidDestination("password: user and password belong together.")
         if given["access_token"] and given["user"]:
@@ -90,7 +90,7 @@ class NtfySpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Check the credentials (network). Raises InvalidDestination."""
+        """Raises InvalidDestination (network)."""
         from channels.ntfy.session import check_topic
 
         check_topic(destination)

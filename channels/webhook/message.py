@@ -19,7 +19,7 @@ from feeds.parsing.entry import Entry
 BODY_VERSION = 1
 # Octets: a payload "should be small, less than 20kb", unless full posts were requested.
 LONGEST_BODY, LONGEST_WITH_CONTENT = 20_000, 1_000_000
-# Of these, for type, id and time, which are added when it is sent.
+# Reserved for type, id and time.
 ENVELOPE = 1_000
 MOST_WORDS = 2_000
 MOST_TITLE, MOST_NAME, MOST_NAMES = 500, 100, 20
@@ -40,19 +40,17 @@ class PostsCall:
 
     @property
     def longest(self) -> int:
-        """Return the limit in octets, which is higher for full posts."""
         in_full = any("content" in post for post in self.data.get("posts", ()))
         return LONGEST_WITH_CONTENT if in_full else LONGEST_BODY
 
     def body(self, event: str, subject: str) -> bytes:
-        """Return the JSON. `event` is published or updated, `subject` the id of the first call."""
+        """`event` is published or updated, `subject` the first call's id."""
         kind = f"{'digest' if self.is_digest else 'post'}.{event}"
         data = {"id": subject, **self.data}
         return _json({"type": kind, "timestamp": self.at.isoformat(), "version": BODY_VERSION, "data": data})
 
 
 def posts_call_of(said: Announcement, options: Mapping[str, str], recipient: Recipient) -> PostsCall:
-    """Build the call, with ever shorter and then fewer posts until it is small enough."""
     common = {
         "newsletter": {"name": said.newsletter, "title": said.newsletter_title},
         "issue": {"url": said.page_url, "title": said.title, "published_at": said.at.isoformat()},
@@ -68,13 +66,13 @@ def posts_call_of(said: Announcement, options: Mapping[str, str], recipient: Rec
             "posts": [_post(post) | more for post, more in zip(said.posts, contents, strict=True)],
         }
         data = whole if len(_json(whole)) <= LONGEST_WITH_CONTENT else data
-    # A digest does not need an archive, because its posts are included.
+    # Its posts are included.
     refusal = "" if said.is_digest else said.refusal
     return PostsCall(recipient.secrets, data, said.at, said.is_digest, refusal or ("" if data else TOO_LONG))
 
 
 def _sizes(entries: tuple[Entry, ...]) -> Iterator[list[dict[str, Any]]]:
-    """Yield the posts with less and less text, then without pictures, then fewer of them."""
+    """Yield ever shorter posts, then without pictures, then fewer."""
     posts = [_post(entry) for entry in entries]
     yield posts
     for limit in SUMMARIES:

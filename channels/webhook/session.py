@@ -29,14 +29,13 @@ GONE, REFUSED = "gone", "refused"
 
 
 def _words(answer: ApiResponse) -> str:
-    """Return the receiver's text, unless it is a page."""
     kind = answer.headers.get("content-type", "").lower()
     is_text = kind.startswith(("text/plain", "application/json", "application/problem+json"))
     return answer.body.decode("utf-8", "replace") if is_text else ""
 
 
 def _code(answer: ApiResponse) -> str:
-    """Return the kind of refusal: only 410 is final, others may be a mistake of the receiver."""
+    """Only 410 is final; other refusals may be mistakes."""
     if answer.status == HTTP_GONE:
         return GONE
     return REFUSED if 400 <= answer.status < 500 and answer.status != 429 else ""
@@ -52,7 +51,7 @@ WEBHOOK = ApiService(
 
 
 class WebhookSession(ApiSession):
-    """Session with edits. Calls cannot be undone."""
+    """Calls cannot be undone."""
 
     def send(
         self,
@@ -63,13 +62,13 @@ class WebhookSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Call with the key as webhook-id, which identifies a repetition."""
+        """Use the key as webhook-id, which identifies a repetition."""
         return self._call(message, message.body("published", key), key, key, now)
 
     def edit(
         self, message: PostsCall, *, remote_id: str, parts: Sequence[str], key: str, now: datetime
     ) -> Outcome:
-        """Announce a change in a new call, with the id of the first."""
+        """Announce a change with the first call's id."""
         return self._call(message, message.body("updated", remote_id), remote_id, key, now)
 
     def _call(self, message: PostsCall, body: bytes, subject: str, key: str, now: datetime) -> Outcome:
@@ -101,7 +100,6 @@ class WebhookChannel(BridgeChannel):
         return posts_call_of(said, options, recipient)
 
     def preview(self, message: PostsCall) -> Looks:
-        """Preview the call's JSON."""
         if message.refusal:
             return Looks("", refusal=message.refusal)
         body = message.body("published", "…")

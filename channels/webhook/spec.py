@@ -55,7 +55,7 @@ class WebhookSpec(BridgeSpec):
     )
 
     def destination(self, given: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination; `core` is name@host."""
+        """The `core` is name@host."""
         host = urlsplit(given["webhook_url"]).netloc
         if not host:
             raise InvalidDestination("webhook_url: it has no host.")
@@ -67,5 +67,5 @@ class WebhookSpec(BridgeSpec):
         )
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Return it unchanged: the other program would mistake a test for a post."""
+        """The other program would mistake a test for a post."""
         return destination

@@ -54,13 +54,13 @@ def content_secret(
     receiver: EllipticCurvePublicKey,
     auth: str,
 ) -> bytes:
-    """Derive the shared secret (RFC 8291 §3.4) from one side's private and the other's public key."""
+    """Derive the shared secret (RFC 8291 §3.4); `private` is one side's, `public` the other's."""
     info = b"WebPush: info\0" + point_of(receiver) + point_of(sender)
     return _hkdf(private.exchange(ECDH(), public), from_base64url(auth, AUTH_OCTETS), info, 32)
 
 
 def content_key(secret: bytes, salt: bytes) -> tuple[bytes, bytes]:
-    """Return key and nonce of the only record (RFC 8188 §2.2 and §2.3)."""
+    """RFC 8188 §2.2 and §2.3."""
     key = _hkdf(secret, salt, b"Content-Encoding: aes128gcm\0", 16)
     return key, _hkdf(secret, salt, b"Content-Encoding: nonce\0", 12)
 

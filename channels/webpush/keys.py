@@ -31,7 +31,7 @@ def from_base64url(text: str, length: int) -> bytes:
 
 
 def public_key_of(text: str) -> EllipticCurvePublicKey:
-    """Decode a point. Raises ValueError."""
+    """Raises ValueError."""
     return EllipticCurvePublicKey.from_encoded_point(SECP256R1(), from_base64url(text, POINT_OCTETS))
 
 

@@ -38,7 +38,7 @@ class Notification:
     refusal: str = ""
 
     def payload(self, tag: str, *, most: int = LONGEST_PUSH) -> bytes:
-        """Return the JSON, with the text and then the title cut at a word to fit.
+        """Return the JSON; text, then title, are cut at a word to fit.
 
         A picture whose URL leaves no room for text is omitted. Raises DoesNotFit.
         """
@@ -68,7 +68,6 @@ class Notification:
 
 
 def notifier(letter: Letter) -> Callable[[Recipient], Notification]:
-    """Return a function that builds the notification for a recipient."""
     said, url = announcement_of(letter), letter.web_url or letter.page_url
     # Browsers do not show pictures over http.
     icon = next((image.url for image in said.images if image.url.startswith("https:")), "")
@@ -95,7 +94,6 @@ def notifier(letter: Letter) -> Callable[[Recipient], Notification]:
 
 
 def notification_text(said: Announcement) -> str:
-    """Return newsletter, author and content, for below the title."""
     if said.own_words:
         return said.own_words
     whose = " · ".join(filter(None, (said.newsletter_title if said.title else "", said.authors)))

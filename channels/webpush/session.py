@@ -42,14 +42,14 @@ GOOD_FOR = timedelta(hours=12)
 
 
 def origin_of(endpoint: str) -> str:
-    """Return the push service's origin (RFC 6454 §6.2), without the default port, as the audience."""
+    """Return the audience (RFC 6454 §6.2), without the default port."""
     parts = urlsplit(endpoint)
     host = parts.netloc.lower()
     return f"{parts.scheme}://{host.removesuffix(':443') if parts.scheme == 'https' else host}"
 
 
 def authorization(private: EllipticCurvePrivateKey, *, audience: str, subject: str, now: datetime) -> str:
-    """Return the Authorization header. `subject` is the sender's mailto: or https: address."""
+    """Return the Authorization header. `subject` is a mailto: or https: address."""
     claims = {"aud": audience, "exp": int((now + GOOD_FOR).timestamp()), "sub": subject}
     parts = ({"typ": "JWT", "alg": "ES256"}, claims)
     signed = ".".join(base64url(json.dumps(part, separators=(",", ":")).encode()) for part in parts)
@@ -59,11 +59,11 @@ def authorization(private: EllipticCurvePrivateKey, *, audience: str, subject: s
     return f"vapid t={signed}.{signature}, k={base64url(point_of(private.public_key()))}"
 
 
-# A device that was off for less still gets the notification.
+# For devices that are off.
 TIME_TO_LIVE = timedelta(days=7)
-# For push services that accept less than the RFC requires.
+# For services below the RFC's minimum.
 SHORTER_PUSH = LONGEST_PUSH // 2
-# Anyone may subscribe with a slow push service, and others wait behind it.
+# Anyone may subscribe with a slow service, and others wait behind it.
 PUSH_SECONDS = 10.0
 NO_KEY = (
     "Nothing was posted: the key of this site's notifications cannot be read. SECRET_KEY has changed: add the"
@@ -73,12 +73,12 @@ NOT_ACCEPTED = (
     "It does not accept this site's word: look at this machine's clock, and at DEFAULT_FROM_EMAIL, which says"
     " who answers for it."
 )
-# Errors of Google, Apple and Mozilla for a subscription with another key.
+# For a subscription with another key: Google, Apple, Mozilla.
 OTHER_KEY = ("do not correspond", "vapidpkhashmismatch", "vapid public key mismatch")
 
 
 def _words(answer: ApiResponse) -> str:
-    """Return the error text: JSON from Mozilla and Apple, plain text from Google."""
+    """JSON from Mozilla and Apple, text from Google."""
     for place in (("message",), ("reason",), ("error",)):
         if isinstance(said := answer.at(*place), str):
             return said
@@ -96,7 +96,7 @@ PUSH_SERVICE = ApiService(
     name="a push service",
     words=_words,
     code=_code,
-    # Never the lane: all devices share it, and anyone may subscribe with any push service.
+    # Never the lane: all devices share it, with push services that anyone may choose.
     verdicts={
         "404": Verdict.DESTINATION,
         "410": Verdict.DESTINATION,
@@ -112,7 +112,7 @@ PUSH_SERVICE = ApiService(
 
 
 class WebPushSession(ApiSession):
-    """Session. `private` is None if the key is unreadable; `subject` is our contact address."""
+    """Session. `private` is None if unreadable; `subject` is our contact address."""
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class WebPushSession(ApiSession):
         now: datetime,
         progress: Mapping[str, Any] = NOTHING,
     ) -> Outcome:
-        """Push with a topic from the key: a repetition replaces the first push, pending or shown."""
+        """Push with a topic from the key: a repetition replaces the first push."""
         if message.refusal:
             return Permanent(message.refusal)
         if self._private is None:
@@ -182,12 +182,12 @@ class WebPushSession(ApiSession):
 
 
 def topic_of(key: str) -> str:
-    """Return a topic, at most 32 characters of base64url (RFC 8030 §5.4)."""
+    """At most 32 characters of base64url (RFC 8030 §5.4)."""
     return urlsafe_b64encode(sha256(key.encode()).digest()[:24]).decode()
 
 
 def _of_this_device(outcome: Outcome, host: str) -> Outcome:
-    """Restrict an outcome to one device."""
+    """One device must not stop the others."""
     if not isinstance(outcome, Temporary):
         return outcome
     text = outcome.text
@@ -218,7 +218,6 @@ class WebPushChannel:
         return ""
 
     def domain(self, core: str) -> str:
-        """Return the push service's host."""
         return core.rpartition("@")[2]
 
     def compose(self, letter: Letter, recipient: Recipient) -> Notification:
@@ -247,5 +246,5 @@ class WebPushChannel:
 
 
 def subject() -> str:
-    """Return our contact address for push services (RFC 8292 §2.1)."""
+    """Return our contact address (RFC 8292 §2.1)."""
     return f"mailto:{parseaddr(settings.DEFAULT_FROM_EMAIL)[1]}"

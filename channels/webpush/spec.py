@@ -18,10 +18,10 @@ NO_ADDRESS = "that is no https address of a push service."
 
 
 def push_endpoint(typed: str) -> str:
-    """Check the URL from the browser's push service. Raises ValueError.
+    """Check the URL of a push service. Raises ValueError.
 
-    A name's address is checked at each call. An address must be public or allowed by the operator; https is
-    optional only for loopback, where nobody can listen.
+    Names are resolved at each call. Addresses must be public or allowed; https is optional only for loopback,
+    where nobody can listen.
     """
     try:
         parts = urlsplit(typed)
@@ -87,10 +87,7 @@ class WebPushSpec:
     )
 
     def parse_destination(self, data: Mapping[str, str]) -> ParsedDestination:
-        """Build the destination. Raises InvalidDestination.
-
-        `core` is hash@host: the endpoint is secret, because it is enough to push.
-        """
+        """The `core` is hash@host: knowing the endpoint is enough to push. Raises InvalidDestination."""
         given = read_fields(self.destination_fields, data, owner=self.label)
         host = (urlsplit(given["endpoint"]).hostname or "").lower()
         digest = sha256(given["endpoint"].encode()).digest()[:18]
@@ -100,9 +97,9 @@ class WebPushSpec:
         )
 
     def parse_options(self, data: Mapping[str, str]) -> dict[str, str]:
-        """There are no options. Raises InvalidDestination."""
+        """There are none. Raises InvalidDestination."""
         return read_fields(self.option_fields, data, owner=self.label)
 
     def check(self, destination: ParsedDestination) -> ParsedDestination:
-        """Return it unchanged: a push service can only be tested with a push."""
+        """Only a push can test a push service."""
         return destination

@@ -39,8 +39,6 @@ LATEST = 3
 
 @dataclass(frozen=True, slots=True)
 class _Wish:
-    """Options of the command besides the address."""
-
     channel_id: int
     first_posts: int
     style: str
@@ -54,7 +52,7 @@ def add(context: Context) -> Result:
 
 
 def feed_to_move(context: Context) -> GuildFeed | None:
-    """Return the server's feed if a number was given instead of an address. Raises Refused."""
+    """Return the feed if a number replaces the address. Raises Refused."""
     typed = context.asked.fields.get("url", "").strip().removeprefix("#")
     if not typed.isascii() or not typed.isdecimal():
         return None
@@ -65,19 +63,19 @@ def feed_to_move(context: Context) -> GuildFeed | None:
 
 
 def moved(one: GuildFeed, context: Context) -> Message:
-    """Move a feed to the chosen channel (network). Raises Refused and InvalidDestination."""
+    """Post in the chosen channel (network). Raises Refused and InvalidDestination."""
     to = checked_channel(context.guild, chosen_channel(context))
     move_feed(one, to=to, now=context.now)
     said = _("%(feed)s posts in %(channel)s from now on.")
     words = said % {"feed": named(one), "channel": channel_mention(int(to.config["channel_id"]))}
     one.refresh_from_db(fields=["channel_id"])
-    # The channel may have refused this or another feed before.
+    # The channel may have refused another feed, or an earlier one.
     why = still_refused(one, now=context.now)
     return Message(why or words, [feed_buttons(one)])
 
 
 def checked_address(url: str) -> None:
-    """Raise Refused for an invalid or denied address."""
+    """Raises Refused."""
     try:
         places = addresses(url)
     except ValidationError as error:
@@ -89,7 +87,7 @@ def checked_address(url: str) -> None:
 
 
 def work_add(context: Context, row: Interaction) -> Message:
-    """Find the feeds (network), and offer a choice if there are several."""
+    """Find feeds (network); several are offered as a choice."""
     asked = context.asked
     if one := feed_to_move(context):
         return moved(one, context)
@@ -112,7 +110,7 @@ def work_add(context: Context, row: Interaction) -> Message:
 
 
 def feeds_in(found: Discovery) -> list[Candidate]:
-    """Return the feeds to choose from: a single one for a feed's address, else no comment feeds."""
+    """Return a single feed for a feed's address, else all but comment feeds."""
     posts = [one for one in found.candidates if not one.is_comments] or list(found.candidates)
     return posts[:1] if found.is_feed else posts
 
@@ -131,7 +129,7 @@ def work_pick(context: Context, row: Interaction) -> Message:
 
 
 def _picked(context: Context) -> tuple[Interaction, dict[str, Any]]:
-    """Return the interaction that found the feeds, and the choice. Raises Refused."""
+    """Return the original interaction and the choice. Raises Refused."""
     first = Interaction.objects.filter(pk=context.asked.number, guild_id=context.guild.pk).first()
     found = first.found.get("candidates", []) if first else []
     value = context.asked.values[0] if context.asked.values else ""
@@ -141,7 +139,7 @@ def _picked(context: Context) -> tuple[Interaction, dict[str, Any]]:
 
 
 def discovered(url: str, context: Context) -> Discovery:
-    """Discover feeds (network). Raises Refused if there is none."""
+    """Raises Refused if there is no feed (network)."""
     try:
         found = discover(url, now=context.now, budget=BUDGET)
     except ValidationError as error:

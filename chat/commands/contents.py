@@ -68,7 +68,7 @@ def digest(context: Context) -> Result:
         raise Refused(_("The hour is a number from 0 to 23."))
     zone = checked_zone(typed.get("zone", "") or context.guild.zone)
     day: dict[str, Any] = {"weekday": Subscribable.Weekday.MONDAY} if when == WEEKLY else {}
-    # A digest links to its page, which has all posts.
+    # The digest's page has all posts.
     alter_subscribable(
         subscribable=one.subscribable,
         arrangement=WEEKLY if when == WEEKLY else DAILY,

@@ -39,7 +39,7 @@ class Context:
 
     @property
     def feed(self) -> GuildFeed:
-        """Return the feed named by an option or a button. Raises Refused."""
+        """Return the named feed. Raises Refused."""
         typed = self.asked.fields.get("feed") if not self.asked.pressed else str(self.asked.number)
         return find_feed(self.guild, typed or "")
 
@@ -61,13 +61,13 @@ def feed_buttons(one: GuildFeed) -> list[Body]:
 
 
 def feed_line(one: GuildFeed) -> str:
-    """Return `3 · Title → #news`, with the trouble or the interval."""
+    """Such as `3 · Title → #news`, with trouble or interval."""
     line = f"**{one.number}** · {shown_link(one.title, one.feed.site_url or one.feed.url)} → "
     line += channel_mention(one.channel_id)
     if trouble := trouble_in_words(one):
         line += f" · {trouble}"
     elif one.feed.last_polled_at is not None:
-        # Current value: the pace follows the feed's publications.
+        # Currently: the pace follows the feed's publications.
         seconds = (one.feed.next_poll_at - one.feed.last_polled_at).total_seconds()
         line += f" · {interval_words(max(round(seconds / 60), 1))}"
     return line
@@ -81,7 +81,7 @@ def interval_words(minutes: int) -> str:
 
 
 def trouble_in_words(one: GuildFeed) -> str:
-    """Return why its posts are not posted, or ""."""
+    """Return why nothing is posted, or ""."""
     if one.subscribable.stopped:
         return _("paused")
     if refusal := channel_refusal(one):
@@ -98,7 +98,6 @@ def trouble_in_words(one: GuildFeed) -> str:
 
 
 def try_words(refusal: ChannelRefusal) -> str:
-    """Say when a refusing channel is retried, and how to do it at once."""
     if refusal.retry_at is None:
         return ""
     if refusal.retry_at <= utcnow():
@@ -108,17 +107,17 @@ def try_words(refusal: ChannelRefusal) -> str:
 
 
 def ago(moment: datetime | None) -> str:
-    """Return a timestamp that Discord shows in the reader's language and zone."""
+    """Discord shows it in the reader's language and zone."""
     return f"<t:{int(moment.timestamp())}:R>" if moment else "–"
 
 
 def time_of_day(moment: datetime) -> str:
-    """Like `ago`, but still correct when read late."""
+    """Like `ago`, but correct when read late."""
     return f"<t:{int(moment.timestamp())}:t>"
 
 
 def chosen_channel(context: Context) -> int:
-    """Return the chosen or current channel. Raises Refused if the bot may not post there."""
+    """Raises Refused if the bot may not post there."""
     asked, typed = context.asked, context.asked.fields.get("channel", "")
     channel_id = int(typed) if typed.isascii() and typed.isdecimal() and len(typed) < 20 else asked.channel_id
     kind, bits = asked.channels.get(channel_id, (asked.channel_type, None))
@@ -134,7 +133,6 @@ def chosen_channel(context: Context) -> int:
 
 
 def words_of(error: Exception) -> str:
-    """Return a sentence for the user."""
     if isinstance(error, ValidationError):
         return " ".join(error.messages)
     text = str(error)
@@ -145,5 +143,5 @@ def words_of(error: Exception) -> str:
 
 
 def options_of(one: GuildFeed, **changes: str) -> dict[str, Any]:
-    """Return options with changes; empty ones are removed."""
+    """Empty options are removed."""
     return {name: value for name, value in {**one.subscribable.options, **changes}.items() if value}

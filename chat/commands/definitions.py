@@ -13,15 +13,14 @@ from chat.rules.interval import LONGEST_INTERVAL
 from chat.rules.permissions import MANAGE_GUILD
 
 SUB_COMMAND, STRING, INTEGER, CHANNEL, ROLE = 1, 3, 4, 7, 8
-# Types with messages: text, voice, announcements, threads, stages, forums and media.
+# Channels with messages: text, voice, announcements, threads, stages, forums and media.
 CHANNEL_TYPES = [0, 2, 5, 10, 11, 12, 13, 15, 16]
-# Discord's language codes.
 TAGS = {"de": "de", "es": "es-ES", "fr": "fr", "pt": "pt-BR"}
 LONGEST_DESCRIPTION = 100
 
 
 def commands() -> list[dict[str, Any]]:
-    """Return the body of `PUT /applications/{id}/commands`."""
+    """Body of `PUT /applications/{id}/commands`."""
     feed = _option("feed", gettext_noop("Its number, title or address"), required=True, autocomplete=True)
     some = {**feed, **_described(gettext_noop("Its number, title or address; all for all feeds"))}
     anything = {**feed, **_described(gettext_noop("A feed of this server, or any address"))}
@@ -137,7 +136,6 @@ def _option(
 
 
 def _described(words: str) -> dict[str, Any]:
-    """Return the description in English and its translations."""
     found: dict[str, str] = {}
     for code, tag in TAGS.items():
         with translation.override(code):

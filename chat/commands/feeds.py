@@ -1,4 +1,4 @@
-"""Commands and buttons for a server's feeds that need no network."""
+"""Commands and buttons that need no network."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -41,7 +41,7 @@ ALL = "all"
 
 
 def list_feeds(context: Context) -> Result:
-    """Show a page; its number is in the buttons."""
+    """A button's number is its page."""
     rows = _present(context)
     count = rows.count()
     if not count:
@@ -60,7 +60,6 @@ def list_feeds(context: Context) -> Result:
 
 
 def fitting(lines: list[str]) -> str:
-    """Join as many lines as a message can hold."""
     made = ""
     for line in lines:
         if len(made) + len(line) + 1 > LONGEST_ANSWER:
@@ -84,17 +83,14 @@ def resume(context: Context) -> Result:
 
 
 def work_resume(context: Context, row: Interaction) -> Message:
-    """Resume a feed and check the bot's permissions (network)."""
+    """Also check the permissions (network)."""
     message = _paused(context, is_paused=False)
     why = still_refused(context.feed, now=context.now)
     return replace(message, content=why) if why else message
 
 
 def still_refused(one: GuildFeed, *, now: datetime) -> str:
-    """Return the missing permissions in a channel that had refused the bot (network), or "".
-
-    Raises Refused.
-    """
+    """Return missing permissions if the channel had refused the bot (network). Raises Refused."""
     why = ask_again(one, now=now) if channel_refusal(one) else ""
     refusal = channel_refusal(one) if why else None
     return f"{why} {try_words(refusal)}".strip() if refusal else why
@@ -117,7 +113,7 @@ def _means_all(context: Context) -> bool:
 
 
 def _all_paused(context: Context, *, is_paused: bool) -> Message:
-    """Pause or resume all feeds; channels that refuse the bot are only listed."""
+    """Channels that refuse the bot are only listed."""
     rows = list(_present(context))
     changed = [one for one in rows if one.subscribable.stopped != is_paused]
     for one in changed:
@@ -149,7 +145,6 @@ def named(one: GuildFeed) -> str:
 
 
 def remove(context: Context) -> Result:
-    """Ask for confirmation."""
     one = context.feed
     said = _("Remove %(feed)s from %(channel)s? What waits is not posted any more.")
     rows = [
@@ -212,7 +207,7 @@ def fate_words(fate: PostFate) -> str:
 
 
 def status(context: Context) -> Result:
-    """Show feeds with troubles first, and the next poll."""
+    """Troubles are first."""
     rows = list(_present(context))
     limit = context.guild.feed_limit
     limit = bot_settings().feeds_per_guild if limit is None else limit

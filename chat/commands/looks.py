@@ -34,11 +34,10 @@ from subscriptions.newsletters.define import alter_subscribable
 
 # Discord's limit for forms.
 LONGEST_FIELD = 4_000
-# Feeds at one address, in an answer.
 MOST_NAMED = 5
 # Menus have no empty values.
 USUAL = "usual"
-# Command options by the setting they change; and the value for the bot's own.
+# Option → setting, and the value for the bot's own.
 SENDER, MINE = {"name": "sender", "picture": "picture"}, "-"
 LOOKS, WORDS, THREADS = "looks", "words", "threads"
 HOURS_OF_THREADS = {str(int(minutes) // 60): minutes for minutes in THREAD_MINUTES if minutes}
@@ -47,9 +46,9 @@ AUTHOR = "author"
 
 
 def edit(context: Context) -> Result:
-    """Return the panel, or a form for people whose permission covers the command but not buttons.
+    """Return the panel, or a form for people who may use the command but not buttons.
 
-    Changes that need the network are done by a worker.
+    A worker makes changes that need the network.
     """
     one, url = context.feed, context.asked.fields.get("url", "")
     if url:
@@ -67,7 +66,7 @@ def edit(context: Context) -> Result:
 
 
 def _apply_options(one: GuildFeed, context: Context) -> None:
-    """Apply the options that need no network. Raises Refused."""
+    """These need no network. Raises Refused."""
     typed = context.asked.fields
     if like := typed.get("like", ""):
         copy_settings(one, find_feed(context.guild, like))
@@ -85,7 +84,6 @@ def _sender_of(context: Context) -> dict[str, str]:
 
 
 def work_edit(context: Context, row: Interaction) -> Message:
-    """Change the sender or the address (network)."""
     one = context.feed
     if sender := _sender_of(context):
         if any(sender.values()):
@@ -130,7 +128,6 @@ def panel(one: GuildFeed) -> Message:
 
 
 def _said(one: GuildFeed) -> list[str]:
-    """Return the settings that the menus do not show."""
     options = one.subscribable.options
     lines = [_("How %(feed)s looks. What you choose counts at once.") % {"feed": named(one)}]
     said = {
@@ -168,12 +165,11 @@ def _chosen(context: Context, name: str, known: Mapping[str, str]) -> Message:
 
 
 def chose_role(context: Context) -> Result:
-    """Set the role, or none if it was deselected."""
     return _changed(context.feed, role=next(iter(context.asked.values), ""))
 
 
 def chose_switches(context: Context) -> Result:
-    """Switch off everything else. A worker looks up the forum's tags."""
+    """Other switches are off. A worker looks up the forum's tags."""
     one, chosen = context.feed, set(context.asked.values)
     wants_tags = "tags_by_category" in chosen and not one.subscribable.options.get("tags_by_category")
     return Later(in_place=True) if wants_tags else _switched(one, chosen)

@@ -14,7 +14,6 @@ from common.refused import Refused
 
 
 def set_up_server(context: Context) -> Result:
-    """Change the given settings and show all."""
     typed, changes = context.asked.fields, dict[str, Any]()
     if log_channel := typed.get("log_channel"):
         changes["log_channel"] = _log_channel(context, log_channel)

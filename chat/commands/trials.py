@@ -1,4 +1,4 @@
-"""Commands that use the network and so run in a worker: preview, test, move."""
+"""Commands that need the network, and so a worker: preview, test, move."""
 
 from django.utils.translation import gettext as _
 
@@ -30,7 +30,7 @@ def skip(context: Context) -> Result:
 
 
 def _decided(context: Context, decision: ServerAlert.Decision) -> Message:
-    """Store the decision and replace the message, so that nobody decides again."""
+    """The message is replaced, so that nobody decides again."""
     was_new = decide_alert(
         alert_id=context.asked.number, guild_id=context.guild.pk, decision=decision, now=context.now
     )
@@ -57,7 +57,7 @@ def preview(context: Context) -> Result:
 
 
 def work_preview(context: Context, row: Interaction) -> Message:
-    """Show the newest posts; for the server's feeds as they would look here."""
+    """The server's feeds are shown as they would look here."""
     one = _known(context)
     if one is None:
         found = discovered(context.asked.fields.get("feed", ""), context)
@@ -74,14 +74,13 @@ def work_preview(context: Context, row: Interaction) -> Message:
 
 
 def _words_of_look(look: Looks) -> str:
-    """Return text, card title and card text on one line."""
     card = look.card
     parts = (look.text, card.title, card.text) if card else (look.text,)
     return look.refusal or " · ".join(" ".join(part.split()) for part in parts if part)
 
 
 def _known(context: Context) -> GuildFeed | None:
-    """Return the server's feed, or None for the address of another."""
+    """Return None for the address of another feed."""
     try:
         return context.feed
     except Refused:
@@ -96,7 +95,7 @@ def test(context: Context) -> Result:
 
 
 def work_test(context: Context, row: Interaction) -> Message:
-    """Post the newest post; recheck the permissions of a channel that refused the bot."""
+    """Post the newest post, after a check of a refusing channel."""
     one = context.feed
     subscription = subscription_of(one)
     if subscription is None:

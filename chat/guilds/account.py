@@ -17,7 +17,6 @@ ACCOUNT_NAME = "discord"
 
 
 def renew_token(*, now: datetime) -> None:
-    """Update the account's token if the setting has changed (network)."""
     account = ServiceAccount.objects.filter(kind=KIND, name=ACCOUNT_NAME).exists()
     if account and settings.DISCORD_BOT_TOKEN:
         try:
@@ -27,7 +26,7 @@ def renew_token(*, now: datetime) -> None:
 
 
 def ensure_account(*, now: datetime) -> ServiceAccount:
-    """Return the account with the token from the settings, checked if new (network).
+    """Return the account, checked if the token is new (network).
 
     Raises InvalidDestination and ValidationError.
     """

@@ -40,7 +40,7 @@ ADDS_AN_HOUR = 10
 
 
 def checked_channel(guild: Guild, channel_id: int) -> ParsedDestination:
-    """Return the channel's data from Discord (network). Raises Refused, also for another server's."""
+    """Return Discord's data (network). Raises Refused, also for another server's channel."""
     kind = channels.get(KIND)
     given = {"account": ACCOUNT_NAME, "channel_id": str(channel_id)}
     found = kind.check(kind.parse_destination(given))
@@ -91,7 +91,6 @@ def add_guild_feed(
 
 
 def feed_in_channel(guild: Guild, feed: Feed, channel_id: int) -> GuildFeed | None:
-    """Return the server's row for the feed in this channel, if any."""
     return GuildFeed.objects.present().filter(guild=guild, feed=feed, channel_id=channel_id).first()
 
 
@@ -109,7 +108,7 @@ def post_feed(
 ) -> GuildFeed:
     """Create the rows for a feed in a channel; `facts` are fields of GuildFeed.
 
-    The caller's transaction has locked the server and checked the limits. Raises InvalidDestination and
+    The caller's transaction has locked the server and checked limits. Raises InvalidDestination and
     ValidationError.
     """
     bridge = define_subscribable(
@@ -142,7 +141,7 @@ def _refuse_more(guild: Guild, limits: BotSettings) -> None:
 
 
 def _checked_feed(url: str, title: str, *, guild: Guild, channel_id: int, now: datetime) -> Feed:
-    """Return the feed for an address that the channel may get. Raises Refused.
+    """Return the feed that the channel may get. Raises Refused.
 
     The caller's transaction holds the settings' lock.
     """
@@ -161,7 +160,7 @@ def _checked_feed(url: str, title: str, *, guild: Guild, channel_id: int, now: d
 
 @transaction.atomic
 def change_address(one: GuildFeed, *, url: str, now: datetime) -> GuildFeed:
-    """Change a feed's address, keeping its settings; idempotent. Raises Refused."""
+    """Keeps the settings; idempotent. Raises Refused."""
     locked_settings()
     old = one.feed
     if same_address(url) == same_address(old.url):
@@ -171,7 +170,7 @@ def change_address(one: GuildFeed, *, url: str, now: datetime) -> GuildFeed:
     with following_interval(feed, old):
         one.feed = feed
         one.save(update_fields=["feed"])
-    # Alerts about posts of the old address are obsolete.
+    # Alerts about the old address are obsolete.
     ServerAlert.objects.filter(guild_feed=one, applied_at=None).update(applied_at=now)
     leave_feed(old, now=now)
     return one
@@ -217,19 +216,19 @@ def copy_settings(one: GuildFeed, other: GuildFeed) -> None:
 
 
 def subscription_of(one: GuildFeed) -> Subscription | None:
-    """Return the confirmed subscription; None after removal."""
+    """Return the confirmed one; None after removal."""
     rows = one.subscribable.subscriptions.filter(status=Subscription.Status.CONFIRMED, ended_at=None)
     return rows.select_related("destination", "subscribable").order_by("-pk").first()
 
 
 def pause_feed(one: GuildFeed, *, is_paused: bool) -> None:
-    """Pause or resume; posts from the pause are never posted."""
+    """Posts from a pause are never posted."""
     alter_subscribable(subscribable=one.subscribable, stopped=is_paused)
 
 
 @transaction.atomic
 def remove_feed(one: GuildFeed, *, now: datetime) -> bool:
-    """Remove a feed and cancel what waits; rows are kept for a month. False if already removed."""
+    """Cancel what waits; rows are kept for a month. False if already removed."""
     locked_settings()
     with following_interval(one.feed):
         if not GuildFeed.objects.filter(pk=one.pk, removed_at=None).update(removed_at=now):
@@ -243,10 +242,7 @@ def remove_feed(one: GuildFeed, *, now: datetime) -> bool:
 
 @transaction.atomic
 def move_feed(one: GuildFeed, *, to: ParsedDestination, now: datetime) -> None:
-    """Move a feed to another channel, with its settings and waiting posts.
-
-    Raises Refused and InvalidDestination.
-    """
+    """Move a feed with its settings and waiting posts. Raises Refused and InvalidDestination."""
     channel_id = int(to.config["channel_id"])
     there = GuildFeed.objects.present().filter(guild=one.guild_id, feed=one.feed_id, channel_id=channel_id)
     if there.exists():
@@ -264,17 +260,14 @@ def move_feed(one: GuildFeed, *, to: ParsedDestination, now: datetime) -> None:
 
 
 def _waiting(subscription: Subscription) -> "QuerySet[Delivery]":
-    """Return waiting posts, including a pause's, without any that may already have been posted."""
+    """Return waiting posts, also a pause's, unless they may have been posted."""
     waits = Q(state__in=WAITING) | (Q(state=Delivery.State.HELD) & ~Q(held_for=""))
     rows = Delivery.objects.filter(waits, subscription=subscription, kind=Delivery.Kind.ISSUE)
     return rows.filter(begun_at=None).order_by("pk")
 
 
 def refresh_channel(one: GuildFeed, *, now: datetime) -> None:
-    """Update Discord's data about the channel, such as a forum's tags (network).
-
-    Raises Refused and InvalidDestination.
-    """
+    """Update the channel's data, such as forum tags (network). Raises Refused and InvalidDestination."""
     to = checked_channel(one.guild, one.channel_id)
     subscribe_checked(subscribable=one.subscribable, parsed=to, now=now)
 
@@ -302,7 +295,7 @@ def find_feed(guild: Guild, typed: str) -> GuildFeed:
 
 
 def suggestions(guild_id: int, typed: str) -> list[tuple[str, str]]:
-    """Return (words, value) for up to 25 feeds that match, with one query."""
+    """Return (words, value) for up to 25 matching feeds, with one query."""
     rows = GuildFeed.objects.present().filter(guild=guild_id)
     text = typed.strip()[:100]
     if text:

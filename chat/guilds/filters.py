@@ -20,7 +20,6 @@ ACTIONS = {"keep": PostRule.Action.KEEP, "drop": PostRule.Action.DROP}
 
 
 def words_of(one: GuildFeed) -> dict[str, list[str]]:
-    """Return the words to keep and to drop."""
     rules = list(one.subscribable.post_rules.order_by("position", "pk"))
     return {
         name: [word_of(rule.pattern) for rule in rules if rule.action == action]
@@ -29,7 +28,7 @@ def words_of(one: GuildFeed) -> dict[str, list[str]]:
 
 
 def set_words(one: GuildFeed, *, keep: str, drop: str) -> dict[str, list[str]]:
-    """Replace the filter; empty means none. Raises Refused."""
+    """Empty means no filter. Raises Refused."""
     wanted = {"keep": _read(keep), "drop": _read(drop)}
     if sum(map(len, wanted.values())) > MOST_WORDS:
         raise Refused(_reason("many"))

@@ -1,4 +1,4 @@
-"""State of a feed's latest posts in a server, to explain why one was not posted."""
+"""State of a feed's latest posts in a server: why was one not posted?"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ NEW, HELD, UNSURE, WITHDRAWN = "new", "held", "unsure", "withdrawn"
 class PostFate:
     """State of a post.
 
-    `state` is one of rules.item_fate's, new (not settled), held (needs a decision), unsure (unknown whether
-    posted), withdrawn (before it had settled) or "". `words` give the reason, from Discord or us; `at` is
-    when it was posted or may be posted.
+    `state` is one of rules.item_fate's, new (not settled), held (needs a decision), unsure (perhaps posted),
+    withdrawn (before it had settled) or "". `words` give the reason; `at` is when it was posted, or will be
+    at the earliest.
     """
 
     title: str
@@ -31,7 +31,7 @@ class PostFate:
 
 
 def latest_fates(one: GuildFeed, *, now: datetime) -> list[PostFate]:
-    """Return the latest posts, newest first."""
+    """Newest first."""
     items = Item.objects.filter(feed=one.feed_id).order_by("-first_seen", "-pk")[:LATEST]
     return list(_fates(one, list(items), now))
 
@@ -68,7 +68,7 @@ def _fates(one: GuildFeed, items: list[Item], now: datetime) -> Iterator[PostFat
         elif item.state == Item.State.UNASSIGNED:
             yield PostFate(title, item.link, WITHDRAWN)
         else:
-            # Reasons of other items name newsletters, perhaps of other servers.
+            # Other reasons name newsletters, perhaps of other servers.
             why = item.reason if item.state == Item.State.EXCLUDED else ""
             yield PostFate(title, item.link, "", why)
 

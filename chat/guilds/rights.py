@@ -23,7 +23,7 @@ ROLE, USER = 1, 2
 
 
 def is_granted(*, guild_id: int, user_id: int, roles: Collection[int]) -> bool:
-    """Return whether the person or a role was granted `/feed` (network)."""
+    """Check the person's and roles' permission for `/feed` (network)."""
     application = settings.DISCORD_APPLICATION_ID
     try:
         known = ask_bot("GET", f"/applications/{application}/commands")
@@ -47,7 +47,7 @@ UNKNOWN_CHANNEL, MISSING_ACCESS, MISSING_PERMISSIONS = 10003, 50001, 50013
 
 
 class ChannelRefusal(NamedTuple):
-    """Discord's reason against posts in a channel. `retry_at`: the lane's next attempt."""
+    """Discord's reason. `retry_at`: the lane's next attempt."""
 
     words: str
     retry_at: datetime | None = None
@@ -65,10 +65,10 @@ def channel_refusal(one: GuildFeed) -> ChannelRefusal | None:
 
 
 def ask_again(one: GuildFeed, *, now: datetime) -> str:
-    """Ask Discord whether the bot may post in the feed's channel (network).
+    """Ask Discord whether the bot may post in the channel (network).
 
     Returns a sentence about what is missing. If nothing is, waiting posts are sent at once. A channel
-    disabled by a Discord answer is enabled; its lane retries by itself. Raises Refused if no permission would
+    disabled by a Discord answer is enabled; its lane retries by itself. Raises Refused if permissions don't
     help.
     """
     subscription = subscription_of(one)
@@ -89,9 +89,9 @@ def ask_again(one: GuildFeed, *, now: datetime) -> str:
 
 
 def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
-    """Return which permission is missing in a channel (network); "" if none is known.
+    """Return the missing permission (network); "" if none is known.
 
-    Raises Refused if the channel is gone, and ApiRefused if Discord does not answer.
+    Raises Refused if the channel is gone, and ApiRefused without an answer.
     """
     where = channel_mention(channel_id)
     try:
@@ -132,7 +132,7 @@ def why_forbidden(guild_id: int, channel_id: int, *, now: datetime) -> str:
 def refuse_without_webhooks(one: GuildFeed) -> None:
     """Raise Refused if the bot may not post under another name (network).
 
-    Raises ApiRefused if Discord does not answer.
+    Raises ApiRefused without an answer.
     """
     channel = _object(ask_bot("GET", f"/channels/{one.channel_id}"))
     place = channel.get("parent_id") if channel.get("type") in THREADS else one.channel_id

@@ -22,12 +22,11 @@ ASK_EVERY = timedelta(days=1)
 
 
 def bot_settings() -> BotSettings:
-    """Return the operator's settings, or the defaults."""
     return BotSettings.objects.filter(pk=1).first() or BotSettings(pk=1)
 
 
 def know_guild(guild_id: int, *, locale: str, now: datetime) -> Guild:
-    """Create or update a server that has the bot, in the caller's transaction."""
+    """Create or update a server that has the bot. In the caller's transaction."""
     guild, _made = Guild.objects.get_or_create(pk=guild_id, defaults={"locale": locale, "added_at": now})
     changes: dict[str, Any] = {}
     if locale and guild.locale != locale:
@@ -42,7 +41,6 @@ def know_guild(guild_id: int, *, locale: str, now: datetime) -> Guild:
 
 
 def note_installed(said: Any, *, now: datetime) -> None:
-    """Store the server in an installation event."""
     from chat.rules.parse import Malformed, snowflake_of
 
     about = said.get("guild") if isinstance(said, dict) else None
@@ -64,7 +62,7 @@ def name_guild(guild: Guild, name: str) -> None:
 
 
 def refuse_guild(guild: Guild) -> None:
-    """Raise Refused if the operator does not allow the server."""
+    """Raises Refused."""
     if guild.banned_at is not None:
         raise Refused(_("The operator of this bot has closed it to this server."))
     if not guild.is_allowed and bot_settings().only_allowed:
@@ -75,7 +73,7 @@ def refuse_guild(guild: Guild) -> None:
 
 
 def language_of(guild: Guild | None, *tags: str) -> str:
-    """Return the first translated language of the tags, else the server's, else English."""
+    """Return the first translated language; else the server's, else English."""
     theirs = (guild.language, guild.locale) if guild else ()
     for tag in (*tags, *theirs):
         try:
@@ -93,14 +91,14 @@ def zone_of(guild: Guild) -> ZoneInfo:
 
 
 def leave_guild(guild: Guild, *, why: str, now: datetime) -> int:
-    """Remove all feeds after the bot has left. Return their number."""
+    """Return the number of removed feeds."""
     count = sum(remove_feed(one, now=now) for one in guild.guild_feeds.present().order_by("pk"))
     Guild.objects.filter(pk=guild.pk, removed_at=None).update(removed_at=now, why=why[:500])
     return count
 
 
 def ban_guild(guild: Guild, *, now: datetime) -> int:
-    """Ban a server and remove its feeds. Return their number."""
+    """Return the number of removed feeds."""
     Guild.objects.filter(pk=guild.pk, banned_at=None).update(banned_at=now)
     return sum(remove_feed(one, now=now) for one in guild.guild_feeds.present().order_by("pk"))
 
@@ -110,6 +108,6 @@ def unban_guild(guild: Guild) -> None:
 
 
 def to_ask_after(now: datetime) -> "QuerySet[Guild]":
-    """Return servers whose check is a day old."""
+    """Not asked about for a day."""
     unasked = Q(asked_at=None, added_at__lte=now - ASK_EVERY) | Q(asked_at__lte=now - ASK_EVERY)
     return Guild.objects.filter(unasked, removed_at=None).order_by("asked_at", "pk")

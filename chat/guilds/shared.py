@@ -17,7 +17,7 @@ from feeds.models import Feed
 from subscriptions.collections.drop import drop_feed
 from subscriptions.models import Subscribable
 
-# People expect a post soon after publication; two-step finality would take half an hour.
+# People expect posts soon; two-step finality would take half an hour.
 TIMING: Mapping[str, Any] = {
     "min_delay_minutes": 5,
     "await_stabilization_minutes": 5,
@@ -29,13 +29,13 @@ TIMING: Mapping[str, Any] = {
 
 
 def locked_settings() -> BotSettings:
-    """Return the locked settings: feeds are added one at a time, so that none is read twice."""
+    """Return the settings, locked: feeds are added one at a time, so none is read twice."""
     BotSettings.objects.get_or_create(pk=1)
     return BotSettings.objects.select_for_update(no_key=True).get(pk=1)
 
 
 def feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
-    """Return the shared row for an address, and whether it is new."""
+    """Return the shared row, and whether it is new."""
     if there := shared_feed(url):
         return there, False
     feed = add_feed(url=url, now=now, title=title, **TIMING)
@@ -44,9 +44,9 @@ def feed_at(url: str, title: str, now: datetime) -> tuple[Feed, bool]:
 
 
 def shared_feed(url: str) -> Feed | None:
-    """Return the shared row for an address, if any.
+    """Return the shared row, if any.
 
-    An operator's feed is shared only if allowed and without credentials.
+    An operator's feed needs permission, and no credentials.
     """
     usable = Q(is_operators=False) | Q(feed__credentials="")
     rows = BotFeed.objects.filter(
@@ -61,7 +61,7 @@ def shared_feed(url: str) -> Feed | None:
 
 @contextmanager
 def following_interval(*feeds: Feed) -> Iterator[None]:
-    """Update the feeds' intervals if they change within the block.
+    """Update the intervals that change within the block.
 
     Otherwise an operator's manual setting remains. The caller's transaction holds the settings' lock.
     """
@@ -95,20 +95,19 @@ def leave_feed(feed: Feed, *, now: datetime) -> None:
 
 
 def operators_newsletters(feed: Feed) -> "QuerySet[Subscribable]":
-    """Return the newsletters with this feed, except servers' bridges."""
+    """Exclude servers' bridges."""
     return feed.subscribables.filter(guild_feed=None)
 
 
 def wanted_by_others() -> "QuerySet[Feed]":
-    """Return feeds that an operator's newsletter or readers use."""
     newsletters = Subscribable.objects.filter(feeds=OuterRef("pk"), guild_feed=None)
     return Feed.objects.filter(Q(read_by__gt=0) | Exists(newsletters))
 
 
 def give_over(*, now: datetime) -> int:
-    """Turn feeds that the last server has left into operators' feeds, if others want them.
+    """Give unused feeds to the operator, if others want them. Return how many.
 
-    Returns how many. They continue to be read.
+    They continue to be read.
     """
     left = BotFeed.objects.filter(unused_since__isnull=False, feed__in=wanted_by_others())
     done = 0
@@ -125,7 +124,7 @@ def give_over(*, now: datetime) -> int:
 
 
 def drop_unused(*, before: datetime, now: datetime) -> int:
-    """Drop feeds unused since then that nobody else wants. Return how many."""
+    """Drop feeds unused since then that nobody wants. Return how many."""
     done = 0
     for row in BotFeed.objects.filter(unused_since__lt=before).select_related("feed").order_by("pk")[:200]:
         if not wanted_by_others().filter(pk=row.feed_id).exists():

@@ -16,7 +16,7 @@ from feeds.addresses import host_of_url
 from feeds.models import Feed
 from subscriptions.collections.edits import note_by_hand
 
-# Both CordFeeder's format and ours: a line, and the beginning of the post.
+# CordFeeder's format and ours: a line, and the beginning of the post.
 USUAL_LOOK = {"style": "compact"}
 # Not added by an interaction.
 NO_INTERACTION = 0
@@ -37,7 +37,7 @@ def take_feed(
     """Return the shared row for an address, and how many of the `posts` are new.
 
     The other bot's posts (`sender` is its name) are marked as known. A new row is paused until `resume_feed`;
-    `taken` is the row of an earlier run. In the caller's transaction. Raises ValidationError.
+    `taken` is an earlier run's row. In the caller's transaction. Raises ValidationError.
     """
     locked_settings()
     feed = taken or shared_feed(url)
@@ -50,9 +50,9 @@ def take_feed(
 
 
 def resume_feed(feed: Feed, *, now: datetime) -> None:
-    """Start reading a migrated feed, or mark it as unused. Feeds read before are unchanged.
+    """Start reading a migrated feed, or mark it as unused. In the caller's transaction.
 
-    In the caller's transaction.
+    Feeds that were read before are unchanged.
     """
     if feed.last_polled_at is not None:
         return
@@ -64,7 +64,7 @@ def resume_feed(feed: Feed, *, now: datetime) -> None:
 
 
 def why_not_taken(*, guild_id: int, url: str, channel_id: int) -> str:
-    """Return why a feed cannot be migrated, according to our rows; "" if it can."""
+    """Return our rows' reason against a migration, or ""."""
     if bot_settings().denies(host_of_url(url)):
         return "Its host is among those that the bot does not read: see the page Discord bot."
     guild = Guild.objects.filter(pk=guild_id).first()

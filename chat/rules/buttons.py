@@ -1,4 +1,4 @@
-"""Ids of buttons, menus and forms: `v1:<act>:<number>`, so that old messages work. Pure."""
+"""Ids of buttons, menus and forms: `v1:<act>:<number>`; old ones still work. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _NUMBER = re.compile(r"[0-9]{1,19}")
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """`number` identifies the act's object: mostly a feed in its server."""
+    """`number` is mostly a feed's in its server."""
 
     act: str
     number: int = 0
@@ -22,7 +22,7 @@ class Pressed:
 
 
 def pressed(custom_id: object) -> Pressed | None:
-    """Parse an id; None if unknown."""
+    """None if unknown."""
     parts = custom_id.split(":") if isinstance(custom_id, str) and len(custom_id) <= LONGEST_CUSTOM_ID else []
     if len(parts) != 3 or parts[0] != VERSION or not parts[1].isidentifier() or len(parts[1]) > 20:
         return None

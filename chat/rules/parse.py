@@ -1,4 +1,4 @@
-"""Strict parsing of Discord's interactions, which people can fill with anything. Pure."""
+"""Strict parsing of Discord's interactions, which may contain anything. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,9 +22,9 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ParsedInteraction:
-    """One interaction: `act` is the subcommand or the purpose of a button or form.
+    """`act` is the subcommand or the purpose of a button or form.
 
-    `values` were chosen in a menu, `fields` typed into a form or given as options.
+    `values` were chosen in a menu, `fields` typed or given as options.
     """
 
     id: int
@@ -44,10 +44,10 @@ class ParsedInteraction:
     pressed: Pressed | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
     focused: str = ""
-    # It came from a button or menu of a message, or a form opened by one.
+    # From a button or menu, or a form opened by one.
     is_on_message: bool = False
     values: tuple[str, ...] = ()
-    # Channels in options: (type, our permissions there or None).
+    # Type and our permissions (or None) by channel in the options.
     channels: Mapping[int, tuple[int, int | None]] = field(default_factory=dict)
 
     @property
@@ -101,7 +101,7 @@ def snowflake_of(said: Any) -> int:
 
 
 def _command(data: Mapping[str, Any]) -> tuple[str, dict[str, str], str]:
-    """Return the subcommand, its options, and the name of the option being typed."""
+    """Return subcommand, options, and the option being typed."""
     first = next((one for one in _list(data.get("options")) if isinstance(one, Mapping)), {})
     if first.get("type") != SUB_COMMAND:
         raise Malformed("no subcommand")
@@ -112,7 +112,7 @@ def _command(data: Mapping[str, Any]) -> tuple[str, dict[str, str], str]:
 
 
 def _typed(components: Any, *, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield inputs, which are in rows or below labels."""
+    """Inputs are in rows or below labels."""
     for one in _list(components):
         if not isinstance(one, Mapping) or depth > 2:
             continue

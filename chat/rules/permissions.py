@@ -11,7 +11,7 @@ ADMINISTRATOR, MANAGE_GUILD = 1 << 3, 1 << 5
 VIEW, SEND, EMBED, HISTORY, SEND_IN_THREADS = 1 << 10, 1 << 11, 1 << 14, 1 << 16, 1 << 38
 MANAGE_THREADS = 1 << 34
 EVERYTHING = (1 << 64) - 1
-# Requested by the invitation.
+# Of the invitation.
 INVITED = VIEW | SEND | EMBED | HISTORY | SEND_IN_THREADS
 THREADS = (10, 11, 12)
 _DECIMAL = re.compile(r"[0-9]{1,38}")
@@ -24,12 +24,11 @@ _NAMES = {
 
 
 def manages(bits: int) -> bool:
-    """Return whether a person with these bits may change the server's feeds."""
     return bool(bits & (ADMINISTRATOR | MANAGE_GUILD))
 
 
 def missing_in(bits: int, channel_type: Any) -> list[str]:
-    """Return the bot's missing permissions for posting, with Discord's English names."""
+    """Return missing permissions for posting, with Discord's English names."""
     if bits & ADMINISTRATOR:
         return []
     needed = (VIEW, SEND_IN_THREADS if channel_type in THREADS else SEND, EMBED)
