@@ -82,7 +82,7 @@ class PageWords(ModelAdmin):  # type: ignore[misc]
         return answer
 
     def noun(self, object_id: str | None) -> str:
-        """What stands behind an object's name in the window's title, or alone where a new one is made."""
+        """Return the part of the window's title after an object's name, or all of it for a new one."""
         name = str(self.opts.verbose_name)
         return capfirst(name) if object_id else f"Add {name}"
 

@@ -18,7 +18,7 @@ CURSOR = r"^[ab][0-9]{1,18}$"
 
 
 class ListParameters(Parameters):
-    """What every list takes."""
+    """Parameters of every list."""
 
     cursor = Pattern(
         CURSOR,

@@ -1,4 +1,4 @@
-"""What issues and deliveries take."""
+"""Parameters and request bodies of issues, deliveries, letters and channels."""
 
 from rest_framework import serializers
 
@@ -62,7 +62,7 @@ class WriteLetter(Fields):
 
 
 class ChangeLetter(Fields):
-    """What is not given stays."""
+    """Fields that are left out stay as they are."""
 
     subject = words(LONGEST_SUBJECT)
     markdown = words(MOST_MARKDOWN)

@@ -1,4 +1,4 @@
-"""What newsletters and bridges can be sent through, and what each asks for."""
+"""Channels, and the fields that each asks for."""
 
 from typing import Any, ClassVar
 
@@ -53,7 +53,7 @@ class CheckedDestinationSerializer(serializers.Serializer[Any]):
 
 class ChannelViewSet(ApiView, GenericViewSet[Any]):
     area = "newsletters"
-    # (For the permissions: they are those of newsletters.)
+    # Permissions are those on newsletters.
     queryset = Subscribable.objects.none()
     serializer_class = ChannelSerializer
     pagination_class = None

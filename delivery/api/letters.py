@@ -1,4 +1,4 @@
-"""Letters of one's own: written, tried, scheduled, sent."""
+"""Broadcasts, which users know as letters."""
 
 from typing import Any, ClassVar
 
@@ -33,7 +33,6 @@ from subscriptions.models import Subscribable
 
 
 def _audience(asked: dict[str, Any]) -> dict[str, list[str]]:
-    """What the body says about whom it is for."""
     return {part: asked[part] for part in AUDIENCE_PARTS if part in asked}
 
 

@@ -63,14 +63,14 @@ class SendableSubscribableViewSet(SubscribableViewSet):
     )
     @action(detail=True, methods=["post"], url_path="delete-test")
     def delete_test(self, request: Request, **_: Any) -> Response:
-        """Those that stand; answers with them. 409 with what a service says against it."""
+        """Returns the posts that were deleted. 409 with the reason if a service refuses."""
         rows = [row for each in self.connections() for row in standing_tests(each)]
         for row in rows:
             delete_test(delivery=row, now=utcnow())
         return Response([post_row(row) for row in rows])
 
     def connections(self) -> list[Subscription]:
-        """What the bridge posts to. Raises CannotAct for a newsletter."""
+        """Raise CannotAct for a newsletter."""
         bridge = self.get_object()
         if channels.get(bridge.channel).public_sign_up:
             raise CannotAct(f"“{bridge}” is no bridge: it has no test posts.")

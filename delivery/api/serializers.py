@@ -62,7 +62,7 @@ class IssueSerializer(serializers.ModelSerializer[Issue]):
 
 
 class LetterSerializer(serializers.ModelSerializer[Broadcast]):
-    """A letter of one's own; `issue` is the issue that it became."""
+    """A letter that was written here; `issue` is the issue that it became."""
 
     subscribable = serializers.CharField(source="subscribable.name", read_only=True)
     state = serializers.ChoiceField(choices=LETTER_STATES, read_only=True)

@@ -65,19 +65,19 @@ class IssueViewSet(ResourceViewSet):
     @extend_schema(summary="Pause an issue", request=None)
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, **_: Any) -> Response:
-        """What is not on its way yet waits."""
+        """Deliveries that have not begun wait."""
         return self._done(lambda issue: pause_issue(issue_id=issue.pk, now=utcnow()))
 
     @extend_schema(summary="Resume an issue", request=None)
     @action(detail=True, methods=["post"])
     def resume(self, request: Request, **_: Any) -> Response:
-        """What a pause held goes on."""
+        """Deliveries that a pause holds go on."""
         return self._done(lambda issue: resume_issue(issue_id=issue.pk, now=utcnow(), budget=CLICK_BUDGET))
 
     @extend_schema(summary="Cancel an issue", request=None)
     @action(detail=True, methods=["post"])
     def cancel(self, request: Request, **_: Any) -> Response:
-        """What is not on its way yet never goes; a draft is discarded."""
+        """Deliveries that have not begun are never sent; a draft is discarded."""
 
         def act(issue: Issue) -> object:
             if issue.published_at is None:
@@ -89,7 +89,7 @@ class IssueViewSet(ResourceViewSet):
     @extend_schema(summary="Try what failed again", responses=RETRIED)
     @action(detail=True, methods=["post"], url_path="retry-failed")
     def retry_failed(self, request: Request, **_: Any) -> Response:
-        """Those that must not be written to are skipped. What takes too long for one request is `left`."""
+        """Skips recipients that must not get mail. `left` counts the rest if one request is too short."""
         issue, domain = self.get_object(), self.body().get("domain", "").lower()
         queued = retry_failed(issue_id=issue.pk, domain=domain, now=utcnow(), budget=CLICK_BUDGET)
         progress.forget(issue.pk)

@@ -256,7 +256,7 @@ class AddAccount(FeedletterCommand):
 
 
 def asked() -> str:
-    """Typed unseen, or the line piped in: on the command line it would stand in the list of processes."""
+    """Read the URL without echo, or from a pipe. In an argument, the list of processes would show it."""
     return getpass("URL: ") if sys.stdin.isatty() else sys.stdin.readline(LONGEST).strip()
 
 

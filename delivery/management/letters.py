@@ -69,7 +69,6 @@ def add_audience(parser: CommandParser) -> None:
 
 
 def named_audience(options: dict[str, Any]) -> dict[str, list[str]]:
-    """What was given of them."""
     return {part: options[part] for part in AUDIENCE_PARTS if options[part] is not None}
 
 

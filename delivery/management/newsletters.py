@@ -110,7 +110,6 @@ def posted(subscription: Subscription) -> list[dict[str, Any]]:
 
 
 def deleted(subscription: Subscription) -> list[dict[str, Any]]:
-    """What was taken back."""
     rows = []
     for test in standing_tests(subscription):
         delete_test(delivery=test, now=utcnow())

@@ -228,7 +228,6 @@ class AfterRestore(FeedletterCommand):
 
 
 def shown() -> Printed:
-    """What is held now, for people and for programs."""
     restore, held = is_open(), held_issues()
     rows = [row_of(one) for one in held]
     feeds = Feed.objects.filter(held_since__isnull=False).count()

@@ -23,7 +23,7 @@ MISSING_ACCESS = ApiAnswer({"message": "Missing Access", "code": 50001}, 403)
 
 
 class DiscordApi:
-    """What stands below /api/v10."""
+    """The paths below /api/v10."""
 
     def __init__(self, timeline: Timeline, portal: Portal) -> None:
         self.timeline, self.portal = timeline, portal

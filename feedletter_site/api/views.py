@@ -45,7 +45,7 @@ def described(renderer: Any) -> bytes:
 
 
 class NothingHere(ApiView):
-    """Every other address under /api/v1/: for those who may use the API, a 404 as a problem."""
+    """Every other address under /api/v1/: a 404 as a problem, for clients that may use the API."""
 
     schema = None
 

@@ -4,8 +4,11 @@ from django.utils import timezone
 
 
 class Origin(models.Model):
-    """`source` and `kind` are words of feedletter_site.migrate_from; `row` is the key of ours, which may be
-    gone by now, so that something that people removed here is not imported again."""
+    """Something that was imported from another program.
+
+    `source` and `kind` are words of feedletter_site.migrate_from. `row` is the primary key here; the row may
+    be deleted by now, and is not imported again.
+    """
 
     source = models.CharField(max_length=20)
     kind = models.CharField(max_length=20)

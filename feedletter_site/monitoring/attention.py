@@ -56,7 +56,7 @@ def may_see(user: Any, model: type[Model]) -> bool:
 
 
 def alerts(user: Any) -> list[Alert]:
-    """What needs a person, the most pressing first."""
+    """Return what needs a person, most urgent first."""
     stopped = [*troubled_services(), *paused_domains()] if may_see(user, Lane) else []
     paused = [*paused_newsletters(), *paused_issues()] if may_see(user, Issue) else []
     held = held_floods() if may_see(user, Feed) else []

@@ -52,7 +52,7 @@ class LastOut:
 
 
 def going_out_next(now: datetime) -> list[NextOut]:
-    """Those with a date first, soonest first; then those that fill up; last what waits for a first reader.
+    """Sort by date, then newsletters that fill up, then newsletters that wait for a first reader.
 
     One that fills up has a date, too, if it goes out after so many days with fewer posts.
     """

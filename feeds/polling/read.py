@@ -113,7 +113,7 @@ def digest(guid: str) -> str:
 class Reading:
     """A fetched body. `unchanged`: a 304, or the same bytes as last time, so nothing was parsed.
 
-    `headers` are those that the next reading needs: the content type and the validators. A `partial`
+    `headers` has what the next reading needs: the content type and the validators. A `partial`
     document was pushed by a hub and may hold only what is new. `holders` and `before` are set once its posts
     are distinguished (see `feeds.polling.duplicate_guids`). `holders` says which post has each of the feed's
     shared guids. `before` are the guids and entries, by their ids, that did not count in the last document.
@@ -132,7 +132,7 @@ class Reading:
     kept_holders: Mapping[str, str] | None = None
     holders: Mapping[str, str] | None = None
     before: Mapping[str, tuple[str, Entry | None]] = field(default_factory=dict)
-    # What the feed's summaries have in common: this document's, or a push's what was known before.
+    # The common part of the summaries: of this document, or for a push of earlier ones.
     common: Boilerplate = field(default_factory=Boilerplate)
     _cleaned: dict[str, Entry] = field(default_factory=dict)
 
@@ -170,7 +170,7 @@ class Reading:
 
     @cached_property
     def boilerplate(self) -> Boilerplate:
-        """What the summaries of this document have in common."""
+        """Return the common part of the summaries of this document."""
         newest = (self.entries[id_] for id_ in self.document.newest_first() if id_ in self.entries)
         return boilerplate_of([summary_of(entry) for entry in islice(newest, POSTS_COMPARED)])
 
@@ -185,7 +185,7 @@ class Reading:
         return self._cleaned[id_]
 
     def kept(self, id_: str) -> dict[str, Any]:
-        """The entry as a row has it, with what all summaries of its feed say."""
+        """Return the JSON of the entry for its row, with the common part of the feed's summaries."""
         common = (self.common.start, self.common.end)
         return replace(self.cleaned(id_), boilerplate=common).to_json()
 

@@ -53,7 +53,7 @@ class PollCounts:
 
 
 def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
-    """What may be done before the transaction: compare, compress, and clean what will probably be written.
+    """Compare, compress and clean what will probably be written, before the transaction.
 
     The plan made here is thrown away; the one that counts is made under the locks. Raises ReadingFailed when
     that costs too much.
@@ -64,7 +64,7 @@ def prepare(feed: Feed, reading: Reading, moment: datetime) -> Recorded | None:
         with expense.cpu_limit():
             rows = look_up(feed, reading)
             plan = plan_of(feed, reading, rows, moment, lock=False)
-            # Those who read the feed here have the excluded ones, too.
+            # Readers get excluded posts, too.
             new = (insert for insert in plan.insert if feed.read_by or not insert.excluded)
             written = [insert.id for insert in new if insert.id in reading.entries]
             for id_ in (*written, *plan.rewrite.values(), *plan.restart.values(), *plan.rekey.values()):

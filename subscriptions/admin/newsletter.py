@@ -151,7 +151,7 @@ class SubscribableAdmin(ServiceAdmin):
         usual = own.form if own else subscribable_form()
         form = super().get_form(request, obj, change=change, **{"form": usual, **kwargs})
         if self.tab(request, obj):
-            # Those that the form's class declares are in it whatever the tab shows.
+            # Fields declared on the class would be in every tab.
             shown = flatten_fieldsets(self.get_fieldsets(request, obj))
             form.base_fields = {name: form.base_fields[name] for name in shown if name in form.base_fields}
         return form
@@ -272,7 +272,7 @@ class SubscribableAdmin(ServiceAdmin):
 
     @display(description="next letter")
     def goes_out_next(self, subscribable: Any) -> str:
-        """In its own zone. What has no date of its own goes as posts come."""
+        """Show the date in the newsletter's zone."""
         if subscribable.next_moment is not None:
             return when(subscribable.next_moment, zone=subscribable.zone)
         return "none" if subscribable.stopped else "as posts come"

@@ -66,13 +66,13 @@ class DestinationViewSet(ResourceViewSet):
     @extend_schema(summary="Send there again", request=None)
     @action(detail=True, methods=["post"])
     def enable(self, request: Request, **_: Any) -> Response:
-        """What was disabled by hand, or because nothing arrived. A suppression stays."""
+        """Ends a block, whether set by hand or after bounces. A suppression stays."""
         enable(destination=self.get_object())
         return self.shown()
 
 
 class SiteSerializer(serializers.ModelSerializer[SiteSettings]):
-    """What readers see of the whole. Empty: the usual."""
+    """The site as readers see it. Empty: the default."""
 
     logo = serializers.SerializerMethodField(help_text="Its address; uploaded in the admin or by set_site.")
 
@@ -165,7 +165,7 @@ class SubscribableViewSet(ResourceViewSet):
 
     @extend_schema(summary="Change a newsletter or bridge")
     def partial_update(self, request: Request, **_: Any) -> Response:
-        """What is being collected keeps its time."""
+        """Open collections keep their time."""
         asked = self.body()
         feeds = feeds_of(asked.pop("feeds")) if "feeds" in asked else None
         altered = alter_subscribable(subscribable=self.get_object(), feeds=feeds, **asked)

@@ -85,7 +85,7 @@ class SubscribableSerializer(serializers.ModelSerializer[Subscribable]):
 
 
 class SubscriptionSerializer(serializers.ModelSerializer[Subscription]):
-    """What a person gets of one newsletter."""
+    """A person's subscription to one newsletter."""
 
     # Of `SubscriptionQuerySet.with_suppressed`.
 

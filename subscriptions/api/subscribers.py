@@ -28,7 +28,7 @@ from subscriptions.subscribers.tags import fetch_tags, tag_people
 
 
 class AddedSerializer(serializers.Serializer[Any]):
-    """What became of one of several."""
+    """Result for one of several."""
 
     status = serializers.IntegerField(help_text="201: new; 200: was there already; else as for one alone.")
     id = serializers.IntegerField(allow_null=True, help_text="Of the subscription.")
@@ -105,7 +105,7 @@ class SubscriptionViewSet(ResourceViewSet):
     @extend_schema(summary="Pause a subscription")
     @action(detail=True, methods=["post"])
     def pause(self, request: Request, **_: Any) -> Response:
-        """What comes meanwhile is not sent, and not sent later either."""
+        """Issues of this time are not sent later either."""
         try:
             pause(subscription=self.get_object(), until=self.body()["until"], now=utcnow())
         except BadDate as error:
