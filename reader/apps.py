@@ -1,4 +1,5 @@
 from django.apps import AppConfig
+from django.conf import settings
 from django.db.models.signals import post_migrate
 
 
@@ -6,13 +7,22 @@ class ReaderConfig(AppConfig):
     name = "reader"
     verbose_name = "Reading"
 
+    @property
+    def is_on(self) -> bool:
+        return bool(settings.READER != "off")
+
     def ready(self) -> None:
+        from common.optional_apps import hide_commands
         from common.ports.restores import hold_by
         from feeds.polling.audience import join_audience
         from reader.entries.search_index import ensure_index
         from reader.entries.take import Readers
         from reader.micropub.compositions import doubt_unsent
 
-        join_audience(Readers())
+        # Rows stay while the app is off, so restores and migrations include them.
         hold_by(doubt_unsent)
         post_migrate.connect(ensure_index, sender=self)
+        if self.is_on:
+            join_audience(Readers())
+        else:
+            hide_commands(self)

@@ -20,6 +20,7 @@ from django.test import TestCase, TransactionTestCase
 from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from common.optional_apps import is_on
 from feedletter_site.monitoring import figures
 from feedletter_site.monitoring.vitals import VITALS
 from feedletter_site.ticks.schedule import ensure_schedule
@@ -55,6 +56,11 @@ POSTGRESQL_LAST = re.compile(
     r"tests/(reader/(greader|indieauth|mentions|micropub|microsub)/(?!\w*(race|together))|common/(api|cli)/"
     r"|load/test_simulated_time\.py|feeds/polling/test_duplicate_guids\.py)"
 )
+# Tests of apps that are off are left out (tests/environment.py): these, and those marked `needs`.
+NEEDS = {
+    "reader": re.compile(r"tests/(reader/|site/test_reader_sign_in\.py)"),
+    "chat": re.compile(r"tests/chat/"),
+}
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences", "live_server"}
 
 
@@ -141,9 +147,17 @@ def is_long() -> bool:
 
 
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
+    if any(not is_on(app) for app in apps_needed(item)):
+        return True
     if config.getoption("--followed") and item.get_closest_marker("unfollowed"):
         return True
     return bool(config.getoption("--database-only")) and not touches_database(item)
+
+
+def apps_needed(item: pytest.Item) -> set[str]:
+    """The apps by their names: those of the file, and of marks."""
+    by_mark = {app for mark in item.iter_markers("needs") for app in mark.args}
+    return by_mark | {app for app, files in NEEDS.items() if files.search(item.path.as_posix())}
 
 
 def touches_database(item: pytest.Item) -> bool:

@@ -3,11 +3,11 @@
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.management import get_commands, load_command_class
+
+from feedletter_site.admin_look import MENU
 
 ROOT = Path(__file__).parent.parent.parent
 COMMANDS = sorted(
@@ -57,7 +57,6 @@ def options_of(command: str) -> set[str]:
 @pytest.mark.parametrize("page", [*PAGES, "../README.md"])
 def test_no_page_leads_to_an_entry_of_the_menu_that_there_is_not(page: str) -> None:
     text = PAGES.get(page) or (DOCS / page).read_text(encoding="utf-8")
-    menu: Any = settings.UNFOLD["SIDEBAR"]
-    titles = tuple(str(item["title"]) for group in menu["navigation"] for item in group["items"])
+    titles = tuple(str(item["title"]) for group in MENU for item in group["items"])
     led = re.findall(r"(?:Admin|Delivery|machinery) → ([^,.:;)]+)", text)
     assert [words for words in led if not words.startswith(titles)] == []
