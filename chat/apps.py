@@ -1,9 +1,14 @@
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class ChatConfig(AppConfig):
     name = "chat"
     verbose_name = "Discord"
+
+    @property
+    def is_on(self) -> bool:
+        return bool(settings.DISCORD_APPLICATION_ID)
 
     def ready(self) -> None:
         from django.core.checks import register
@@ -14,7 +19,9 @@ class ChatConfig(AppConfig):
         from common.ports.panels import install_later
         from feeds.items.alerts import told_to_others
 
+        # It names settings that are missing beside others.
         register(check_discord, OWN_CHECKS)
-        # Servers get notices in their log channels.
-        told_to_others.append(lambda: BotFeed.objects.filter(is_operators=False).values("feed"))
-        install_later("chat.panels")
+        if self.is_on:
+            # Servers get notices in their log channels.
+            told_to_others.append(lambda: BotFeed.objects.filter(is_operators=False).values("feed"))
+            install_later("chat.panels")

@@ -22,8 +22,10 @@ from unfold.widgets import UnfoldAdminSelect2MultipleWidget
 from common.admin.flows import asks
 from common.admin.html import moment_of
 from common.admin.page_words import EmptyList, PageWords, words_of
+from common.optional_apps import is_on
 from feedletter_site.api.admin import ApiTokenAdmin
 from feedletter_site.migrate_from.admin import ArrivalAdmin
+from feedletter_site.ticks.schedule import EVERY_STAGE, STAGES
 from reader.models import Reader
 
 __all__ = ["ApiTokenAdmin", "ArrivalAdmin"]
@@ -74,7 +76,8 @@ class UserAdmin(Chosen, DjangoUserAdmin):  # type: ignore[misc,type-arg]
         """Require erasing a reader first, instead of listing everything they read."""
         users = [user.pk for user in objs]
         if readers := Reader.objects.filter(user__in=users):
-            words = "{} reads here: under Readers erase the reader first, then delete the user."
+            switch_on = "" if is_on("reader") else "switch reading on (READER), then "
+            words = f"{{}} reads here: {switch_on}under Readers erase the reader first, then delete the user."
             return [], {}, set(), [words.format(reader) for reader in readers]
         return super().get_deleted_objects(objs, request)
 
@@ -124,6 +127,9 @@ class PeriodicTaskAdmin(PageWords):
         ),
     )
     last_run = moment_of("last_run_at", "last run", "not yet")
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        return super().get_queryset(request).exclude(name__in=EVERY_STAGE.keys() - STAGES.keys())
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         return super().get_form(request, obj, change=change, labels=LABELS, help_texts=HELP, **kwargs)

@@ -1,10 +1,14 @@
+from importlib import import_module
+
+from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
 from django.templatetags.static import static
 from django.urls import include, path
+from django.utils.module_loading import module_has_submodule
 from django.views.generic import RedirectView, TemplateView
 
-from chat.admin.set_up import discord_set_up
+from common.optional_apps import is_on
 from common.ports import panels
 from common.token_paths import token_paths
 from delivery.admin.bridges import (
@@ -20,12 +24,15 @@ from delivery.views.esp_webhook import esp_tracking
 from feedletter_site.first_steps import first_steps
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
-from feedletter_site.sign_in import own_site, password_reset, readers
+from feedletter_site.sign_in import password_reset
 from feedletter_site.sign_in.setup import setup, sign_in
 
 handler500 = "feedletter_site.errors.server_error"
 
-admin.autodiscover()
+# As admin.autodiscover(), without apps that are off.
+for app in apps.get_app_configs():
+    if is_on(app.label) and app.module and module_has_submodule(app.module, "admin"):
+        import_module(f"{app.name}.admin")
 panels.install()
 
 urlpatterns = [
@@ -55,7 +62,6 @@ urlpatterns = [
     *token_paths(
         "admin/password-reset/<uidb64>/", password_reset.NewPassword.as_view(), "admin_password_reset_link"
     ),
-    path("admin/discord/", admin.site.admin_view(discord_set_up), name="discord_set_up"),
     path("admin/first-steps/", admin.site.admin_view(first_steps), name="first_steps"),
     path("admin/login/", sign_in, name="admin_sign_in"),
     path("admin/", admin.site.urls),
@@ -63,22 +69,17 @@ urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("metrics", metrics, name="metrics"),
-    path("reader/sign-in/site/", own_site.begin_sign_in, name="reader_sign_in_site"),
-    path("reader/sign-in/site/back/", own_site.finish_sign_in, name="reader_sign_in_back"),
-    path("reader/sign-in/", readers.ReaderSignIn.as_view(), name="reader_sign_in"),
-    path("reader/sign-out/", readers.ReaderSignOut.as_view(), name="reader_sign_out"),
-    path("reader/join/", readers.join, name="reader_join"),
-    path("reader/password-reset/", readers.ReaderReset.as_view(), name="reader_password_reset"),
-    path("reader/password-reset/sent/", readers.ReaderResetTold.as_view(), name="reader_password_reset_done"),
-    *token_paths(
-        "reader/password-reset/<uidb64>/", readers.ReaderNewPassword.as_view(), "reader_password_reset_link"
-    ),
     *token_paths("setup/", setup, "setup"),
     path("", include("feeds.urls")),
     path("", include("subscriptions.urls")),
     path("", include("delivery.urls")),
-    path("", include("chat.urls")),
-    path("", include("reader.urls")),
 ]
+if is_on("chat"):
+    # The admin answers everything else below admin/.
+    urlpatterns.insert(0, path("admin/discord/", include("chat.admin.urls")))
+    urlpatterns.append(path("", include("chat.urls")))
+if is_on("reader"):
+    urlpatterns.append(path("reader/", include("feedletter_site.sign_in.urls")))
+    urlpatterns.append(path("", include("reader.urls")))
 if settings.ANYMAIL_WEBHOOK_SECRET:
     urlpatterns.append(path("anymail/<slug:esp>/tracking/", esp_tracking, name="esp_tracking"))

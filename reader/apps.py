@@ -1,10 +1,15 @@
 from django.apps import AppConfig
+from django.conf import settings
 from django.db.models.signals import post_migrate
 
 
 class ReaderConfig(AppConfig):
     name = "reader"
     verbose_name = "Reading"
+
+    @property
+    def is_on(self) -> bool:
+        return bool(settings.READER != "off")
 
     def ready(self) -> None:
         from common.cli.registry import add_commands
@@ -14,17 +19,19 @@ class ReaderConfig(AppConfig):
         from reader.entries.take import Readers
         from reader.micropub.compositions import doubt_unsent
 
-        join_audience(Readers())
+        # Rows stay while the app is off, so restores and migrations include them.
         hold_by(doubt_unsent)
         post_migrate.connect(ensure_index, sender=self)
-
-        add_commands(
-            "reader.management",
-            readers=(
-                "list_readers add_reader alter_reader drop_reader list_invitations "
-                "revoke_invitation app_password reader_token"
-            ),
-            follows=(
-                "list_follows follow unfollow place alter_channel list_entries import_follows export_follows"
-            ),
-        )
+        if self.is_on:
+            join_audience(Readers())
+            add_commands(
+                "reader.management",
+                readers=(
+                    "list_readers add_reader alter_reader drop_reader list_invitations "
+                    "revoke_invitation app_password reader_token"
+                ),
+                follows=(
+                    "list_follows follow unfollow place alter_channel list_entries "
+                    "import_follows export_follows"
+                ),
+            )

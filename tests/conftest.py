@@ -19,6 +19,7 @@ from django.test import TestCase, TransactionTestCase
 from pytest_django import DjangoDbBlocker
 from whitenoise.middleware import WhiteNoiseMiddleware
 
+from common.optional_apps import is_on
 from feedletter_site.monitoring import figures
 from feedletter_site.monitoring.vitals import VITALS
 from feedletter_site.ticks.schedule import ensure_schedule
@@ -101,20 +102,30 @@ def dealt(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
 
 
 def is_left_out(config: pytest.Config, item: pytest.Item) -> bool:
+    if any(not is_on(app) for app in apps_needed(item)):
+        return True
     if config.getoption("--followed") and item.get_closest_marker("unfollowed"):
         return True
     is_second = bool(config.getoption("--second-database"))
     return is_second and not (second_database(item) and touches_database(item))
 
 
-def second_database(item: pytest.Item) -> str | None:
-    """Return the tier in which a test runs on PostgreSQL, too: SECOND_DATABASE of its module or conftest."""
+def second_database(item: pytest.Item) -> str:
+    """Return the tier in which a test runs on PostgreSQL, too, or ""."""
+    return declared(item, "SECOND_DATABASE")
+
+
+def apps_needed(item: pytest.Item) -> set[str]:
+    by_mark = {app for mark in item.iter_markers("needs") for app in mark.args}
+    return by_mark | {declared(item, "NEEDS_APP")} - {""}
+
+
+def declared(item: pytest.Item, name: str) -> str:
+    """Return this variable of the test's module or of the closest conftest.py that has it, or ""."""
     module = str(item.module.__name__)  # type: ignore[attr-defined]
     packages = [module.rsplit(".", count)[0] for count in range(1, module.count(".") + 1)]
-    for name in (module, *(f"{package}.conftest" for package in packages)):
-        if hasattr(sys.modules.get(name), "SECOND_DATABASE"):
-            return str(sys.modules[name].SECOND_DATABASE) or None
-    return None
+    loaded = (sys.modules.get(each) for each in (module, *(f"{package}.conftest" for package in packages)))
+    return next((str(getattr(each, name)) for each in loaded if hasattr(each, name)), "")
 
 
 def touches_database(item: pytest.Item) -> bool:

@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import psycopg
 
+from tests.environment import switches
+
 ROOT = Path(__file__).resolve().parents[1]
 # Where tests/run.py has put them.
 FILE, DATABASE = "TEST_MIGRATED_FILE", "TEST_MIGRATED_DATABASE"
@@ -60,6 +62,7 @@ def migrate(url: str, folder: Path) -> None:
         "DATABASE_URL": url,
         "DATA_DIR": str(folder),
         "SECRET_KEY": "a key for tests only, long enough to be one",
+        **switches(),
     }
     command = [sys.executable, "manage.py", "migrate", "-v", "0"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

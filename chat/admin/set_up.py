@@ -104,11 +104,8 @@ def set_up_steps() -> list[Step]:
     return [
         Step(
             "Make an application",
-            "On discord.com/developers/applications choose New Application, give it a name, and on its page"
-            " Bot choose Reset Token. No privileged intents are needed."
-            if "DISCORD_APPLICATION_ID" in missing
-            else f"Its id is {settings.DISCORD_APPLICATION_ID}.",
-            "DISCORD_APPLICATION_ID" not in missing,
+            f"Its id is {settings.DISCORD_APPLICATION_ID}.",
+            True,
         ),
         Step(
             "Give Feedletter its three values",

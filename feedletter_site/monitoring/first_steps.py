@@ -1,16 +1,15 @@
 from dataclasses import dataclass
 
-from django.conf import settings
 from django.urls import reverse
 
 from common.admin.html import add_url, object_url
 from common.clock import utcnow
+from common.optional_apps import is_on
 from delivery.accounts.default_account import keeps_letters, sends_nothing
 from delivery.models import LetterTemplate, Theme
 from feedletter_site.models import FirstStep
 from feeds.models import Feed
 from reader.models import Reader
-from reader.people.readers import OFF
 from subscriptions.models import Consent, Subscribable, Subscription
 from subscriptions.rules.origin import How
 
@@ -69,7 +68,13 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
     has_form = Subscribable.objects.exclude(embed_hosts="").exists() or (
         Consent.objects.filter(how__in=(How.EMBED, How.WIDGET)).exists()
     )
-    steps = [
+    reading = [
+        Step(
+            "reading", "Read feeds here", "Follow what you like, and invite others to.",
+            "Begin to read", reverse("reader:begin"), Reader.objects.exists(), "Not needed",
+        ),
+    ] if is_on("reader") else []  # fmt: skip
+    return [
         Step(
             "feed", "Add a feed", "Paste the address of a blog: its feed is found.", "Add a feed",
             add_url(Feed), feed is not None,
@@ -97,14 +102,10 @@ def _steps(email: str, noted: dict[str, bool]) -> list[Step]:
             "form", "Put the form on your site", "A few lines of HTML, ready to copy.", "Copy the form",
             f"{page}?tab=site" if newsletter else page, has_form, "Not needed",
         ),
-        Step(
-            "reading", "Read feeds here", "Follow what you like, and invite others to.",
-            "Begin to read", reverse("reader:begin"), Reader.objects.exists(), "Not needed",
-        ),
+        *reading,
         Step(
             BACK_UP, "Make a back-up", "One command copies the whole database while the service runs.",
             "Show the command", f"{reverse('first_steps')}#back-up", noted.get(BACK_UP, False),
             "Done elsewhere",
         ),
     ]  # fmt: skip
-    return [step for step in steps if step.name != "reading" or settings.READER != OFF]

@@ -23,6 +23,7 @@ from prometheus_client.registry import Collector
 
 from common.clock import behind, utcnow
 from common.db.tallies import EXACT
+from common.optional_apps import is_on
 from delivery.models import Delivery, Lane
 from feedletter_site.middleware import CAME_FORWARDED
 from feedletter_site.models import Counted
@@ -72,14 +73,18 @@ class Ledger(Collector):
         yield gauge_by("lanes", "Lanes by state.", "state", lanes)
         paused = lanes["paused"]
         yield GaugeMetricFamily("feedletter_paused_lanes", "Lanes somebody must look at.", value=paused)
+        if is_on("reader"):
+            yield from self.reading()
+        yield from self.stages()
+        yield from counted_events()
+        yield from database_metrics()
+
+    def reading(self) -> Iterator[GaugeMetricFamily]:
         unplaced = Entry.objects.due(self.now).count()
         text = "Posts that wait to be put into the channels of those who read here."
         yield GaugeMetricFamily("feedletter_unplaced_posts", text, value=unplaced)
         readers = Reader.objects.filter(leaving_at=None, user__is_active=True).count()
         yield GaugeMetricFamily("feedletter_readers", "People who read here.", value=readers)
-        yield from self.stages()
-        yield from counted_events()
-        yield from database_metrics()
 
     def stages(self) -> Iterator[GaugeMetricFamily]:
         """From rows, so that it works while nothing runs."""

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.utils.dateparse import parse_datetime
 
 from chat.work import to_answer
+from common.optional_apps import switched_on
 from delivery.work import to_call, to_complete, to_send
 from feedletter_site.migrate_from.worker import to_take_in
 from feeds.work import to_poll, to_read
@@ -17,7 +18,7 @@ from reader.work import to_ask, to_check, to_compose, to_follow, to_place
 from subscriptions.work import to_assign, to_take_over
 
 # Stages without a query always tick. A query must cover all work with which a pass begins.
-QUESTIONS: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
+EVERY_QUESTION: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "feeds.poll": to_poll,
     "feeds.pushes": to_read,
     "subscriptions.assign": to_assign,
@@ -33,6 +34,7 @@ QUESTIONS: Mapping[str, Callable[[datetime], Sequence[QuerySet[Any]]]] = {
     "reader.mentions": to_check,
     "reader.compose": to_compose,
 }
+QUESTIONS = switched_on(EVERY_QUESTION)
 
 
 class _Distance(NamedTuple):

@@ -6,10 +6,11 @@ from django.conf import settings
 from django.db import connections
 from django_celery_beat.models import IntervalSchedule, PeriodicTask
 
+from common.optional_apps import switched_on
 from feedletter_site.models import Stage
 
 # task: (seconds when embedded, seconds when distributed, description)
-STAGES = {
+EVERY_STAGE = {
     "feeds.poll": (1, 5, "Read the feeds that are due."),
     "feeds.pushes": (1, 1, "Read what hubs have pushed."),
     "feeds.hubs": (30, 30, "Subscribe to hubs that push new posts, and keep those subscriptions."),
@@ -38,6 +39,7 @@ STAGES = {
     "feedletter_site.migrate_from": (1, 2, "Take over what came from other programs."),
     "delivery.bounces": (60, 60, "Read the mail that came back (BOUNCE_URL)."),
 }
+STAGES = switched_on(EVERY_STAGE)
 
 
 def ensure_schedule() -> list[str]:

@@ -8,6 +8,7 @@ from celery.schedules import schedstate
 from django.db import DatabaseError, InterfaceError
 
 from common.clock import utcnow
+from common.optional_apps import switched_on
 from feedletter_site.monitoring.vitals import VITALS
 from feedletter_site.monitoring.work import QUESTIONS, stages_without_work
 from feedletter_site.ticks.steady_beat import SteadyScheduler
@@ -55,6 +56,10 @@ class Scheduler(SteadyScheduler):
         self._ticked_at[entry.name] = time.monotonic()
         super().apply_entry(entry, producer=producer)
         VITALS.ticked(entry.name)
+
+    def all_as_schedule(self) -> dict[str, Any]:
+        """Skip rows of apps that are off: no worker takes their ticks."""
+        return switched_on(super().all_as_schedule())
 
     def schedule_changed(self) -> bool:
         """May be outdated by SCHEDULE_REREAD_SECONDS."""

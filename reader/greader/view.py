@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from http import HTTPStatus
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.cache import get_conditional_response
@@ -28,7 +27,7 @@ from reader.greader.app_call import MOST_POSTS, AppCall, CallError, Told, bad_re
 from reader.greader.items import Shown
 from reader.models import AppPassword
 from reader.people.app_passwords import TooManyWrong, key_for, password_of, sign_in, token_for
-from reader.people.readers import OFF, may_read, note_seen
+from reader.people.readers import may_read, note_seen
 from reader.rules.parameters import BadParameters, Parameters, read_parameters
 
 Doing = Callable[[AppCall], Told]
@@ -130,8 +129,6 @@ def greader(request: HttpRequest, call: str) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
-    if settings.READER == OFF:
-        raise unknown("Reading is switched off.")
     if request.method not in ("GET", "HEAD", "POST"):
         raise _wrong_method("GET, POST, OPTIONS")
     if not call:

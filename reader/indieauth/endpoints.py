@@ -15,7 +15,7 @@ from common.clock import utcnow
 from reader.indieauth.discovery import RETURNS, issuer, our_client_id, profile_of, site_url
 from reader.indieauth.grants import Exchange, NotGranted, redeem, redeem_for_name, refresh, revoke_by_key
 from reader.models import Reader, Token
-from reader.people.readers import OFF, may_read
+from reader.people.readers import may_read
 from reader.people.tokens import IDLE, ends_at, known_token, token_of
 from reader.rules.scopes import GRANTABLE, PROFILE
 
@@ -65,8 +65,6 @@ def _endpoint(
         def view(request: HttpRequest) -> HttpResponse:
             if request.method == "OPTIONS":
                 return HttpResponse(status=HTTPStatus.NO_CONTENT, headers=OPEN_TO_ALL)
-            if settings.READER == OFF:
-                return _refusal(HTTPStatus.NOT_FOUND, "not_found", "Reading is switched off.")
             if ("GET" if request.method == "HEAD" else request.method) not in methods:
                 words = f"Ask with {' or '.join(methods)}."
                 allowed = {"Allow": ", ".join((*methods, "OPTIONS"))}

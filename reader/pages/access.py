@@ -21,7 +21,7 @@ from common.clock import utcnow
 from reader.channels.channels import NoSuchChannel
 from reader.indieauth.discovery import is_trial
 from reader.models import Channel, Reader
-from reader.people.readers import OFF, may_read, note_seen
+from reader.people.readers import may_read, note_seen
 from reader.rules.order import LARGEST_KEY
 from reader.timelines.pages import unread_counts
 from reader.timelines.stars import NoSuchEntry
@@ -87,13 +87,11 @@ def for_users(view: View) -> View:
 
 
 def reading_page(view: View) -> View:
-    """Add the headers of reader pages. Raises Http404 while reading is switched off."""
+    """Add the headers of reader pages."""
 
     @wraps(view)
     @cache_control(private=True, no_store=True)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        if settings.READER == OFF:
-            raise Http404("Reading is switched off.")
         response = view(request, *args, **kwargs)
         response.setdefault("Content-Security-Policy", POLICY)
         response.headers["X-Robots-Tag"] = "noindex"

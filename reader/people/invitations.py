@@ -12,7 +12,7 @@ from common.ports.site_mail import MailFacts, site_mail
 from common.refused import Refused
 from common.text import one_line
 from reader.models import Invitation, Reader
-from reader.people.readers import LONGEST_SLUG, OFF, STAFF, add_reader
+from reader.people.readers import LONGEST_SLUG, STAFF, add_reader
 from reader.people.tokens import digest_of
 
 USUAL_DAYS, MOST_DAYS = 7, 90
@@ -37,8 +37,8 @@ def invite(
         raise Refused(f"Say whom it is for, in at most {LONGEST_SLUG} characters.", "name")
     if not 1 <= days <= MOST_DAYS:
         raise Refused(f"Give 1 to {MOST_DAYS} days.", "days")
-    if settings.READER in (OFF, STAFF):
-        raise Refused(f"With READER={settings.READER} nobody comes in by an invitation.", "name")
+    if settings.READER == STAFF:
+        raise Refused("With READER=staff nobody comes in by an invitation.", "name")
     if email and not site_mail().is_sent():
         raise Refused("No mail goes out from here. Leave this empty, and pass on the link yourself.", "email")
     key = secrets.token_urlsafe(32)
@@ -76,7 +76,7 @@ def why_over(invitation: Invitation, *, now: datetime) -> str:
         return gettext("This invitation was taken back.")
     if invitation.expires_at <= now:
         return gettext("This invitation has expired.")
-    if settings.READER in (OFF, STAFF):
+    if settings.READER == STAFF:
         return gettext("Nobody is let in at the moment.")
     return ""
 

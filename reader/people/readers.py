@@ -15,7 +15,7 @@ from common.refused import Refused
 from reader.channels.channels import drop_channel, empty_channel, first_channels
 from reader.models import Entry, Reader
 
-OFF, STAFF, OPEN = "off", "staff", "open"
+STAFF, OPEN = "staff", "open"
 LONGEST_SLUG = 40
 _SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
@@ -40,8 +40,6 @@ def add_reader(
     slug = name.strip().lower()
     if not _SLUG.fullmatch(slug):
         raise Refused(gettext("Give a name of 1 to 40 small letters, digits and hyphens."), "name")
-    if settings.READER == OFF:
-        raise Refused("Reading is switched off (READER=off).", "name")
     if Reader.objects.filter(slug=slug).exists():
         raise NameTaken(f"There is a reader “{slug}” already.", "name")
     try:
@@ -57,7 +55,7 @@ def add_reader(
 def may_read(reader: Reader) -> bool:
     """Return whether settings and user allow reading."""
     user = reader.user
-    if settings.READER == OFF or not user.is_active or reader.leaving_at is not None:
+    if not user.is_active or reader.leaving_at is not None:
         return False
     return settings.READER != STAFF or user.is_staff
 

@@ -7,8 +7,9 @@ import pytest
 from django.urls import get_resolver
 
 from tests.servers.feed_server import FeedServer
-from tests.servers.services.discord import BOT_TOKEN
-from tests.servers.services.discord_client import APPLICATION, PUBLIC_KEY, DiscordClient, DiscordService
+from tests.servers.services.discord_client import DiscordClient, DiscordService
+
+NEEDS_APP = "chat"
 
 
 @pytest.fixture
@@ -17,9 +18,6 @@ def service(settings: Any, loopback_allowed: None) -> Iterator[DiscordService]:
     _ = get_resolver().url_patterns
     with DiscordService() as running:
         settings.DISCORD_API_URL, settings.DISCORD_URL = running.base, "https://discord.com"
-        settings.DISCORD_APPLICATION_ID = APPLICATION
-        settings.DISCORD_PUBLIC_KEY = PUBLIC_KEY
-        settings.DISCORD_BOT_TOKEN = BOT_TOKEN
         settings.SITE_URL = "https://letters.example"
         yield running
         assert not running.interactions.faults, "Discord would have refused that"

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup
-from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.test import Client, RequestFactory
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 from django.utils.text import capfirst
 from django_celery_beat.models import PeriodicTask
 
 from common.admin import lists
 from common.admin.page_words import PageWords
 from delivery.models import Account, Restore
+from feedletter_site.admin_look import navigation
 from subscriptions.models import Destination, SiteSettings, Subscription, Suppression
 from subscriptions.subscribers.tags import tag_people
 from tests.factories import (
@@ -36,7 +36,8 @@ from tests.factories import (
 
 pytestmark = [pytest.mark.every_case, pytest.mark.django_db]
 
-admin.autodiscover()
+# Loads the admin.
+_ = get_resolver().url_patterns
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 # Those are shown at once, without a list.
 LISTED = [model for model in MODELS if model not in (SiteSettings, Restore)]
@@ -129,8 +130,7 @@ def test_a_list_in_which_nothing_fits_leads_back_to_all_of_it(admin_client: Clie
 
 @pytest.mark.parametrize("model", LISTED, ids=label)
 def test_the_menu_and_the_page_have_one_name(admin_client: Client, model: Any) -> None:
-    look: Any = settings.UNFOLD
-    lines = [line for group in look["SIDEBAR"]["navigation"] for line in group["items"]]
+    lines = [line for group in navigation() for line in group["items"]]
     named = [str(line["title"]) for line in lines if str(line["link"]) == address(model, "changelist")]
     assert all(name == capfirst(str(model._meta.verbose_name_plural)) for name in named)
 

@@ -11,6 +11,8 @@ from tests.reader.client import MicrosubClient
 from tests.servers.feed_server import FeedServer
 from tests.servers.own_site import OwnSite
 
+NEEDS_APP = "reader"
+
 __all__ = ["blog", "server"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.contrib import admin
 from django.test import Client
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 
 from delivery.accounts.dkim_keys import make_key
 from tests.factories import (
@@ -24,7 +24,8 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 
-admin.autodiscover()
+# Loads the admin.
+_ = get_resolver().url_patterns
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 
 

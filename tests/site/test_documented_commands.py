@@ -3,13 +3,12 @@
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.management import get_commands
 
 from common.cli.registry import LazyCommand, command_named
+from feedletter_site.admin_look import MENU
 
 ROOT = Path(__file__).parent.parent.parent
 OURS = {path.parent.parent.parent.name for path in ROOT.glob("*/management/commands/*.py")}
@@ -57,7 +56,6 @@ def options_of(command: str) -> set[str]:
 @pytest.mark.parametrize("page", [*PAGES, "../README.md"])
 def test_no_page_leads_to_an_entry_of_the_menu_that_there_is_not(page: str) -> None:
     text = PAGES.get(page) or (DOCS / page).read_text(encoding="utf-8")
-    menu: Any = settings.UNFOLD["SIDEBAR"]
-    titles = tuple(str(item["title"]) for group in menu["navigation"] for item in group["items"])
+    titles = tuple(str(item["title"]) for group in MENU for item in group["items"])
     led = re.findall(r"(?:Admin|Delivery|machinery) → ([^,.:;)]+)", text)
     assert [words for words in led if not words.startswith(titles)] == []

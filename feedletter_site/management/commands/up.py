@@ -19,6 +19,7 @@ from delivery.accounts.default_account import keeps_letters
 from feedletter_site import env
 from feedletter_site.sign_in.setup import offer_setup
 from feedletter_site.supervisor import ProcessPlan, become
+from feedletter_site.ticks.schedule import STAGES
 
 WEB = ["-k", "common.web_worker.BufferingWorker", "--threads", "8", "--worker-connections", "500"]
 WEB += ["-w", "1", "--graceful-timeout", "20"]
@@ -37,7 +38,6 @@ WORKER = [
     "--loglevel",
     "warning",
 ]
-WORKER += ["-Q", "default,poll,assign,complete,send,reap,bounces,webhooks,reader,chat"]
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - compared with, not bound to
 
 
@@ -146,10 +146,13 @@ def point_links_to(host: str, port: int) -> str:
 def plan(bind: str) -> ProcessPlan:
     # Uncollected static files are no reason to warn.
     python = [sys.executable, "-W", "ignore:No directory at", "-m"]
+    routes, usual = settings.CELERY_TASK_ROUTES, settings.CELERY_TASK_DEFAULT_QUEUE
+    queues = ",".join(dict.fromkeys([usual, *(routes[stage]["queue"] for stage in STAGES)]))
+    worker = [*WORKER, "-Q", queues]
     # `up` has run the checks, which would load every page, 20 MB.
     commands = {
         "web": [*python, "gunicorn", "--bind", bind, *WEB, "feedletter_site.wsgi"],
-        "worker": [*python, "celery", "--quiet", "--skip-checks", "-A", "feedletter_site", "worker", *WORKER],
+        "worker": [*python, "celery", "--quiet", "--skip-checks", "-A", "feedletter_site", "worker", *worker],
     }
     if not settings.EMBEDDED:
         commands["beat"] = [*python, "celery", "--quiet", "-A", "feedletter_site", "beat", "--pidfile", ""]

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from chat.checks import missing_settings
 from chat.discord.api import ApiRefused, ask_bot
 from chat.guilds.account import ensure_account
 from chat.guilds.feeds import checked_channel
@@ -54,10 +54,10 @@ class CordFeeder:
 
     def prepare(self, *, now: datetime) -> None:
         """Raises Refused unless Discord accepts a bot's token."""
-        if not settings.DISCORD_BOT_TOKEN:
+        if missing := missing_settings():
             raise Refused(
-                "Set DISCORD_APPLICATION_ID, DISCORD_PUBLIC_KEY and DISCORD_BOT_TOKEN first, to those of"
-                " CordFeeder's application: its servers know that bot. docs/discord-bot.md says how."
+                f"Set {', '.join(missing)} first, as CordFeeder's application has them: its servers know that"
+                " bot. docs/discord-bot.md says how."
             )
         try:
             ensure_account(now=now)

@@ -179,8 +179,3 @@ def test_a_limit_is_set_for_one_person(ada: Reader, home: Channel) -> None:
 )
 def test_refusals(ada: Reader, words: list[str], said: str) -> None:
     assert said in refused(*words)
-
-
-def test_nobody_is_let_in_while_reading_is_off(db: None, settings: object) -> None:
-    settings.READER = "off"  # type: ignore[attr-defined]
-    assert "switched off" in refused("add_reader", "ada")

@@ -239,7 +239,7 @@ def test_an_endpoint_within_a_private_network_is_not_called(ada: Reader, site: O
 
 
 def test_a_reader_who_may_not_read_is_not_asked_for(ada: Reader, site: OwnSite, settings: Any) -> None:
-    settings.READER = "off"
+    settings.READER = "staff"
     assert asked(ada) == 401
     assert site.server.requests == []
 

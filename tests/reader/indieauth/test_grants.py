@@ -280,12 +280,6 @@ class TestAddresses:
             assert answer["Access-Control-Allow-Origin"] == "*"
             assert answer.json()["error"]
 
-    def test_there_are_none_while_reading_is_switched_off(self, app: ClientApp, settings: Any) -> None:
-        settings.READER = "off"
-        for address in ("/indieauth/metadata", "/indieauth/token", "/@ada/", app.asks()):
-            assert app.browser.get(address).status_code == 404
-        assert app.post("token_endpoint")[0] == 404
-
 
 def test_a_reader_of_their_own_token_sees_no_other_persons_posts(app: ClientApp, bob: Reader) -> None:
     others = ClientApp(bob, app.client_id).signed_in("read")

@@ -169,12 +169,6 @@ def test_pages_show_pictures_by_our_address_only(
         assert "pictures.example" not in page
 
 
-@pytest.mark.django_db
-def test_nothing_is_shown_where_reading_is_switched_off(settings: Any, server: FeedServer) -> None:
-    settings.READER = "off"
-    assert Client().get(media_path(server.serve("/a.png", PNG))).status_code == 404
-
-
 def drawn(kind: str, width: int, height: int, **options: Any) -> bytes:
     file = BytesIO()
     Image.new("RGB", (width, height)).save(file, kind, **options)

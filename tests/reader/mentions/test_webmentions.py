@@ -104,11 +104,6 @@ def test_both_spellings_answer_and_only_to_forms_that_are_posted(ada: Reader, so
     assert Client().post("/webmention/nobody", body, content_type=FORM).status_code == 404
 
 
-def test_nobody_is_there_where_reading_is_off(send: Send, source: str, page: str, settings: Any) -> None:
-    settings.READER = "off"
-    assert send(source, page).status_code == 404
-
-
 @pytest.mark.parametrize(
     ("markup", "kind", "relation"),
     [

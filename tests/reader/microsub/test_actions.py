@@ -298,7 +298,7 @@ class TestRights:
         client.force_login(ada.user)
         assert client.get(api.address + "?action=channels").status_code == 401
 
-    @pytest.mark.parametrize("how", ["revoked", "unknown", "inactive", "off", "not staff"])
+    @pytest.mark.parametrize("how", ["revoked", "unknown", "inactive", "not staff"])
     def test_a_key_that_is_not_good_opens_nothing(
         self, ada: Reader, api: MicrosubClient, settings: Any, how: str
     ) -> None:
@@ -310,8 +310,6 @@ class TestRights:
             case "inactive":
                 ada.user.is_active = False
                 ada.user.save()
-            case "off":
-                settings.READER = "off"
             case "not staff":
                 settings.READER = "staff"
         status, answer = api.get("channels")

@@ -67,7 +67,6 @@ def test_with_every_key_of_another_reader_nothing_is_seen_and_nothing_changed(
 @pytest.mark.parametrize(
     ("setting", "who", "status"),
     [
-        ("off", "ada", 404),
         ("staff", "ada", 403),
         ("staff", "boss", 200),
         ("invited", "ada", 200),

@@ -126,7 +126,7 @@ def test_it_ends_by_itself_and_when_it_is_taken_back() -> None:
     assert not Reader.objects.exists()
 
 
-@pytest.mark.parametrize(("setting", "status"), [("off", 404), ("staff", 410), ("open", 302)])
+@pytest.mark.parametrize(("setting", "status"), [("staff", 410), ("open", 302)])
 def test_the_setting_is_heeded(settings: Any, setting: str, status: int) -> None:
     _, path = invited()
     settings.READER = setting

@@ -209,8 +209,3 @@ class TestSigningIn:
         assert f'action="{SIGN_IN}"' in page.content.decode()
         assert page.content.decode().count('name="next" value="/reader/starred/"') == 2
         assert "form-action 'self' https:" in page["Content-Security-Policy"]
-
-    def test_without_reading_there_is_no_way_in(self, db: None, settings: Any) -> None:
-        settings.READER = "off"
-        assert Client().post(SIGN_IN, {"me": "example.org"}).status_code == 404
-        assert Client().get("/reader/sign-in/site/back/").status_code == 404

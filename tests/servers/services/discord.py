@@ -6,12 +6,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from demo.discord.limits import InvalidBody, refuse_post
+from tests.environment import DISCORD
 from tests.servers.api_server import ApiServer, Reply, Request
 from tests.servers.consent import App, Consent
 
 WEBHOOK_ID, TOKEN = "1100000000000000001", "webhook-token-AbCdEf_0123456789"
 APP = App("1400000000000000004", "discord-app-s3cret", [])
-BOT_TOKEN = "MTA.bot-token.AbCdEf"
+BOT_TOKEN = DISCORD["DISCORD_BOT_TOKEN"]
 BOT, GUILD, CHANNEL, FORUM_THREAD = "900", "700", "1200000000000000002", "1300000000000000003"
 WEBHOOK = f"/api/v10/webhooks/{WEBHOOK_ID}/{TOKEN}"
 EPOCH = datetime(2015, 1, 1, tzinfo=UTC)

@@ -22,10 +22,11 @@ from demo.discord import payloads
 from demo.discord.interactions import UNKNOWN_WEBHOOK, Application, Exchange, Interactions
 from demo.discord.limits import AUTOCOMPLETE, COMMAND, COMPONENT, MENUS, MODAL
 from demo.discord.portal import Portal
+from tests.environment import DISCORD
 from tests.servers.api_server import Reply, Request
 from tests.servers.services.discord import BOT, BOT_TOKEN, BOTS_RIGHTS, BOTS_ROLE, CHANNEL, GUILD, Discord
 
-APPLICATION, PERSON = "500000000000000005", "42"
+APPLICATION, PERSON = DISCORD["DISCORD_APPLICATION_ID"], "42"
 OURS = Application(APPLICATION, Ed25519PrivateKey.from_private_bytes(bytes(range(32))), BOT_TOKEN)
 PUBLIC_KEY = OURS.public_key
 MANAGE_SERVER, ALL = "32", str(1 << 10 | 1 << 11 | 1 << 14 | 1 << 16 | 1 << 38)

@@ -53,12 +53,6 @@ def test_a_step_is_put_aside_and_so_is_the_whole_list(admin_client: Client) -> N
     assert not FirstStep.objects.exists()
 
 
-def test_reading_is_offered_unless_it_is_switched_off(settings: Any) -> None:
-    assert "reading" in undone()
-    settings.READER = "off"
-    assert "reading" not in undone()
-
-
 @pytest.mark.slow
 def test_the_links_carry_what_is_known(admin_client: Client) -> None:
     letter = SubscribableFactory()
