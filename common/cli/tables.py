@@ -1,4 +1,7 @@
-"""Aligned tables. Texts from feeds cannot control the terminal."""
+"""Aligned tables. Texts from feeds cannot control the terminal.
+
+rich would keep all rows, takes 13 times as long for 20,000, and 40 ms to import.
+"""
 
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping
