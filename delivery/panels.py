@@ -72,9 +72,7 @@ def install() -> None:
     next_panel = Panel("The next issue", next_of_newsletter, order=12, asks=True)
     add_panel("subscriptions.Subscribable", next_panel)
     add_panel("subscriptions.Subscribable", Panel("Growth", of_newsletter, order=15, tab="subscribers"))
-    add_panel(
-        "subscriptions.Subscribable", Panel("Letters of your own", letters_written, order=18, tab="issues")
-    )
+    add_panel("subscriptions.Subscribable", Panel("Letters", letters_written, order=18, tab="issues"))
     add_panel("subscriptions.Subscribable", Panel("Issues", recent_issues, order=20, tab="issues"))
     add_panel("subscriptions.Subscribable", Panel("Letters", letters, order=95, tab=TAB))
     add_panel(

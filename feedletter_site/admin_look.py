@@ -1,110 +1,203 @@
 """Look of the admin: the setting UNFOLD."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest
 from django.templatetags.static import static
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
+from django.utils.text import format_lazy
 
 from common.optional_apps import is_on
 
+Entry = dict[str, Any]
 
-def _page(title: str, icon: str, name: str) -> dict[str, object]:
+
+def _page(title: str, name: str, *, url: str = "", query: str = "", about: str = "") -> Entry:
+    """Link to an admin page, for users who may view its model. `url`: a page that is no list of the model."""
     app, _, model = name.removesuffix("_changelist").rpartition("_")
     seen = f"{app}.view_{model}"
+    link = reverse_lazy(url or f"admin:{name}")
     return {
         "title": title,
-        "icon": icon,
-        "link": reverse_lazy(f"admin:{name}"),
+        "about": about,
+        "link": format_lazy("{}?{}", link, query) if query else link,
+        "model": f"{app}.{model}",
         "permission": lambda request: not app or request.user.has_perm(seen),
     }
 
 
-def navigation(request: HttpRequest | None = None) -> list[dict[str, Any]]:
-    return [group for group in MENU if is_on(group.get("app", ""))]
+def _entry(icon: str, *pages: Entry, title: str = "", app: str = "", **more: Any) -> Entry:
+    """Entry of the menu. Its pages are tabs of one another's lists."""
+    return {"title": title or pages[0]["title"], "icon": icon, "app": app, "pages": pages, **more}
 
 
-MENU: list[dict[str, Any]] = [
-    {"items": [_page("Overview", "home", "index")]},
+def _is_list(of_bridges: bool) -> Callable[[HttpRequest], bool]:
+    """Return a function that tells whether the request is for newsletters, or the list of bridges."""
+
+    def is_active(request: HttpRequest) -> bool:
+        is_here = request.path.startswith(reverse("admin:subscriptions_subscribable_changelist"))
+        return is_here and (request.GET.get("what") == "bridges") is of_bridges
+
+    return is_active
+
+
+MENU = (
+    _entry("home", _page("Overview", "index")),
+    _entry(
+        "mail",
+        _page("Newsletters", "subscriptions_subscribable_changelist", query="what=newsletters"),
+        active=_is_list(of_bridges=False),
+    ),
+    _entry(
+        "group",
+        _page("Subscribers", "subscriptions_destination_changelist"),
+        _page("Subscriptions", "subscriptions_subscription_changelist"),
+        _page("Tags", "subscriptions_subscribertag_changelist"),
+        _page("Imports", "subscriptions_listimport_changelist"),
+        _page("Do not email", "subscriptions_suppression_changelist"),
+        _page("Bounces", "delivery_bounce_changelist"),
+    ),
+    _entry(
+        "newspaper",
+        _page("Issues", "delivery_issue_changelist"),
+        _page("Next issues", "subscriptions_assignable_changelist"),
+        _page("Letters", "delivery_broadcast_changelist"),
+        _page("Deliveries", "delivery_delivery_changelist"),
+    ),
+    _entry(
+        "rss_feed",
+        _page("Feeds", "feeds_feed_changelist"),
+        _page("Posts", "feeds_item_changelist"),
+        _page("Tags", "feeds_tag_changelist"),
+    ),
+    _entry(
+        "share",
+        _page("Bridges", "subscriptions_subscribable_changelist", query="what=bridges"),
+        active=_is_list(of_bridges=True),
+    ),
+    _entry(
+        "chrome_reader_mode",
+        _page("Readers", "reader_reader_changelist"),
+        _page("Invitations", "reader_invitation_changelist"),
+        title="Reader",
+        app="reader",
+    ),
+)
+
+# The cards of the page Settings.
+SETTINGS_CARDS: tuple[Entry, ...] = (
     {
-        "title": "Feeds",
-        "items": [
-            _page("Feeds", "rss_feed", "feeds_feed_changelist"),
-            _page("Posts", "article", "feeds_item_changelist"),
-            _page("Tags", "sell", "feeds_tag_changelist"),
-        ],
+        "title": "Mail",
+        "pages": (
+            _page(
+                "Mail set-up",
+                "delivery_account_changelist",
+                url="mail_set_up",
+                about="How email is sent, and a test.",
+            ),
+            _page(
+                "Mail check",
+                "delivery_lane_changelist",
+                url="mail_check",
+                about="Whether your domain’s DNS records let email arrive.",
+            ),
+            _page("DKIM keys", "delivery_dkimkey_changelist", about="Keys that sign your email."),
+            _page("Lanes", "delivery_lane_changelist", about="Limits and pauses of each mail account."),
+        ),
     },
     {
-        "title": "Newsletters",
-        "items": [
-            _page("Newsletters", "mail", "subscriptions_subscribable_changelist"),
-            _page("Letters of your own", "edit_note", "delivery_broadcast_changelist"),
-            _page("Subscribers", "group", "subscriptions_destination_changelist"),
-            _page("Subscriptions", "how_to_reg", "subscriptions_subscription_changelist"),
-            _page("Tags of subscribers", "sell", "subscriptions_subscribertag_changelist"),
-            _page("Imports", "upload_file", "subscriptions_listimport_changelist"),
-            _page("Collections", "inbox", "subscriptions_assignable_changelist"),
-            _page("Do not write", "block", "subscriptions_suppression_changelist"),
-        ],
+        "title": "Site",
+        "pages": (
+            _page(
+                "Site settings",
+                "subscriptions_sitesettings_changelist",
+                about="Name, logo, colour and legal links.",
+            ),
+        ),
     },
     {
-        "title": "Delivery",
-        "items": [
-            _page("Issues", "newspaper", "delivery_issue_changelist"),
-            _page("Deliveries", "outgoing_mail", "delivery_delivery_changelist"),
-            _page("Bounces", "undo", "delivery_bounce_changelist"),
-            _page("Lanes", "alt_route", "delivery_lane_changelist"),
-            _page("Webhooks", "webhook", "delivery_webhook_changelist"),
-            {
-                **_page("Mail set-up", "outbox", "delivery_account_changelist"),
-                "link": reverse_lazy("mail_set_up"),
-            },
-            _page("Accounts of services", "smart_toy", "delivery_serviceaccount_changelist"),
-            _page("DKIM keys", "draw", "delivery_dkimkey_changelist"),
-            {
-                **_page("Mail check", "fact_check", "delivery_lane_changelist"),
-                "link": reverse_lazy("mail_check"),
-            },
-        ],
+        "title": "People",
+        "pages": (
+            _page("Users", "auth_user_changelist", about="Who can sign in here."),
+            _page("Groups", "auth_group_changelist", about="Permissions for several users."),
+        ),
     },
     {
-        "app": "reader",
-        "title": "Reading",
-        "collapsible": True,
-        "items": [
-            _page("Readers", "chrome_reader_mode", "reader_reader_changelist"),
-            _page("Invitations", "person_add", "reader_invitation_changelist"),
-        ],
+        "title": "Connections",
+        "pages": (
+            _page("Webhooks", "delivery_webhook_changelist", about="Call other programs on events."),
+            _page("API tokens", "feedletter_site_apitoken_changelist", about="Let other programs in."),
+            _page(
+                "Accounts of services",
+                "delivery_serviceaccount_changelist",
+                about="Bots and apps that bridges post with.",
+            ),
+        ),
     },
     {
+        "title": "Discord bot",
         "app": "chat",
-        "title": "Discord servers",
-        "collapsible": True,
-        "items": [
-            {
-                **_page("Discord bot", "forum", "chat_guild_changelist"),
-                "link": reverse_lazy("discord_set_up"),
-            },
-            _page("Servers", "dns", "chat_guild_changelist"),
-            _page("Feeds of servers", "rss_feed", "chat_guildfeed_changelist"),
-            _page("Notices to servers", "campaign", "chat_serveralert_changelist"),
-        ],
+        "pages": (
+            _page(
+                "Discord bot", "chat_guild_changelist", url="discord_set_up", about="Set it up and invite it."
+            ),
+            _page("Servers", "chat_guild_changelist", about="Servers that have the bot."),
+            _page("Feeds of servers", "chat_guildfeed_changelist", about="What they follow, and where."),
+            _page("Notices to servers", "chat_serveralert_changelist", about="Problems they were told of."),
+        ),
     },
     {
-        "title": "People and machinery",
-        "collapsible": True,
-        "items": [
-            _page("Site settings", "storefront", "subscriptions_sitesettings_changelist"),
-            _page("Come from another program", "move_to_inbox", "feedletter_site_arrival_changelist"),
-            _page("Users", "person", "auth_user_changelist"),
-            _page("Groups", "groups", "auth_group_changelist"),
-            _page("API tokens", "key", "feedletter_site_apitoken_changelist"),
-            _page("Schedule", "schedule", "django_celery_beat_periodictask_changelist"),
-            _page("Intervals", "timer", "django_celery_beat_intervalschedule_changelist"),
-            _page("Crontabs", "calendar_month", "django_celery_beat_crontabschedule_changelist"),
-        ],
+        "title": "System",
+        "pages": (
+            _page(
+                "Come from another program",
+                "feedletter_site_arrival_changelist",
+                about="Import feeds, lists and servers.",
+            ),
+            _page("Schedule", "django_celery_beat_periodictask_changelist", about="What runs, how often."),
+            _page("Intervals", "django_celery_beat_intervalschedule_changelist"),
+            _page("Crontabs", "django_celery_beat_crontabschedule_changelist"),
+        ),
     },
-]
+)
+
+
+def _allowed(entry: Entry, request: HttpRequest) -> list[Entry]:
+    pages = entry["pages"] if is_on(entry.get("app", "")) else ()
+    return [page for page in pages if page["permission"](request)]
+
+
+def settings_cards(request: HttpRequest) -> list[Entry]:
+    """Return the cards that the user may see, with their pages."""
+    cards = ({**card, "pages": _allowed(card, request)} for card in SETTINGS_CARDS)
+    return [card for card in cards if card["pages"]]
+
+
+def navigation(request: HttpRequest) -> list[Entry]:
+    """Return the menu for Unfold: one group of entries, each leading to its first page that is allowed."""
+    items = []
+    for entry in MENU:
+        if pages := _allowed(entry, request):
+            item = {"title": entry["title"], "icon": entry["icon"], "link": pages[0]["link"]}
+            items.append(item | ({"active": entry["active"]} if "active" in entry else {}))
+    if cards := settings_cards(request):
+        links = [str(page["link"]) for card in cards for page in card["pages"]]
+        here = reverse("admin_settings")
+        active = request.path == here or request.path.startswith(tuple(links))
+        items.append({"title": "Settings", "icon": "settings", "link": here, "active": active})
+    return [{"items": items}]
+
+
+def tabs(request: HttpRequest) -> list[Entry]:
+    """Return Unfold's tabs: the pages of an entry, on each of their lists."""
+    allowed = (_allowed(entry, request) for entry in MENU)
+    return [
+        {"models": [page["model"] for page in pages], "items": [{**page} for page in pages]}
+        for pages in allowed
+        if len(pages) > 1
+    ]
+
 
 ADMIN_LOOK = {
     "SITE_TITLE": "Feedletter",
@@ -142,4 +235,5 @@ ADMIN_LOOK = {
         }
     },
     "SIDEBAR": {"navigation": navigation},
+    "TABS": tabs,
 }

@@ -5,6 +5,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from feedletter_site.admin_look import settings_cards
 from feedletter_site.monitoring.first_steps import ALL, open_steps, put_aside, take_back
 
 MAY_SET_UP = "subscriptions.add_subscribable"
@@ -28,3 +29,16 @@ def first_steps(request: HttpRequest) -> HttpResponse:
         "embedded": settings.EMBEDDED,
     }
     return TemplateResponse(request, "admin/feedletter_site/first_steps.html", context)
+
+
+def settings_page(request: HttpRequest) -> HttpResponse:
+    cards = settings_cards(request)
+    if not cards:
+        raise PermissionDenied
+    context = {
+        **admin.site.each_context(request),
+        "title": "Settings",
+        "content_title": "Settings",
+        "cards": cards,
+    }
+    return TemplateResponse(request, "admin/feedletter_site/settings.html", context)

@@ -21,7 +21,7 @@ from delivery.admin.bridges import (
 from delivery.admin.doctor import mail_check
 from delivery.admin.mail import mail_set_up
 from delivery.views.esp_webhook import esp_tracking
-from feedletter_site.first_steps import first_steps
+from feedletter_site.first_steps import first_steps, settings_page
 from feedletter_site.monitoring.health import healthz, readyz
 from feedletter_site.monitoring.metrics import metrics
 from feedletter_site.sign_in import password_reset
@@ -62,6 +62,7 @@ urlpatterns = [
     *token_paths(
         "admin/password-reset/<uidb64>/", password_reset.NewPassword.as_view(), "admin_password_reset_link"
     ),
+    path("admin/settings/", admin.site.admin_view(settings_page), name="admin_settings"),
     path("admin/first-steps/", admin.site.admin_view(first_steps), name="first_steps"),
     path("admin/login/", sign_in, name="admin_sign_in"),
     path("admin/", admin.site.urls),

@@ -163,8 +163,8 @@ class Broadcast(models.Model):
     )
 
     class Meta:
-        verbose_name = "letter of your own"
-        verbose_name_plural = "letters of your own"
+        verbose_name = "letter"
+        verbose_name_plural = "letters"
         ordering = ("-changed_at", "-pk")
         indexes = (
             models.Index(

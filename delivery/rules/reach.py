@@ -55,8 +55,7 @@ def suppressed(facts: ReachFacts) -> str:
     person = facts.person
     if person.suppressed_at is None:
         return ""
-    name = "Do not email" if person.is_email else "Do not write"
-    return f"on the {name} list since {facts.day(person.suppressed_at)}{_why(person.suppressed_why)}"
+    return f"on the Do not email list since {facts.day(person.suppressed_at)}{_why(person.suppressed_why)}"
 
 
 def disabled(facts: ReachFacts) -> str:

@@ -2,10 +2,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin import AllValuesFieldListFilter, BooleanFieldListFilter, ChoicesFieldListFilter
+from django.contrib.admin import (
+    AllValuesFieldListFilter,
+    BooleanFieldListFilter,
+    ChoicesFieldListFilter,
+    SimpleListFilter,
+)
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.admin.views.main import ORDER_VAR
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.forms.widgets import Script
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -59,11 +64,31 @@ def drop_newsletters(request: HttpRequest, keys: list[int]) -> str:
     return " ".join(drop_subscribable(subscribable=row, force=True, now=utcnow()) for row in rows)
 
 
+class BridgeFilter(SimpleListFilter):
+    """Newsletters and bridges are separate entries of the menu."""
+
+    title = "What is it?"
+    parameter_name = "what"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("newsletters", "a newsletter"), ("bridges", "a bridge")]
+
+    def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any]":
+        is_bridge = Q(channel__in=[kind.key for kind in channels.bridge_kinds()])
+        match self.value():
+            case "newsletters":
+                return queryset.exclude(is_bridge)
+            case "bridges":
+                return queryset.filter(is_bridge)
+        return queryset
+
+
 @admin.register(Subscribable)
 class SubscribableAdmin(ServiceAdmin):
     list_display = ("shown_title", "shown_rhythm", "goes_out_next", "subscribers", "standing")
     columns_before = "subscribers"
     list_filter = (
+        BridgeFilter,
         ("channel", asks("How does it travel?", AllValuesFieldListFilter)),
         ("arrangement", asks("When do readers get it?", ChoicesFieldListFilter)),
         ("visibility", asks("Who may see it?", ChoicesFieldListFilter)),

@@ -40,14 +40,14 @@ def what_erasing_does(keys: list[int]) -> list[str]:
         held = count_held(one)
         mails = pluralize(held.get("mails", 0), "mail")
         lost = f"{pluralize(held['subscriptions'], 'subscription')} and what is known of {mails}"
-        stays = " It stays on the list “Do not write”." if is_suppressed(one) else ""
+        stays = " It stays on the list “Do not email”." if is_suppressed(one) else ""
         sentences.append(f"{one}: {lost} are erased.{stays}")
     if not sentences:
         return ["None of them is a person’s address that can be erased."]
     return [
         *sentences,
         "What stays: that letters were sent to somebody, without address and name, and the address of who is "
-        "on the list “Do not write”. It cannot be undone.",
+        "on the list “Do not email”. It cannot be undone.",
     ]
 
 
@@ -86,7 +86,7 @@ def about_address(destination: Destination) -> SafeString:
         rows.append(("Tags", names))
     if suppressed := Suppression.objects.filter(kind=destination.kind, core=destination.core).first():
         why = f": {suppressed.reason}" if suppressed.reason else ""
-        rows.append(("Do not write", f"since {when(suppressed.created_at)}{why}"))
+        rows.append(("Do not email", f"since {when(suppressed.created_at)}{why}"))
     if destination.disabled_at:
         rows.append(("Disabled", when(destination.disabled_at)))
         rows.append(("Why", destination.disabled_reason or "Not said."))
@@ -190,7 +190,7 @@ class DestinationAdmin(LargeList):
     def came_back(self, person: Any) -> str:
         if person.disabled_at:
             return person.disabled_reason or "Disabled."
-        return (person.suppressed_why or "On the list “Do not write”.") if person.suppressed else ""
+        return (person.suppressed_why or "On the list “Do not email”.") if person.suppressed else ""
 
     own_panels = (Panel("About them", about_address, order=10), Panel("What they get", wanted, order=20))
     own_actions = (

@@ -142,7 +142,7 @@ def standing(subscription: Subscription) -> SafeString:
     if suppressed := Suppression.objects.filter(kind=to.kind, core=to.core).first():
         why = f": {suppressed.reason}" if suppressed.reason else ""
         words = f"since {when(suppressed.created_at)}{why}"
-        rows.append(("Do not write", link_to(suppressed, words)))
+        rows.append(("Do not email", link_to(suppressed, words)))
     return facts(rows)
 
 

@@ -159,7 +159,7 @@ class DisabledFilter(YesNoFilter):
 class SuppressedFilter(YesNoFilter):
     title = "Who must not be written to?"
     parameter_name = "suppressed"
-    yes, no = "on the list “Do not write”", "not on it"
+    yes, no = "on the list “Do not email”", "not on it"
 
     def condition(self) -> Q:
         return Q(destination__in=suppressed_people())

@@ -212,7 +212,7 @@ def refused_facts(report: ImportReport) -> dict[str, Any]:
 
 class ListSuppressions(FeedletterCommand):
     help = (
-        "Shows the list “Do not write”: addresses that nothing is sent to. “lift_suppression” takes one off."
+        "Shows the list “Do not email”: addresses that nothing is sent to. “lift_suppression” takes one off."
     )
     empty = "Everybody may be written to."
     arguments = (add_paging,)
@@ -232,7 +232,7 @@ class ListSuppressions(FeedletterCommand):
 
 
 class LiftSuppression(FeedletterCommand):
-    help = "Takes an address off the list “Do not write”: letters go there again."
+    help = "Takes an address off the list “Do not email”: letters go there again."
     arguments = (argument("address", metavar="ADDRESS", help="What “list_suppressions” shows."),)
 
     def run(self, **options: Any) -> Result:
@@ -242,12 +242,12 @@ class LiftSuppression(FeedletterCommand):
             with suppress(InvalidDestination):
                 cores.add(channels.parse_typed(kind, given).core)
         if not lift(suppressions=Suppression.objects.filter(core__in=cores)):
-            raise CommandError(f"{given} is not on the list “Do not write”. “list_suppressions” shows it.")
+            raise CommandError(f"{given} is not on the list “Do not email”. “list_suppressions” shows it.")
         return Printed(f"{given} may be written to again.", {"address": given, "suppressed": False})
 
 
 class ImportSuppressions(FeedletterCommand):
-    help = "Takes addresses over into the list “Do not write”, from CSV (columns email and reason)."
+    help = "Takes addresses over into the list “Do not email”, from CSV (columns email and reason)."
     arguments = (argument("file", metavar="FILE", help="“-” reads what is piped in."),)
 
     def run(self, **options: Any) -> Result:

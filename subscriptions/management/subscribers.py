@@ -160,7 +160,7 @@ def write(subscribable: Subscribable, file: Any) -> None:
 class EraseDestination(FeedletterCommand):
     help = (
         "Erases all that is held about an address or a number: subscriptions, consents, and what is known of "
-        "its mails. It cannot be undone. It stays on the list “Do not write”, if it is there."
+        "its mails. It cannot be undone. It stays on the list “Do not email”, if it is there."
     )
     arguments = (
         argument("address", metavar="ADDRESS", help="An address or a number, such as +49 1512 3456789."),
@@ -178,5 +178,5 @@ class EraseDestination(FeedletterCommand):
             f"{pluralize(erased['subscriptions'], 'subscription')}, {pluralize(erased['mails'], 'mail')}."
         )
         if suppressed:
-            said += " It stays on the list “Do not write”."
+            said += " It stays on the list “Do not email”."
         return Printed(said, {"address": parsed.label, "suppressed": suppressed, "erased": erased})

@@ -205,7 +205,7 @@ class Migration(migrations.Migration):
                 ('steps', models.JSONField(blank=True, editable=False, null=True)),
             ],
             options={
-                'verbose_name': 'collection',
+                'verbose_name': 'next issue',
                 'ordering': ('opened_at', 'pk'),
                 'constraints': [models.UniqueConstraint(fields=('subscribable', 'within_type_id'), name='assignable_identity'), models.CheckConstraint(condition=models.Q(models.Q(('seal_token', None), ('seal_until', None)), models.Q(('seal_token__isnull', False), ('seal_until__isnull', False)), _connector='OR'), name='assignable_sealed_whole'), models.CheckConstraint(condition=models.Q(models.Q(('period_end', None), ('period_start', None)), models.Q(('period_end__gt', models.F('period_start')), ('period_start__isnull', False)), _connector='OR'), name='assignable_period_whole')],
                 'indexes': [],
@@ -268,8 +268,8 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
             ],
             options={
-                'verbose_name': 'address not to write to',
-                'verbose_name_plural': 'do not write',
+                'verbose_name': 'address not to email',
+                'verbose_name_plural': 'do not email',
                 'ordering': ('-created_at',),
                 'constraints': [models.UniqueConstraint(fields=('kind', 'core'), name='suppression_identity')],
                 'indexes': [],
@@ -284,8 +284,8 @@ class Migration(migrations.Migration):
                 ('made_at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
             ],
             options={
-                'verbose_name': 'tag of subscribers',
-                'verbose_name_plural': 'tags of subscribers',
+                'verbose_name': 'tag',
+                'verbose_name_plural': 'tags',
                 'ordering': ('key',),
                 'indexes': [],
                 'constraints': [],

@@ -67,7 +67,7 @@ class Assignable(models.Model):
 
     class Meta:
         ordering = ("opened_at", "pk")
-        verbose_name = "collection"
+        verbose_name = "next issue"
         constraints = (
             models.UniqueConstraint(name="assignable_identity", fields=["subscribable", "within_type_id"]),
             models.CheckConstraint(

@@ -62,8 +62,8 @@ class Suppression(models.Model):
 
     class Meta:
         ordering = ("-created_at",)
-        verbose_name = "address not to write to"
-        verbose_name_plural = "do not write"
+        verbose_name = "address not to email"
+        verbose_name_plural = "do not email"
         constraints = (models.UniqueConstraint(name="suppression_identity", fields=["kind", "core"]),)
 
     def __str__(self) -> str:
@@ -80,8 +80,8 @@ class SubscriberTag(models.Model):
 
     class Meta:
         ordering = ("key",)
-        verbose_name = "tag of subscribers"
-        verbose_name_plural = "tags of subscribers"
+        verbose_name = "tag"
+        verbose_name_plural = "tags"
 
     def __str__(self) -> str:
         return self.name

@@ -104,7 +104,7 @@ def _refuse_suppressed(kind: str, core: str, label: str) -> None:
     if suppressed is not None:
         reason = f" ({suppressed.reason})" if suppressed.reason else ""
         raise InvalidDestination(
-            f"{label} must not be written to{reason}. Take it off the list “Do not write” first."
+            f"{label} must not be written to{reason}. Take it off the list “Do not email” first."
         )
 
 

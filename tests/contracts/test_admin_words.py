@@ -16,7 +16,7 @@ from django_celery_beat.models import PeriodicTask
 from common.admin import lists
 from common.admin.page_words import PageWords
 from delivery.models import Account, Restore
-from feedletter_site.admin_look import navigation
+from feedletter_site.admin_look import MENU, SETTINGS_CARDS
 from subscriptions.models import Destination, SiteSettings, Subscription, Suppression
 from subscriptions.subscribers.tags import tag_people
 from tests.factories import (
@@ -41,7 +41,7 @@ _ = get_resolver().url_patterns
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 # Those are shown at once, without a list.
 LISTED = [model for model in MODELS if model not in (SiteSettings, Restore)]
-# What the code calls them. People read newsletter, subscriber, address, collection, post and “Do not write”.
+# What the code calls them. People read newsletter, subscriber, address, collection, post and “Do not email”.
 OF_THE_CODE = re.compile(
     r"\b(subscribables?|destinations?|assignables?|assignments?|suppressions?|items?|themes?"
     r"|periodic tasks?|no results|yielded)\b",
@@ -130,8 +130,8 @@ def test_a_list_in_which_nothing_fits_leads_back_to_all_of_it(admin_client: Clie
 
 @pytest.mark.parametrize("model", LISTED, ids=label)
 def test_the_menu_and_the_page_have_one_name(admin_client: Client, model: Any) -> None:
-    lines = [line for group in navigation() for line in group["items"]]
-    named = [str(line["title"]) for line in lines if str(line["link"]) == address(model, "changelist")]
+    pages = [page for entry in (*MENU, *SETTINGS_CARDS) for page in entry["pages"]]
+    named = [str(page["title"]) for page in pages if str(page["link"]) == address(model, "changelist")]
     assert all(name == capfirst(str(model._meta.verbose_name_plural)) for name in named)
 
 

@@ -52,7 +52,11 @@ def facts() -> dict[str, Any]:
     found: dict[str, Any] = {
         "paths": list(paths(get_resolver())),
         "statuses": {page: client.get(page).status_code for pages in PAGES.values() for page in pages},
-        "links": [link.get("href") for link in BeautifulSoup(overview.content, "html.parser").find_all("a")],
+        "links": [
+            link.get("href")
+            for page in (overview, client.get("/admin/settings/"))
+            for link in BeautifulSoup(page.content, "html.parser").find_all("a")
+        ],
         "overview": overview.content.decode(),
         "stages": [row.name for row in schedule.context["cl"].queryset],
         "metrics": client.get("/metrics").content.decode(),

@@ -191,7 +191,7 @@ def test_a_page_tells_all_there_is(admin_client: Client) -> None:
     text = page.content.decode()
     for words in (
         "Paused until",
-        "Do not write",
+        "Do not email",
         "complained",
         "I want it.",
         "Another letter",

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import get_commands
 
 from common.cli.registry import LazyCommand, command_named
-from feedletter_site.admin_look import MENU
+from feedletter_site.admin_look import MENU, SETTINGS_CARDS
 
 ROOT = Path(__file__).parent.parent.parent
 OURS = {path.parent.parent.parent.name for path in ROOT.glob("*/management/commands/*.py")}
@@ -56,6 +56,6 @@ def options_of(command: str) -> set[str]:
 @pytest.mark.parametrize("page", [*PAGES, "../README.md"])
 def test_no_page_leads_to_an_entry_of_the_menu_that_there_is_not(page: str) -> None:
     text = PAGES.get(page) or (DOCS / page).read_text(encoding="utf-8")
-    titles = tuple(str(item["title"]) for group in MENU for item in group["items"])
-    led = re.findall(r"(?:Admin|Delivery|machinery) → ([^,.:;)]+)", text)
+    titles = tuple(str(page["title"]) for entry in (*MENU, *SETTINGS_CARDS) for page in entry["pages"])
+    led = re.findall(r"Admin → (?:Settings → )?([^,.:;)]+)", text)
     assert [words for words in led if not words.startswith(titles)] == []

@@ -195,7 +195,7 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
     """
     wants_mail = row.status in ("confirmed", "unconfirmed")
     if known.suppressed and wants_mail:
-        raise UnusableLine("the address is on the list “Do not write”; take it off first.", "suppressed")
+        raise UnusableLine("the address is on the list “Do not email”; take it off first.", "suppressed")
     if known.status == "unsubscribed" and wants_mail:
         raise UnusableLine("this subscriber left; only they can come back.", "left")
     if known.is_erased and not known.status:

@@ -49,7 +49,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "suppressed: by hand, a phone number, another year": (
         {"person": {"suppressed_at": NOW - 400 * DAY, "is_email": False}},
-        "Gets nothing: on the Do not write list since 22 Oct 2025.",
+        "Gets nothing: on the Do not email list since 22 Oct 2025.",
     ),
     "suppressed: a complaint": (
         {"person": {"suppressed_at": YESTERDAY, "suppressed_why": "Marked as spam by the reader."}},

@@ -22,7 +22,7 @@ def test_it_says_what_stays() -> None:
     SuppressionFactory(core="ada@example.org")
     said = printed("erase_destination", "ada@example.org")
     assert "is erased: 1 subscription, 0 mails." in said
-    assert "stays on the list “Do not write”" in said
+    assert "stays on the list “Do not email”" in said
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,7 @@ def test_an_existing_destination_is_never_changed() -> None:
 def test_a_suppressed_address_stays_suppressed(status: str) -> None:
     SuppressionFactory(core="ada@example.org")
     report = take(f"email,status\nAda@example.org,{status}\n")
-    assert "Do not write" in report.refused[0].reason
+    assert "Do not email" in report.refused[0].reason
     assert not Subscription.objects.exists()
     assert Suppression.objects.count() == 1
 

@@ -1,0 +1,88 @@
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from feedletter_site.admin_look import SETTINGS_CARDS
+
+pytestmark = pytest.mark.django_db
+
+MENU = ["Overview", "Newsletters", "Subscribers", "Issues", "Feeds", "Bridges", "Reader", "Settings"]
+
+
+def read(client: Client, url: str) -> BeautifulSoup:
+    response = client.get(url)
+    assert response.status_code == 200
+    return BeautifulSoup(response.content, "html.parser")
+
+
+def menu_of(page: BeautifulSoup) -> list[Any]:
+    return page.select("#nav-sidebar-apps a, #nav-sidebar nav a, #nav-sidebar ol a") or page.select(
+        "#nav-sidebar a"
+    )
+
+
+def words(links: list[Any]) -> list[str]:
+    return [" ".join(link.get_text(" ").split()) for link in links]
+
+
+def viewer(*models: str) -> Client:
+    user = User.objects.create_user("viewer", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=[f"view_{name}" for name in models]))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.mark.needs("reader")
+def test_the_menu_has_eight_entries(admin_client: Client) -> None:
+    named = [
+        entry
+        for entry in words(menu_of(read(admin_client, "/admin/")))
+        if any(entry.endswith(title) for title in MENU)
+    ]
+    assert [next(title for title in MENU if entry.endswith(title)) for entry in named] == MENU
+
+
+def test_an_entry_leads_to_the_first_of_its_pages_that_the_user_may_see() -> None:
+    page = read(viewer("item"), "/admin/")
+    assert page.select_one('#nav-sidebar a[href="/admin/feeds/item/"]')
+    assert not page.select_one('#nav-sidebar a[href="/admin/feeds/feed/"]')
+    assert not page.select_one('#nav-sidebar a[href="/admin/settings/"]')
+
+
+@pytest.mark.parametrize(
+    "path", ["destination", "subscription", "subscribertag", "listimport", "suppression"]
+)
+def test_the_pages_of_an_entry_are_tabs_of_each_other(admin_client: Client, path: str) -> None:
+    page = read(admin_client, f"/admin/subscriptions/{path}/")
+    tabs = page.select("#tabs-items > a")
+    assert words(tabs) == ["Subscribers", "Subscriptions", "Tags", "Imports", "Do not email", "Bounces"]
+    active = [tab["href"] for tab in tabs if "active" in tab["class"]]
+    assert active == [f"/admin/subscriptions/{path}/"]
+
+
+def test_a_tab_is_shown_only_to_who_may_see_its_page() -> None:
+    tabs = read(viewer("feed", "item"), "/admin/feeds/feed/").select("#tabs-items > a")
+    assert words(tabs) == ["Feeds", "Posts"]
+
+
+def test_bridges_are_listed_apart_from_newsletters(admin_client: Client) -> None:
+    for what in ("newsletters", "bridges"):
+        page = read(admin_client, f"/admin/subscriptions/subscribable/?what={what}")
+        current = page.select("#nav-sidebar a.active")
+        assert [link["href"] for link in current] == [f"/admin/subscriptions/subscribable/?what={what}"]
+
+
+@pytest.mark.needs("chat")
+def test_the_settings_page_leads_to_everything_else(admin_client: Client) -> None:
+    page = read(admin_client, "/admin/settings/")
+    assert words(page.select("#content h2")) == [card["title"] for card in SETTINGS_CARDS]
+    for link in page.select("#content-main li a"):
+        assert admin_client.get(str(link["href"]), follow=True).status_code == 200
+
+
+def test_the_settings_page_is_closed_to_who_may_see_none_of_it() -> None:
+    assert viewer("feed").get("/admin/settings/").status_code == 403
