@@ -3,7 +3,6 @@ from celery import shared_task
 from common.clock import utcnow
 from common.passes import PASS_BUDGET, skip_if_running
 from subscriptions.collections.assign import assign_final
-from subscriptions.lists.uploads import forget_old_imports
 from subscriptions.lists.worker import work_off_imports
 from subscriptions.privacy.erase import sweep_erased
 from subscriptions.subscribers.address_change import forget_changes
@@ -23,7 +22,6 @@ def forget() -> None:
     forget_links(now=utcnow())
     forget_changes(now=utcnow())
     sweep_erased(now=utcnow())
-    forget_old_imports(now=utcnow())
 
 
 @shared_task(name="subscriptions.expire")

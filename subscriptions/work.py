@@ -6,8 +6,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 
 from subscriptions.collections.assign import takable
-from subscriptions.lists.worker import claimable_imports
-from subscriptions.models import FailedAssignment
+from subscriptions.models import FailedAssignment, ListImport
 
 
 def to_assign(now: datetime) -> "tuple[QuerySet[Any], ...]":
@@ -16,4 +15,4 @@ def to_assign(now: datetime) -> "tuple[QuerySet[Any], ...]":
 
 
 def to_take_over(now: datetime) -> "tuple[QuerySet[Any], ...]":
-    return (claimable_imports(now),)
+    return (ListImport.claimable(now), ListImport.forgettable(now))

@@ -5,20 +5,17 @@ Views and generated columns can compute endlessly, so a child process with limit
 """
 
 import json
-import os
 import resource
+import socket
 import sqlite3
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from common.child_limits import set_limits
+from common.child_process import Child, framed, messages, set_limits
 
 MAGIC = b"SQLite format 3\0"
 LONGEST_VALUE = 1_000_000
@@ -27,9 +24,6 @@ LARGEST_ANSWER = 768 * 1024 * 1024
 CPU_SECONDS = 60
 # Wall clock: machines may be busy.
 SECONDS = 180.0
-_ROOT = str(Path(__file__).resolve().parents[2])
-_BOOT = "import sys; sys.path.insert(0, sys.argv[1]); from common.db.foreign_sqlite import serve; serve()"
-_KEPT = ("PATH", "LD_LIBRARY_PATH")
 _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_TRANSACTION)
 
 
@@ -51,39 +45,25 @@ def read_tables(place: Path, wanted: Mapping[str, Sequence[str]]) -> dict[str, T
     with place.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise UnreadableDatabase("it is no SQLite database")
-    with tempfile.TemporaryFile() as answer:
-        try:
-            subprocess.run(  # noqa: S603 - our own interpreter and our own module
-                [sys.executable, "-I", "-B", "-c", _BOOT, _ROOT],
-                input=json.dumps({"place": str(place.resolve()), "wanted": wanted}, default=list).encode(),
-                stdout=answer,
-                stderr=subprocess.DEVNULL,
-                env={name: os.environ[name] for name in _KEPT if name in os.environ},
-                timeout=SECONDS,
-                check=True,
-                start_new_session=True,
-            )
-        except subprocess.SubprocessError:
-            raise UnreadableDatabase("reading it takes too much time or memory") from None
-        answer.seek(0)
-        return _received(map(json.loads, answer))
+    job = json.dumps({"place": str(place.resolve()), "wanted": wanted}, default=list).encode()
+    tables: dict[str, Table] = {}
+    with suppress(OSError), closing(Child("common.db.foreign_sqlite")) as child:
+        for message in map(json.loads, child.ask(job, seconds=SECONDS, most=LARGEST_ANSWER)):
+            match message:
+                case [table, *row]:
+                    tables[table].rows.append(row)
+                case {"columns": columns}:
+                    tables = {name: Table(tuple(names), []) for name, names in columns.items()}
+                case {"error": ""}:
+                    return tables
+                case {"error": error}:
+                    raise UnreadableDatabase(error)
+    raise UnreadableDatabase("reading it takes too much time or memory")
 
 
-def _received(lines: Iterator[Any]) -> dict[str, Table]:
-    """Read the child's lines: all columns, the rows, the result."""
-    head = next(lines)
-    tables = {name: Table(tuple(columns), []) for name, columns in head.get("columns", {}).items()}
-    for line in lines if "columns" in head else [head]:
-        if isinstance(line, dict):
-            if error := line["error"]:
-                raise UnreadableDatabase(error)
-            return tables
-        tables[line[0]].rows.append(line[1:])
-    raise UnreadableDatabase("reading it was cut off")
-
-
-def serve() -> None:
-    job = json.loads(sys.stdin.buffer.read())
+def serve(line: socket.socket) -> None:
+    """Send the columns, the rows and the result."""
+    job = json.loads(next(messages(line)))
     set_limits(
         {
             resource.RLIMIT_AS: MEMORY,
@@ -91,17 +71,24 @@ def serve() -> None:
             resource.RLIMIT_FSIZE: LARGEST_ANSWER,
         }
     )
-    error = ""
+    error, stream = "", line.makefile("wb")
+
+    def send(value: Any) -> None:
+        stream.write(framed(json.dumps(value).encode()))
+
     try:
         uri = f"file:{quote(job['place'])}?mode=ro"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
-            _send(connection, job["wanted"])
+            _send_tables(connection, job["wanted"], send)
     except (sqlite3.Error, ValueError) as problem:
         error = f"{type(problem).__name__}: {problem}"[:500].encode("utf-8", "replace").decode()
-    _write({"error": error})
+    send({"error": error})
+    stream.close()
 
 
-def _send(connection: sqlite3.Connection, wanted: Mapping[str, Sequence[str]]) -> None:
+def _send_tables(
+    connection: sqlite3.Connection, wanted: Mapping[str, Sequence[str]], send: Callable[[Any], None]
+) -> None:
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
     connection.text_factory = _text
     connection.execute("PRAGMA trusted_schema = OFF")
@@ -116,11 +103,11 @@ def _send(connection: sqlite3.Connection, wanted: Mapping[str, Sequence[str]]) -
         known = {str(row[1]).lower() for row in connection.execute(f'PRAGMA table_info("{table}")')}
         columns[table] = [name for name in wanted[table] if name in known]
     connection.set_authorizer(lambda action, table, *_: _verdict(action, table, columns))
-    _write({"columns": columns})
+    send({"columns": columns})
     for table, names in columns.items():
         asked = ", ".join(f'"{name}"' for name in names) or "NULL"
         for row in connection.execute(f'SELECT {asked} FROM main."{table}" NOT INDEXED'):  # noqa: S608 - our names
-            _write([table, *map(_plain, row)])
+            send([table, *map(_plain, row)])
 
 
 def _verdict(action: int, table: str | None, columns: Mapping[str, object]) -> int:
@@ -134,7 +121,3 @@ def _plain(value: Any) -> Any:
 
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "replace")
-
-
-def _write(value: Any) -> None:
-    sys.stdout.write(json.dumps(value) + "\n")

@@ -1,4 +1,4 @@
-"""Child process that sends: `python -m delivery.engine.child FD`. Imports no Django.
+"""Child process that sends. Imports no Django.
 
 It holds the connections of busy lanes, so that claiming and recording never delay the network. It ends when
 the worker's socket closes; each connection has then begun one message at most.
@@ -8,7 +8,6 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import assert_never
@@ -18,6 +17,7 @@ import uvloop
 from channels.base import Sent
 from channels.email.dkim.keys import SigningKey, from_pem
 from channels.email.mail_message import MailMessage
+from common.child_process import FrameReader
 from common.clock import take_over, utcnow
 from delivery.engine.async_connections import AsyncConnections
 from delivery.engine.child_protocol import (
@@ -26,7 +26,6 @@ from delivery.engine.child_protocol import (
     CloseLane,
     CutOff,
     Ended,
-    FrameReader,
     FromChild,
     MailRow,
     OpenLane,
@@ -39,6 +38,7 @@ from delivery.engine.child_protocol import (
     Settled,
     ToChild,
     frame,
+    unpacked,
 )
 from delivery.engine.child_recorder import Recorder
 from delivery.engine.child_task import ChildTask
@@ -84,7 +84,7 @@ class ChildProtocol(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         message: ToChild
-        for message in self._frames.read(data):
+        for message in unpacked(self._frames.read(data)):
             match message:
                 case Put(lane, mails, keys):
                     self._put(lane, mails, keys)
@@ -212,19 +212,15 @@ class ChildProtocol(asyncio.Protocol):
         self._transport.write(frame(message))
 
 
-async def _serve(fd: int) -> None:
-    await asyncio.get_running_loop().create_connection(ChildProtocol, sock=socket.socket(fileno=fd))
+async def _serve(line: socket.socket) -> None:
+    await asyncio.get_running_loop().create_connection(ChildProtocol, sock=line)
     await asyncio.Event().wait()
 
 
-def main(fd: int) -> None:
+def serve(line: socket.socket) -> None:
     """Serve until the worker closes the socket."""
     # The worker decides when to stop, even when the whole process group is signalled.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     prepare()
-    uvloop.run(_serve(fd))
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    uvloop.run(_serve(line))

@@ -2,8 +2,6 @@
 
 import logging
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -11,25 +9,24 @@ from contextlib import suppress
 from itertools import count
 from typing import Any
 
-from django.conf import settings
 from django.db import connection
 
 from common import clock
+from common.child_process import messages, start
 from delivery.engine.child_protocol import (
     BeginPass,
     Closed,
     Died,
-    FrameReader,
     FromChild,
     Permit,
     ToChild,
     frame,
+    unpacked,
 )
 from delivery.engine.event_loop import prepare
 
 log = logging.getLogger(__name__)
 
-_CHUNK = 256 * 1024
 # Seconds to keep an idle process.
 IDLE_PROCESS_KEPT = 30.0
 Hear = Callable[[FromChild | Died], None]
@@ -40,14 +37,8 @@ class ChildProcess:
 
     def __init__(self) -> None:
         prepare()
-        ours, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "delivery.engine.child", str(theirs.fileno())]
-        with theirs:
-            # The command has no user input.
-            self._process = subprocess.Popen(  # noqa: S603
-                command, pass_fds=[theirs.fileno()], cwd=settings.BASE_DIR
-            )
-        self._socket, self._lock = ours, threading.Lock()
+        self._process, self._socket = start("delivery.engine.child", is_trusted=True)
+        self._lock = threading.Lock()
         self._lanes: dict[int, Hear] = {}
         self._numbers = count(1)
         # Whether it records acceptances.
@@ -91,13 +82,11 @@ class ChildProcess:
         self._socket.close()
 
     def _listen(self) -> None:
-        frames = FrameReader()
         try:
-            while octets := self._socket.recv(_CHUNK):
-                for message in frames.read(octets):
-                    is_last = isinstance(message, Closed)
-                    hear = self._lanes.pop(message.lane) if is_last else self._lanes[message.lane]
-                    hear(message)
+            for message in unpacked(messages(self._socket)):
+                is_last = isinstance(message, Closed)
+                hear = self._lanes.pop(message.lane) if is_last else self._lanes[message.lane]
+                hear(message)
         except OSError:
             log.debug("the child process went")
         finally:

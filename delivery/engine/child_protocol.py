@@ -1,23 +1,22 @@
-"""Messages between the worker and its child process: pickled named tuples with a length prefix.
+"""Messages between the worker and its child process: pickled named tuples.
 
 Pickle is safe here, as nobody else can write to the socket pair. No message needs Django. A lane that is
 closed and opened again gets a new number.
 """
 
 import pickle
-import struct
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from channels.base import AsyncSession, Outcome
+from common.child_process import framed
 from common.shutdown import stopping
 
 # Seconds since the last lease renewal within which a message may begin.
 FRESH = 20.0
-_LENGTH = struct.Struct("!I")
 
 # Task number in its lane (a delivery may be claimed again while its first claim is under way), delivery key,
 # priority, lease token in hex where the child may record, MailMessage's sender, recipient, pieces and
@@ -165,28 +164,8 @@ FromChild = Ended | Recorded | Narrowed | Closed
 
 
 def frame(message: object) -> bytes:
-    said = pickle.dumps(message, protocol=5)
-    return _LENGTH.pack(len(said)) + said
+    return framed(pickle.dumps(message, protocol=5))
 
 
-class FrameReader:
-    """Reassembles messages from a byte stream."""
-
-    def __init__(self) -> None:
-        self._unread = bytearray()
-
-    def read(self, octets: bytes) -> Iterator[Any]:
-        """Yield the complete messages."""
-        self._unread += octets
-        at, view = 0, memoryview(self._unread)
-        try:
-            while len(view) >= at + _LENGTH.size:
-                start = at + _LENGTH.size
-                end = start + _LENGTH.unpack_from(view, at)[0]
-                if len(view) < end:
-                    break
-                at = end
-                yield pickle.loads(view[start:end])  # noqa: S301 - from our own process
-        finally:
-            view.release()
-            del self._unread[:at]
+def unpacked(messages: Iterable[bytes]) -> Iterator[Any]:
+    return map(pickle.loads, messages)

@@ -1,4 +1,4 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -6,35 +6,33 @@ from django import forms
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Model, Sum
-from django.forms.widgets import Script
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget
 
-from common.admin.html import facts, html_table, list_url, listed, moment_of, object_url, paragraph, when
-from common.admin.lists import as_csv
-from common.admin.model_admin import ReadOnlyAdmin
+from common.admin.html import facts, html_table, list_url, listed, object_url, paragraph, when
 from common.admin.page_words import EmptyList
-from common.admin.work_progress import words_about_worker, work_progress
+from common.admin.uploads import (
+    CUT_OFF,
+    UploadAdmin,
+    begin_action,
+    size_of,
+    stop_action,
+    words_about_worker,
+    work_progress,
+)
 from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
-from common.ports.panels import Action, Panel
+from common.ports.panels import Panel
 from common.text import pluralize, shortened
+from common.uploads import MOST_BYTES, PIECE_SIZE
 from feedletter_site.migrate_from.report import COLUMNS, ORDER, READING, ImportResult, csv_rows
 from feedletter_site.migrate_from.source import SOURCES, source_called
-from feedletter_site.migrate_from.uploads import (
-    OPEN,
-    PIECE_SIZE,
-    State,
-    begin_reading,
-    begin_taking,
-    stop_arrival,
-    upload,
-)
+from feedletter_site.migrate_from.worker import State, begin_reading, begin_taking
 from feedletter_site.models import Arrival, ArrivalLine
 
 LINES_SHOWN, LONGEST_NAME = 25, 200
@@ -48,7 +46,7 @@ FATES_AS_SHOWN = {
     ImportResult.THERE: ("There already", "There already"),
 }
 SAID = {
-    State.UPLOADING: "The upload did not come to its end. Stop it, and choose the file again.",
+    State.UPLOADING: CUT_OFF,
     State.STOPPED: "It was stopped, and the file is forgotten. What was taken so far stays.",
     State.DONE: "The file is forgotten. Upload a newer one to add what is missing: nothing is taken twice.",
     State.UNUSABLE: "The file is forgotten.",
@@ -77,19 +75,16 @@ def _as_shown(row: Arrival, found: Mapping[str, int]) -> list[tuple[str, int]]:
 def how_far(row: Arrival) -> SafeString:
     """Refreshes itself while a worker works."""
     return work_progress(
-        reverse("admin:feedletter_site_arrival_progress", args=[row.pk]),
-        is_going=row.state in OPEN,
+        row,
         percent=100 * row.done // row.parts if row.parts else 0,
-        heading=row.get_state_display(),
         lines=pluralize(row.parts, "feed") if row.parts else "",
         words=sentence_about_state(row, utcnow()),
         facts=[(name, f"{number:,}") for name, number in counts(row)],
-        trouble=row.trouble,
     )
 
 
 def sentence_about_state(row: Arrival, now: datetime) -> str:
-    if row.state in OPEN:
+    if row.state in row.OPEN:
         return words_about_worker(row, now)
     if row.state == State.LOOKED and not row.is_read:
         return f"{UNCHANGED} Read the feeds to see which posts would be new: that nothing comes twice."
@@ -123,10 +118,9 @@ def report(row: Arrival) -> SafeString | str:
 
 
 def about_arrival(row: Arrival) -> SafeString:
-    size = f"{row.size / 1024 / 1024:,.1f} MB" if row.size > 100_000 else f"{row.size:,} bytes"
     pairs: list[tuple[str, Any]] = [
         ("From", source_called(row.source).name),
-        ("Size", size),
+        ("Size", size_of(row)),
         ("Uploaded", listed([when(row.created_at), *([f"by {row.by}"] if row.by else ())])),
         ("Begun", when(row.begun_at)),
         ("Ended", when(row.ended_at)),
@@ -134,16 +128,7 @@ def about_arrival(row: Arrival) -> SafeString:
     return facts(pairs)
 
 
-MOST_BYTES = 200 * MEGABYTE
 PAGE = "Come from another program"
-STATE_COLOURS = {
-    State.LOOKED: "warning",
-    State.LOOKING: "info",
-    State.READING: "info",
-    State.TAKING: "info",
-    State.DONE: "success",
-    State.UNUSABLE: "danger",
-}
 
 
 class ArrivalForm(forms.Form):
@@ -182,35 +167,12 @@ def files_of(data: dict[str, Any]) -> dict[str, Any]:
     return {suffix: file for suffix, file in chosen.items() if file}
 
 
-def read_chosen(request: HttpRequest, keys: list[int]) -> str:
-    for row in Arrival.objects.filter(pk__in=keys):
-        begin_reading(arrival=row, now=utcnow())
-    return "Its feeds are being read. You can leave this page and come back."
-
-
-def take_chosen(request: HttpRequest, keys: list[int]) -> str:
-    for row in Arrival.objects.filter(pk__in=keys):
-        begin_taking(arrival=row, now=utcnow())
-    return "It is being taken over. You can leave this page and come back."
-
-
-def stop_chosen(request: HttpRequest, keys: list[int]) -> str:
-    for row in Arrival.objects.filter(pk__in=keys):
-        stop_arrival(arrival=row, now=utcnow())
-    return "It is stopped, and the file is forgotten."
-
-
-def what_stopping_does(keys: list[int]) -> list[str]:
-    sentences = {
-        True: "The rest of “{}” is not taken over. What was taken so far stays.",
-        False: "“{}” is forgotten. Nothing of it was taken over.",
-    }
-    rows = Arrival.objects.filter(pk__in=keys)
-    return [sentences[row.state == State.TAKING].format(row.file_name) for row in rows]
+def what_stays(row: Arrival) -> str:
+    return "What was taken so far stays." if row.state == State.TAKING else ""
 
 
 @admin.register(Arrival)
-class ArrivalAdmin(ReadOnlyAdmin):
+class ArrivalAdmin(UploadAdmin):
     rows = ("file", "files")
     list_display = ("file_name", "program", "shown_state", "uploaded", "outcome")
     empty = EmptyList(
@@ -228,30 +190,18 @@ class ArrivalAdmin(ReadOnlyAdmin):
         Panel("About it", about_arrival, order=40),
     )
     own_actions = (
-        Action("run", "Take it over", take_chosen, fits=lambda row: row.state == State.LOOKED),
-        Action(
-            "read", "See which posts would be new", read_chosen, fits=lambda row: row.state == State.LOOKED
+        begin_action(Arrival, State.LOOKED, "run", "Take it over", begin_taking, "It is being taken over."),
+        begin_action(
+            Arrival,
+            State.LOOKED,
+            "read",
+            "See which posts would be new",
+            begin_reading,
+            "Its feeds are being read.",
         ),
-        Action(
-            "end",
-            "Stop and forget it",
-            stop_chosen,
-            what_stopping_does,
-            fits=lambda row: row.state in (State.UPLOADING, State.LOOKED, *OPEN),
-        ),
+        stop_action(Arrival, what_stays),
     )
-    uploaded = moment_of("created_at", "uploaded")
-
-    class Media:
-        js = (Script("feedletter/issue.js", defer=True),)
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        own = [
-            path("<int:pk>/progress/", view(self.progress_view), name="feedletter_site_arrival_progress"),
-            path("<int:pk>/report.csv", view(self.report_view), name="feedletter_site_arrival_report"),
-        ]
-        return [*own, *super().get_urls()]
+    how_far = staticmethod(how_far)
 
     def look_up(self, rows: Sequence[Any]) -> None:
         super().look_up(rows)
@@ -269,10 +219,11 @@ class ArrivalAdmin(ReadOnlyAdmin):
         form = ArrivalForm(request.POST or None, request.FILES or None)
         if request.method == "POST" and form.is_valid():
             data = form.cleaned_data
-            row = upload(
+            row = Arrival.keep(
+                {suffix: file.chunks(PIECE_SIZE) for suffix, file in files_of(data).items()},
+                State.LOOKING,
                 source=data["program"],
                 name=data["file"].name,
-                files={suffix: file.chunks(PIECE_SIZE) for suffix, file in files_of(data).items()},
                 by=request.user.get_username(),
                 now=utcnow(),
             )
@@ -288,30 +239,13 @@ class ArrivalAdmin(ReadOnlyAdmin):
         }
         return TemplateResponse(request, "admin/feedletter_site/arrival_add.html", context)
 
-    def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Only the panel that says how far it is, which the page asks for again and again."""
-        return HttpResponse(how_far(self._found(request, pk)))
-
-    def report_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
-        row = self._found(request, pk)
+    def report_of(self, row: Arrival) -> tuple[str, Iterator[list[str]]]:
         lines = row.lines.order_by("pk").values_list(*COLUMNS)
-        return as_csv(csv_rows(lines.iterator(chunk_size=2000)), f"{row.source}-{row.pk}.csv")
-
-    def _found(self, request: HttpRequest, pk: int) -> Arrival:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        row = Arrival.objects.filter(pk=pk).first()
-        if row is None:
-            raise Http404
-        return row
+        return f"{row.source}-{row.pk}.csv", csv_rows(lines.iterator(chunk_size=2000))
 
     @display(description="from", ordering="source")
     def program(self, row: Arrival) -> str:
         return source_called(row.source).name
-
-    @display(description="state", label=STATE_COLOURS, ordering="state")
-    def shown_state(self, row: Arrival) -> tuple[str, str]:
-        return row.state, row.get_state_display()
 
     @display(description="outcome")
     def outcome(self, row: Arrival) -> str:

@@ -4,77 +4,55 @@ Our own rows are written before the report and the count of parts: after a crash
 was taken already.
 """
 
-import logging
-from collections.abc import Sequence
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
 
 from common.clock import utcnow
-from common.db.leases import handed_on, held, held_by, lease, unleased
+from common.db.leases import held
 from common.passes import TimeBudget
 from common.refused import Refused
-from common.text import one_line, shortened, without_controls
-from feedletter_site.migrate_from.report import Line
+from common.text import without_controls
+from common.uploads import work_off
+from feedletter_site.migrate_from.report import READING, Line
 from feedletter_site.migrate_from.source import Plan, source_called
 from feedletter_site.migrate_from.take_over import Batch, Doing, process
-from feedletter_site.migrate_from.uploads import OPEN, State, end_arrival, forgettable, unpacked
 from feedletter_site.models import Arrival, ArrivalLine
 
-LEASE = timedelta(minutes=2)
-MOST_FAILURES = 3
+State = Arrival.State
+FOLDER = "feedletter-arrival-{}-"
 DOING = {State.LOOKING: Doing.LOOK, State.READING: Doing.READ, State.TAKING: Doing.TAKE}
-
-log = logging.getLogger(__name__)
-
-
-def to_take_in(now: datetime) -> tuple[QuerySet[Any], ...]:
-    return (claimable_arrivals(now), forgettable(now))
-
-
-def claimable_arrivals(now: datetime) -> QuerySet[Arrival]:
-    return Arrival.objects.filter(unleased(now), state__in=OPEN)
-
-
-def work_off_arrivals(*, budget: timedelta) -> None:
-    left = TimeBudget(budget)
-    forgettable(utcnow()).delete()
-    while row := claim_arrival(now=utcnow()):
-        try:
-            _work(row, left)
-        except Exception as error:
-            # Retried where it stopped, after the lease.
-            if isinstance(error, Refused):
-                held_by(row).update(trouble=shortened(one_line(str(error)), 1_000))
-            else:
-                log.exception("arrival %s failed", row.pk)
-                _note_failure(row, f"{type(error).__name__}: {error}")
-        if left.is_spent:
-            break
-
-
-def _note_failure(row: Arrival, words: str) -> None:
-    """Give up after MOST_FAILURES unexpected errors."""
-    row.failures += 1
-    row.trouble = shortened(one_line(words), 1_000)
-    if row.failures < MOST_FAILURES:
-        held_by(row).update(failures=row.failures, trouble=row.trouble)
-        return
-    row.trouble = f"Given up after {row.failures} errors. {row.trouble}"
-    _finish(row, State.UNUSABLE)
 
 
 @transaction.atomic
-def claim_arrival(*, now: datetime) -> Arrival | None:
-    rows = claimable_arrivals(now).order_by("pk")
-    row = rows.select_for_update(skip_locked=True, no_key=True).first()
-    if row is not None:
-        taken = lease(now, LEASE)
-        row.lease_token, row.lease_until = taken.token, taken.until
-        row.save(update_fields=["lease_token", "lease_until"])
-    return row
+def begin_reading(arrival: Arrival, *, now: datetime) -> None:
+    """Raises NotPossible."""
+    row = arrival.locked(State.LOOKED)
+    row.lines.filter(what__in=READING).delete()
+    row.hand_on(State.READING, now, is_read=False, done=0)
+
+
+@transaction.atomic
+def begin_taking(arrival: Arrival, *, now: datetime) -> None:
+    """Discard the preview and start. Raises NotPossible."""
+    row = arrival.locked(State.LOOKED)
+    row.lines.all().delete()
+    row.hand_on(State.TAKING, now, begun_at=now, is_read=False, done=0)
+
+
+def to_take_in(now: datetime) -> tuple[QuerySet[Any], ...]:
+    return (Arrival.claimable(now), Arrival.forgettable(now))
+
+
+def work_off_arrivals(*, budget: timedelta) -> None:
+    work_off(Arrival, _work, budget=budget)
 
 
 def _work(row: Arrival, left: TimeBudget) -> None:
@@ -85,21 +63,38 @@ def _work(row: Arrival, left: TimeBudget) -> None:
         except Refused as error:
             # The path is temporary.
             row.trouble = str(error).replace(str(place), f"“{row.file_name}”")
-            _finish(row, State.UNUSABLE)
+            row.finish(State.UNUSABLE)
             return
     if not row.done and not _begin(row, plan, doing):
         return
-
-    def renew() -> None:
-        held_by(row).update(lease_until=utcnow() + LEASE)
-
-    for batch in process(source, plan, doing, now=utcnow(), begin=row.done, told=renew):
+    for batch in process(source, plan, doing, now=utcnow(), begin=row.done, told=row.renew):
         if not _record(row, batch):
             return
         if left.is_spent and row.done < row.parts:
-            held_by(row).update(**handed_on(utcnow()))
+            row.release()
             return
-    _finish(row, State.DONE if doing is Doing.TAKE else State.LOOKED)
+    row.is_read |= doing is Doing.READ
+    row.finish(State.DONE if doing is Doing.TAKE else State.LOOKED)
+
+
+@contextmanager
+def unpacked(row: Arrival) -> Iterator[Path]:
+    """Write the database to a private file, and remove files that killed workers left."""
+    _remove_copies(row)
+    with tempfile.TemporaryDirectory(prefix=FOLDER.format(row.pk)) as folder:
+        place = Path(folder) / "database"
+        for suffix in row.pieces.values_list("suffix", flat=True).distinct():
+            with place.with_name(place.name + suffix).open("wb") as file:
+                file.writelines(row.read(suffix=suffix))
+        yield place
+
+
+def _remove_copies(row: Arrival) -> None:
+    busy = Arrival.objects.filter(lease_until__gt=utcnow()).exclude(pk=row.pk)
+    kept = tuple(FOLDER.format(pk) for pk in busy.values_list("pk", flat=True))
+    for copy in Path(tempfile.gettempdir()).glob(FOLDER.format("*")):
+        if not copy.name.startswith(kept):
+            shutil.rmtree(copy, ignore_errors=True)
 
 
 def _begin(row: Arrival, plan: Plan, doing: Doing) -> bool:
@@ -120,9 +115,8 @@ def _record(row: Arrival, batch: Batch) -> bool:
     with held(row) as is_ours:
         if is_ours:
             _keep(row, batch.lines)
-            row.done, row.trouble, row.failures = batch.done, "", 0
-            row.lease_until = utcnow() + LEASE
-            row.save()
+            row.done = batch.done
+            row.note_progress()
     return is_ours
 
 
@@ -139,10 +133,3 @@ def _keep(row: Arrival, lines: Sequence[Line]) -> None:
         )
         for line in lines
     )
-
-
-def _finish(row: Arrival, state: State) -> None:
-    with held(row) as is_ours:
-        if is_ours:
-            row.is_read = row.is_read or row.state == State.READING
-            end_arrival(row, state, utcnow())

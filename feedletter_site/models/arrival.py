@@ -1,6 +1,10 @@
+from datetime import timedelta
+
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+
+from common.uploads import Upload, UploadPiece
 
 
 class Origin(models.Model):
@@ -25,7 +29,7 @@ class Origin(models.Model):
         return f"{self.source} {self.kind} {self.old_key}"
 
 
-class Arrival(models.Model):
+class Arrival(Upload):
     """Uploaded database of another program. A new worker resumes after `done` of its `parts`."""
 
     class State(models.TextChoices):
@@ -38,56 +42,34 @@ class Arrival(models.Model):
         STOPPED = "stopped", "stopped"
         UNUSABLE = "unusable", "cannot be used"
 
+    OPEN = (State.LOOKING, State.READING, State.TAKING)
+    WAITING = (State.LOOKED,)
+    KEPT_FOR = timedelta(days=365)
+
+    state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
     # Key of feedletter_site.migrate_from.
     source = models.CharField("from", max_length=20)
-    file_name = models.CharField("file", max_length=200)
-    size = models.PositiveBigIntegerField(default=0)
-    by = models.CharField("uploaded by", max_length=150, blank=True, default="")
-    state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
-    trouble = models.TextField(blank=True, default="")
-    created_at = models.DateTimeField("uploaded", default=timezone.now)
-    begun_at = models.DateTimeField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
     notes = models.JSONField(default=list)
     parts = models.PositiveIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
     # The feeds were read to find new posts.
     is_read = models.BooleanField(default=False)
-    # Unexpected errors since the last successful part.
-    failures = models.PositiveSmallIntegerField(default=0, db_default=0, editable=False)
-    lease_token = models.UUIDField(null=True, blank=True, editable=False)
-    lease_until = models.DateTimeField(null=True, blank=True, editable=False)
 
-    class Meta:
+    class Meta(Upload.Meta):
         verbose_name = "file of another program"
         # Title of the page.
         verbose_name_plural = "come from another program"
-        ordering = ("-pk",)
         indexes = (
             models.Index(
                 name="arrival_open", fields=["id"], condition=Q(state__in=("looking", "reading", "taking"))
             ),
         )
 
-    def __str__(self) -> str:
-        return self.file_name
 
+class ArrivalPiece(UploadPiece):
+    """`suffix` is "" or "-wal"."""
 
-class ArrivalPiece(models.Model):
-    """Compressed piece of a file, until the end. `suffix` is "" or "-wal"."""
-
-    arrival = models.ForeignKey(Arrival, on_delete=models.CASCADE, related_name="pieces", db_index=False)
-    suffix = models.CharField(max_length=4, blank=True, default="")
-    place = models.PositiveIntegerField()
-    data = models.BinaryField()
-
-    class Meta:
-        constraints = (
-            models.UniqueConstraint(name="arrival_piece_once", fields=["arrival", "suffix", "place"]),
-        )
-
-    def __str__(self) -> str:
-        return f"{self.arrival_id}{self.suffix}, {self.place}"
+    upload = models.ForeignKey(Arrival, on_delete=models.CASCADE, related_name="pieces", db_index=False)
 
 
 class ArrivalLine(models.Model):

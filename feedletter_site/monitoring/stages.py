@@ -82,7 +82,7 @@ def oldest_due(now: datetime) -> dict[str, datetime | None]:
 
     Stages without a known due time are omitted.
     """
-    (feeds,), (posts,), (lists,), (webhooks,) = to_poll(now), to_assign(now), to_take_over(now), to_call(now)
+    (feeds,), (posts,), (webhooks,) = to_poll(now), to_assign(now), to_call(now)
     # Since the end of its period, or since it was full.
     over = collections_over(now)
     ended = over.filter(period_end__isnull=False).aggregate(oldest=Min("period_end"))["oldest"]
@@ -95,7 +95,7 @@ def oldest_due(now: datetime) -> dict[str, datetime | None]:
     return {
         "feeds.poll": _first(feeds, "next_poll_at"),
         "subscriptions.assign": _first(posts, "final_at"),
-        "subscriptions.lists": _first(lists, "created_at"),
+        "subscriptions.lists": _first(to_take_over(now)[0], "created_at"),
         "delivery.complete": min((moment for moment in collections if moment), default=None),
         "delivery.send": letters.order_by().aggregate(oldest=Min("due_at"))["oldest"],
         "delivery.reap": _first(expired, "lease_until"),

@@ -1,7 +1,7 @@
 """Import and export of lists of feeds, with a preview and progress.
 
 The parsed file is kept in the admin's session, encrypted, as addresses may hold passwords. Steps are
-idempotent.
+idempotent. Not a common.uploads.Upload: the page takes the steps, without a worker.
 """
 
 import base64

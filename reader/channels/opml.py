@@ -1,6 +1,7 @@
 """Import and export of OPML.
 
 Imports are stored, then followed line by line without network. Folders and categories become channels.
+Not a common.uploads.Upload: its lines are kept, not the file, and the page follows the first ones itself.
 """
 
 import logging

@@ -98,5 +98,5 @@ class ColumnsForm(forms.Form):
 
 
 def explain_columns(request: HttpRequest, keys: list[int], *, meanings: dict[str, str], dates: str) -> str:
-    explain(list_import=ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates, now=utcnow())
+    explain(ListImport.objects.get(pk=keys[0]), meanings=meanings, dates=dates, now=utcnow())
     return "Thank you. The file is looked at again; nothing is changed before your word."

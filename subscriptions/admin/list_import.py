@@ -6,9 +6,7 @@ from django.contrib import admin
 from django.contrib.admin import ChoicesFieldListFilter, RelatedFieldListFilter
 from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import Count, Q, QuerySet
-from django.forms.widgets import Script
 from django.http import (
-    Http404,
     HttpRequest,
     HttpResponse,
     HttpResponseBase,
@@ -16,30 +14,30 @@ from django.http import (
     StreamingHttpResponse,
 )
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from common.admin.flows import asks
-from common.admin.html import list_url, moment_of, object_url
+from common.admin.html import list_url, object_url
 from common.admin.lists import as_csv
-from common.admin.model_admin import ReadOnlyAdmin
 from common.admin.page_words import EmptyList
+from common.admin.uploads import UploadAdmin, begin_action, stop_action
 from common.body_limits import MAX_FORM_BYTES, MEGABYTE, takes_body
 from common.clock import utcnow
 from common.ports import channels as kinds
 from common.ports.panels import Action, Panel
 from common.text import pluralize
+from common.uploads import MOST_BYTES, PIECE_SIZE
 from subscriptions.admin import list_import_panels as panels
 from subscriptions.admin.list_columns import ColumnsForm, explain_columns
 from subscriptions.lists.export import export_subscribers
 from subscriptions.lists.reading import Terms, refused_head, refused_row
-from subscriptions.lists.uploads import PIECE_SIZE, State, begin_import, stop_import, upload
+from subscriptions.lists.uploads import State, begin_import, upload
 from subscriptions.models import ListImport, Subscribable, Subscription
 from subscriptions.subscribers.consent import LONGEST_WORDS
 
-MOST_BYTES = 200 * MEGABYTE
 STATUS_CHOICES = (
     ("unconfirmed", "have not confirmed: they get nothing until they do"),
     ("confirmed", "have agreed to get this newsletter, and I can prove it"),
@@ -159,45 +157,14 @@ def _page(model_admin: Any, request: HttpRequest, template: str, title: str, **c
     return TemplateResponse(request, f"admin/subscriptions/{template}", {**shared, **context})
 
 
-STATE_COLOURS = {
-    State.CHECKED: "warning",
-    State.ASKING: "warning",
-    State.CHECKING: "info",
-    State.IMPORTING: "info",
-    State.DONE: "success",
-    State.UNUSABLE: "danger",
-}
-ASKED = (State.ASKING, State.CHECKED)
-GOING = (State.UPLOADING, State.CHECKING, *ASKED, State.IMPORTING)
-
-
-def begin_chosen(request: HttpRequest, keys: list[int]) -> str:
-    for row in ListImport.objects.filter(pk__in=keys):
-        begin_import(list_import=row, now=utcnow())
-    return "It is being taken over. You can leave this page and come back."
-
-
-def stop_chosen(request: HttpRequest, keys: list[int]) -> str:
-    for row in ListImport.objects.filter(pk__in=keys):
-        stop_import(list_import=row, now=utcnow())
-    return "It is stopped, and the file is forgotten."
-
-
-def what_stopping_does(keys: list[int]) -> list[str]:
-    sentences = []
-    for row in ListImport.objects.filter(pk__in=keys):
-        if row.state == State.IMPORTING:
-            done = pluralize(row.added + row.updated, "line")
-            sentences.append(
-                f"The rest of “{row.file_name}” is not taken over. What {done} did so far stays."
-            )
-        else:
-            sentences.append(f"“{row.file_name}” is forgotten. Nothing of it was taken over.")
-    return sentences
+def what_stays(row: ListImport) -> str:
+    if row.state != State.IMPORTING:
+        return ""
+    return f"What {pluralize(row.added + row.updated, 'line')} did so far stays."
 
 
 @admin.register(ListImport)
-class ListImportAdmin(ReadOnlyAdmin):
+class ListImportAdmin(UploadAdmin):
     list_display = ("file_name", "newsletter", "shown_state", "uploaded", "outcome")
     list_filter = (
         ("state", asks("How far are they?", ChoicesFieldListFilter)),
@@ -219,54 +186,27 @@ class ListImportAdmin(ReadOnlyAdmin):
         Panel("About it", panels.about_import, order=40),
     )
     own_actions = (
-        Action("run", "Import this list", begin_chosen, fits=lambda row: row.state == State.CHECKED),
+        begin_action(
+            ListImport, State.CHECKED, "run", "Import this list", begin_import, "It is being taken over."
+        ),
         Action(
             "columns",
             "Say what its columns mean",
             explain_columns,
             form=ColumnsForm,
-            fits=lambda row: row.state in ASKED,
+            fits=lambda row: row.state in row.WAITING,
         ),
-        Action(
-            "end", "Stop and forget it", stop_chosen, what_stopping_does, fits=lambda row: row.state in GOING
-        ),
+        stop_action(ListImport, what_stays),
     )
-    uploaded = moment_of("created_at", "uploaded")
+    report = "refused"
+    how_far = staticmethod(panels.how_far)
 
-    class Media:
-        js = (Script("feedletter/issue.js", defer=True),)
-
-    def get_urls(self) -> list[URLPattern]:
-        view = self.admin_site.admin_view
-        own = [
-            path("<int:pk>/progress/", view(self.progress_view), name="subscriptions_listimport_progress"),
-            path("<int:pk>/refused.csv", view(self.refused_view), name="subscriptions_listimport_refused"),
-        ]
-        return [*own, *super().get_urls()]
-
-    def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Return only the panel, which the page polls."""
-        return HttpResponse(panels.how_far(self._found(request, pk)))
-
-    def refused_view(self, request: HttpRequest, pk: int) -> HttpResponseBase:
-        row = self._found(request, pk)
-        return as_csv(_report(row), f"refused-lines-of-import-{row.pk}.csv")
-
-    def _found(self, request: HttpRequest, pk: int) -> ListImport:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        row = ListImport.objects.select_related("subscribable").filter(pk=pk).first()
-        if row is None:
-            raise Http404
-        return row
+    def report_of(self, row: ListImport) -> tuple[str, Iterator[list[str]]]:
+        return f"refused-lines-of-import-{row.pk}.csv", _report(row)
 
     @display(description="newsletter", ordering="subscribable")
     def newsletter(self, row: ListImport) -> str:
         return str(row.subscribable)
-
-    @display(description="state", label=STATE_COLOURS, ordering="state")
-    def shown_state(self, row: ListImport) -> tuple[str, str]:
-        return row.state, row.get_state_display()
 
     @display(description="outcome")
     def outcome(self, row: ListImport) -> str:

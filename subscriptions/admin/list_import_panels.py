@@ -6,7 +6,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from common.admin.html import ago, facts, html_table, link_to, paragraph, when
-from common.admin.work_progress import words_about_worker, work_progress
+from common.admin.uploads import CUT_OFF, size_of, words_about_worker, work_progress
 from common.clock import utcnow
 from common.text import pluralize, shortened
 from subscriptions.lists.importer import concerns
@@ -24,19 +24,15 @@ UNCHANGED = "Nothing was changed so far. Importing mails no one."
 
 def how_far(row: ListImport) -> SafeString:
     """Polled by the page while a worker is busy."""
-    is_going = row.state in (State.CHECKING, State.IMPORTING)
     percent = min(100 * row.position // row.size, 100) if row.size else 0
     return work_progress(
-        reverse("admin:subscriptions_listimport_progress", args=[row.pk]),
-        is_going=is_going,
+        row,
         percent=percent,
-        heading=row.get_state_display(),
         lines="" if row.state == State.ASKING else pluralize(row.lines, "line"),
         words="\n".join(
             filter(None, (outcome_of(row), words_about_unread(row), sentence_about_state(row, utcnow())))
         ),
-        facts=counts(row) if row.lines or not (is_going or row.state == State.ASKING) else [],
-        trouble=row.trouble,
+        facts=counts(row) if row.lines or row.state not in (*row.OPEN, State.ASKING) else [],
     )
 
 
@@ -63,10 +59,10 @@ def words_about_unread(row: ListImport) -> str:
 
 
 def sentence_about_state(row: ListImport, now: datetime) -> str:
-    if row.state in (State.CHECKING, State.IMPORTING):
+    if row.state in row.OPEN:
         return words_about_worker(row, now) or pace(row, now)
     sentences = {
-        State.UPLOADING: "The upload did not come to its end. Stop it, and choose the file again.",
+        State.UPLOADING: CUT_OFF,
         State.CHECKED: UNCHANGED,
         State.ASKING: question_about_columns(row),
         State.STOPPED: "It was stopped, and the file is forgotten.",
@@ -140,7 +136,7 @@ def about_import(row: ListImport) -> SafeString:
     pairs += [
         ("Lines without a status", f"count as {row.status}"),
         ("How they agreed", row.words or "Not said. The file’s own words are kept where it has some."),
-        ("Size", f"{row.size / 1024 / 1024:,.1f} MB" if row.size > 100_000 else f"{row.size:,} bytes"),
+        ("Size", size_of(row)),
         ("Uploaded", f"{when(row.created_at)}{f' by {row.by}' if row.by else ''}"),
     ]
     if row.begun_at:

@@ -1,50 +1,24 @@
-"""Uploaded lists: checked by a worker, imported on an admin's word, deleted."""
+"""Uploaded lists: checked by a worker, imported on an admin's word."""
 
 import codecs
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import chain, islice
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Q
 
-from common.db.leases import handed_on
-from common.refused import Refused
-from common.text import one_line, shortened
 from subscriptions.lists.csv_lines import Head, read_head, records
 from subscriptions.lists.reading import Terms, heading_of, kind_of_list
-from subscriptions.models import ListImport, ListPart, RefusedLine, Subscribable
+from subscriptions.models import ListImport, Subscribable
 from subscriptions.rules.lists.survey import ColumnSurvey
 
-PIECE_SIZE = 1024 * 1024
 LONGEST_LINE = 64 * 1024
 OLD_ENCODING = "windows-1252"
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-# The fastest, as a list is read four times and kept for minutes.
-COMPRESSION_LEVEL = 1
-# Before a start, and after the end.
-WAITS_FOR, KEPT_FOR = timedelta(days=7), timedelta(days=30)
-FROM_THE_START = {
-    "position": 0,
-    "line": 0,
-    "lines": 0,
-    "added": 0,
-    "updated": 0,
-    "unchanged": 0,
-    "repeated": 0,
-    "refused": 0,
-}
-
-
-def keep_pieces(row: ListImport, pieces: Iterable[bytes]) -> int:
-    start = 0
-    for piece in as_utf8(pieces):
-        packed = zlib.compress(piece, COMPRESSION_LEVEL)
-        ListPart.objects.create(list_import=row, start=start, size=len(piece), data=packed)
-        start += len(piece)
-    return start
+FROM_THE_START = dict.fromkeys(
+    ("position", "line", "lines", "added", "updated", "unchanged", "repeated", "refused"), 0
+)
 
 
 def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -112,26 +86,11 @@ class FileLines(Iterator[str]):
 
 
 class StoredLines(FileLines):
-    def __init__(self, list_import_id: int, position: int = 0) -> None:
-        super().__init__(_pieces(list_import_id, position), position)
-
-
-def _pieces(list_import_id: int, position: int) -> Iterator[bytes]:
-    rows = ListPart.objects.filter(list_import=list_import_id)
-    while part := rows.filter(start__lte=position).order_by("-start").first():
-        text = zlib.decompress(part.data)[position - part.start :]
-        if not text:
-            return
-        yield text
-        position += len(text)
+    def __init__(self, row: ListImport, position: int = 0) -> None:
+        super().__init__(row.read(position), position)
 
 
 State = ListImport.State
-OPEN = (State.CHECKING, State.IMPORTING)
-
-
-class NotPossible(Refused):
-    """The message is a sentence."""
 
 
 def upload(
@@ -145,54 +104,38 @@ def upload(
 ) -> ListImport:
     """Raises ValidationError for a bridge or an empty file."""
     kind_of_list(subscribable)
-    row = ListImport.objects.create(
-        subscribable=subscribable,
-        file_name=shortened(one_line(name), 200),
-        by=by[:150],
-        status=terms.status,
-        words=terms.words,
-        created_at=now,
-    )
-    size = keep_pieces(row, pieces)
-    if not size:
+    about = {"subscribable": subscribable, "status": terms.status, "words": terms.words}
+    row = ListImport.keep({"": as_utf8(pieces)}, State.CHECKING, name=name, by=by, now=now, **about)
+    if not row.size:
         row.delete()
         raise ValidationError("The file is empty.")
-    row.size, row.state = size, State.CHECKING
-    row.save(update_fields=["size", "state"])
     return row
 
 
 @transaction.atomic
-def begin_import(*, list_import: ListImport, now: datetime) -> None:
+def begin_import(list_import: ListImport, *, now: datetime) -> None:
     """Raises NotPossible."""
-    row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
-    if row.state != State.CHECKED:
-        raise NotPossible(f"“{row.file_name}” is {row.get_state_display()}.")
-    RefusedLine.objects.filter(list_import=row).delete()
-    fresh = {**FROM_THE_START, "state": State.IMPORTING, "begun_at": now, "trouble": ""}
-    ListImport.objects.filter(pk=row.pk).update(**handed_on(now), **fresh)
+    row = list_import.locked(State.CHECKED)
+    row.refused_lines.all().delete()
+    row.hand_on(State.IMPORTING, now, begun_at=now, **FROM_THE_START)
 
 
 @transaction.atomic
-def explain(*, list_import: ListImport, meanings: Mapping[str, str], dates: str, now: datetime) -> None:
+def explain(list_import: ListImport, *, meanings: Mapping[str, str], dates: str, now: datetime) -> None:
     """Store the columns' meanings and have the file checked again.
 
     Raises NotPossible, and ValidationError for unusable meanings.
     """
-    row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
-    if row.state not in (State.ASKING, State.CHECKED):
-        raise NotPossible(f"“{row.file_name}” is {row.get_state_display()}.")
+    row = list_import.locked(*ListImport.WAITING)
     row.meanings, row.dates, row.findings = dict(meanings), dates, None
     heading_of(Head(tuple(row.names), ""), terms_of(row))
-    for field, value in {**FROM_THE_START, **handed_on(now), "state": State.CHECKING}.items():
-        setattr(row, field, value)
-    row.save()
+    row.hand_on(State.CHECKING, now, **FROM_THE_START)
 
 
 def first_lines(list_import: ListImport, count: int) -> list[list[str]]:
-    lines = StoredLines(list_import.pk)
+    lines = StoredLines(list_import)
     head = read_head(lines)
-    read = records(StoredLines(list_import.pk) if head.is_missing else lines, head)
+    read = records(StoredLines(list_import) if head.is_missing else lines, head)
     return [cells for _, cells in islice(read, count) if not isinstance(cells, str)]
 
 
@@ -203,27 +146,3 @@ def terms_of(row: ListImport) -> Terms:
 def survey_kept(row: ListImport) -> dict[int, ColumnSurvey] | None:
     columns = (row.findings or {}).get("columns")
     return columns and {int(place): ColumnSurvey.of_json(each) for place, each in columns.items()}
-
-
-@transaction.atomic
-def stop_import(*, list_import: ListImport, now: datetime) -> None:
-    """Imported lines stay. Raises NotPossible."""
-    row = ListImport.objects.select_for_update(no_key=True).get(pk=list_import.pk)
-    if row.state not in (*OPEN, State.CHECKED, State.ASKING, State.UPLOADING):
-        raise NotPossible(f"“{row.file_name}” is {row.get_state_display()} already.")
-    end_import(row, State.STOPPED, now)
-
-
-def forget_old_imports(*, now: datetime) -> None:
-    waiting = Q(state__in=(State.UPLOADING, State.CHECKED, State.ASKING), created_at__lt=now - WAITS_FOR)
-    over = Q(state__in=(State.DONE, State.STOPPED, State.UNUSABLE), created_at__lt=now - KEPT_FOR)
-    ListImport.objects.filter(waiting | over).delete()
-
-
-def end_import(row: ListImport, state: State, now: datetime) -> None:
-    """End a locked import in the caller's transaction, and delete its file."""
-    row.state, row.lease_token, row.lease_until = state, None, None
-    if state not in (State.CHECKED, State.ASKING):
-        row.ended_at = now
-        row.parts.all().delete()
-    row.save()

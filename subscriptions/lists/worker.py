@@ -3,22 +3,19 @@
 A batch and the position after it are stored in one transaction, so another worker can continue.
 """
 
-import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import transaction
-from django.db.models import QuerySet
 
 from common.clock import utcnow
 from common.db.bulk import insert_rows, vacuum_analyze
-from common.db.leases import handed_on, held, held_by, lease, unleased
+from common.db.leases import held
 from common.passes import TimeBudget
-from common.text import one_line, shortened
+from common.uploads import work_off
 from subscriptions.lists.csv_lines import Head, Record, read_head, records
 from subscriptions.lists.importer import SeenAddresses, import_batch, try_batch
 from subscriptions.lists.plan import ImportPlan
@@ -33,10 +30,8 @@ from subscriptions.lists.reading import (
 )
 from subscriptions.lists.uploads import (
     FROM_THE_START,
-    OPEN,
     State,
     StoredLines,
-    end_import,
     survey_kept,
     terms_of,
 )
@@ -44,57 +39,19 @@ from subscriptions.models import Destination, ListImport, RefusedLine, Subscript
 from subscriptions.rules.lists.headings import HEADER
 from subscriptions.rules.lists.programs import LIST_STATUSES
 
-LEASE = timedelta(seconds=60)
 SAMPLES_OF_A_STATUS = 3
 LINES_A_RENEWAL = 20_000
 
-logger = logging.getLogger(__name__)
-
 
 def work_off_imports(*, budget: timedelta) -> None:
-    left = TimeBudget(budget)
-    while row := claim_import(now=utcnow()):
-        try:
-            _work(row, left)
-        except Exception as error:
-            # Retried from its position when the lease expires.
-            logger.exception("import %s failed", row.pk)
-            message = shortened(one_line(f"{type(error).__name__}: {error}"), 500)
-            ListImport.objects.filter(pk=row.pk, lease_token=row.lease_token).update(trouble=message)
-        if left.is_spent:
-            break
-
-
-def claimable_imports(now: datetime) -> "QuerySet[ListImport]":
-    return ListImport.objects.filter(unleased(now), state__in=OPEN)
-
-
-@transaction.atomic
-def claim_import(*, now: datetime) -> ListImport | None:
-    """Lease the oldest waiting list.
-
-    A check starts anew, as the addresses seen by the earlier worker are lost.
-    """
-    rows = claimable_imports(now).order_by("pk")
-    row = rows.select_for_update(of=("self",), skip_locked=True, no_key=True).first()
-    if row is None:
-        return None
-    taken = lease(now, LEASE)
-    row.lease_token, row.lease_until = taken.token, taken.until
-    if row.state == State.CHECKING:
-        RefusedLine.objects.filter(list_import=row).delete()
-        for field, value in FROM_THE_START.items():
-            setattr(row, field, value)
-        row.findings = None
-    if not row.position:
-        row.reading_since = now
-    row.save()
-    return row
+    work_off(ListImport, _work, budget=budget)
 
 
 def _work(row: ListImport, left: TimeBudget) -> None:
+    if not _begin(row):
+        return
     try:
-        head = read_head(StoredLines(row.pk))
+        head = read_head(StoredLines(row))
         terms = terms_of(row)
         kind = kind_of_list(row.subscribable)
         # The previous release did not judge lists.
@@ -103,11 +60,11 @@ def _work(row: ListImport, left: TimeBudget) -> None:
         columns = heading_of(head, terms, survey_kept(row))
     except ValidationError as error:
         row.trouble = " ".join(error.messages)
-        _finish(row, State.UNUSABLE)
+        row.finish(State.UNUSABLE)
         return
     if columns.questions:
         row.names, row.program = list(head.names), columns.program.name
-        _finish(row, State.ASKING)
+        row.finish(State.ASKING)
         return
     first, now = row.line or head.next_line, utcnow()
     lines = _lines(row, head, row.position)
@@ -121,8 +78,23 @@ def _work(row: ListImport, left: TimeBudget) -> None:
         _import(row, read, _Place(lines, first), terms, left)
 
 
+def _begin(row: ListImport) -> bool:
+    """Start a check anew, as the addresses seen by an earlier worker are lost; False if the lease is."""
+    with held(row) as is_ours:
+        if is_ours:
+            if row.state == State.CHECKING:
+                row.refused_lines.all().delete()
+                for field, value in FROM_THE_START.items():
+                    setattr(row, field, value)
+                row.findings = None
+            if not row.position:
+                row.reading_since = utcnow()
+            row.save()
+    return is_ours
+
+
 def _lines(row: ListImport, head: Head, position: int = 0) -> StoredLines:
-    lines = StoredLines(row.pk, position)
+    lines = StoredLines(row, position)
     if not position and not head.is_missing:
         read_head(lines)
     return lines
@@ -138,7 +110,7 @@ def _judge(row: ListImport, head: Head, terms: Terms) -> bool:
         if not name or HEADER not in error.messages:
             raise
         row.names, row.findings = list(head.names), {"addresses": name}
-        _finish(row, State.ASKING)
+        row.finish(State.ASKING)
         return False
     except _LostError:
         return False
@@ -156,7 +128,7 @@ class _LostError(Exception):
 def _renewing(row: ListImport, read: Iterator[Record]) -> Iterator[Record]:
     """Renew the lease from time to time, as nothing is stored meanwhile."""
     for number, record in enumerate(read, 1):
-        if not number % LINES_A_RENEWAL and not held_by(row).update(lease_until=utcnow() + LEASE):
+        if not number % LINES_A_RENEWAL and not row.renew():
             raise _LostError
         yield record
 
@@ -186,7 +158,7 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
                 row.repeated += repeated
                 row.lines += repeated
                 _record(row, batch, done, place)
-    _finish(row, State.CHECKED)
+    row.finish(State.CHECKED)
 
 
 def _add_samples(row: ListImport, done: ImportPlan) -> None:
@@ -209,9 +181,9 @@ def _import(row: ListImport, read: Iterator[Batch], place: _Place, terms: Terms,
             done = import_batch(row.subscribable, batch, terms=terms, now=utcnow())
             _record(row, batch, done, place)
         if left.is_spent:
-            held_by(row).update(**handed_on(utcnow()))
+            row.release()
             return
-    _finish(row, State.DONE)
+    row.finish(State.DONE)
     vacuum_analyze(Destination, Subscription, rows=row.added + row.updated)
 
 
@@ -236,12 +208,4 @@ def _record(row: ListImport, batch: Batch, done: ImportPlan, place: _Place) -> N
     row.updated += done.updated
     row.unchanged += done.unchanged
     row.refused += len(refused)
-    row.lease_until = utcnow() + LEASE
-    row.trouble = ""
-    row.save()
-
-
-def _finish(row: ListImport, state: State) -> None:
-    with held(row) as is_ours:
-        if is_ours:
-            end_import(row, state, utcnow())
+    row.note_progress()

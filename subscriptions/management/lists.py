@@ -20,10 +20,11 @@ from common.db.lookups import disable_sqlite_mmap
 from common.ports import channels
 from common.ports.channels import InvalidDestination
 from common.text import pluralize, shortened
+from common.uploads import PIECE_SIZE
 from subscriptions.lists.importer import AmbiguousColumns, OnRefused, import_subscribers, try_subscribers
 from subscriptions.lists.reading import ImportReport, RefusedRow, Terms, refused_head, refused_row
 from subscriptions.lists.suppressions import import_suppressions
-from subscriptions.lists.uploads import OLD_ENCODING, PIECE_SIZE, FileLines, as_utf8
+from subscriptions.lists.uploads import OLD_ENCODING, FileLines, as_utf8
 from subscriptions.management.options import add_newsletter, find_subscribable
 from subscriptions.models import Suppression
 from subscriptions.rules.lists.headings import MEANINGS

@@ -479,6 +479,7 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(choices=[('uploading', 'being uploaded'), ('checking', 'being looked at'), ('asking', 'asks what its columns mean'), ('checked', 'waiting for your word'), ('importing', 'being taken over'), ('done', 'taken over'), ('stopped', 'stopped'), ('unusable', 'not a list')], default='uploading', max_length=10)),
                 ('trouble', models.TextField(blank=True, default='')),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='uploaded')),
+                ('failures', models.PositiveSmallIntegerField(db_default=0, default=0, editable=False)),
                 ('reading_since', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('begun_at', models.DateTimeField(blank=True, null=True)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
@@ -500,6 +501,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'import',
                 'ordering': ('-pk',),
+                'abstract': False,
                 'indexes': [models.Index(condition=models.Q(('state__in', ('checking', 'importing'))), fields=['id'], name='list_import_open')],
                 'constraints': [],
             },
@@ -508,13 +510,14 @@ class Migration(migrations.Migration):
             name='ListPart',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('list_import', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='subscriptions.listimport')),
+                ('suffix', models.CharField(blank=True, default='', max_length=4)),
                 ('start', models.PositiveBigIntegerField()),
-                ('size', models.PositiveIntegerField()),
                 ('data', models.BinaryField()),
+                ('upload', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='pieces', to='subscriptions.listimport')),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('list_import', 'start'), name='list_part_once')],
+                'abstract': False,
+                'constraints': [models.UniqueConstraint(fields=('upload', 'suffix', 'start'), name='listpart_once')],
                 'indexes': [],
             },
         ),

@@ -1,12 +1,14 @@
+from datetime import timedelta
+
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 
+from common.uploads import Upload, UploadPiece
 from subscriptions.models.subscribable import Subscribable
 from subscriptions.models.subscription import Subscription
 
 
-class ListImport(models.Model):
+class ListImport(Upload):
     """`position` and `line` advance in the transaction that stores the lines before."""
 
     class State(models.TextChoices):
@@ -19,24 +21,20 @@ class ListImport(models.Model):
         STOPPED = "stopped", "stopped"
         UNUSABLE = "unusable", "not a list"
 
+    OPEN = (State.CHECKING, State.IMPORTING)
+    WAITING = (State.ASKING, State.CHECKED)
+    KEPT_FOR = timedelta(days=30)
+
+    state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="list_imports")
-    file_name = models.CharField("file", max_length=200)
-    size = models.PositiveBigIntegerField(default=0)
-    by = models.CharField("uploaded by", max_length=150, blank=True, default="")
     # Status and consent text of lines without their own.
     status = models.CharField(max_length=12, default=Subscription.Status.UNCONFIRMED)
     words = models.TextField(blank=True, default="")
     # The uploader's meanings by column name, and the order of day and month.
     meanings = models.JSONField(null=True, blank=True)
     dates = models.CharField(max_length=3, blank=True, default="", db_default="")
-
-    state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
-    trouble = models.TextField(blank=True, default="")
-    created_at = models.DateTimeField("uploaded", default=timezone.now)
     # Start of the current pass, to compute the pace.
     reading_since = models.DateTimeField(null=True, blank=True, editable=False)
-    begun_at = models.DateTimeField(null=True, blank=True)
-    ended_at = models.DateTimeField(null=True, blank=True)
     names = models.JSONField(default=list)
     # Counts of the whole file (lists.worker).
     findings = models.JSONField(null=True, blank=True, editable=False)
@@ -51,11 +49,8 @@ class ListImport(models.Model):
     unchanged = models.PositiveBigIntegerField(default=0)
     repeated = models.PositiveBigIntegerField(default=0)
     refused = models.PositiveBigIntegerField(default=0)
-    lease_token = models.UUIDField(null=True, blank=True, editable=False)
-    lease_until = models.DateTimeField(null=True, blank=True, editable=False)
 
-    class Meta:
-        ordering = ("-pk",)
+    class Meta(Upload.Meta):
         verbose_name = "import"
         indexes = (
             models.Index(
@@ -67,21 +62,8 @@ class ListImport(models.Model):
         return f"{self.file_name} → {self.subscribable}"
 
 
-class ListPart(models.Model):
-    """Compressed piece of the file, for any worker. Deleted when done."""
-
-    list_import = models.ForeignKey(
-        ListImport, on_delete=models.CASCADE, related_name="parts", db_index=False
-    )
-    start = models.PositiveBigIntegerField()
-    size = models.PositiveIntegerField()
-    data = models.BinaryField()
-
-    class Meta:
-        constraints = (models.UniqueConstraint(name="list_part_once", fields=["list_import", "start"]),)
-
-    def __str__(self) -> str:
-        return f"{self.list_import_id} from {self.start}"
+class ListPart(UploadPiece):
+    upload = models.ForeignKey(ListImport, on_delete=models.CASCADE, related_name="pieces", db_index=False)
 
 
 class RefusedLine(models.Model):

@@ -12,6 +12,7 @@ from PIL import Image
 from channels import pictures
 from channels.announcement import PostImage
 from channels.pictures import PictureBounds, fetched_picture, forget_pictures
+from common import child_process
 from common.pictures import child
 from common.pictures.child import resized
 from common.pictures.picture import BadPicture, CleanPicture
@@ -175,20 +176,27 @@ def test_a_fetch_inside_a_transaction_is_our_own_mistake(host: PictureHost) -> N
 
 def test_a_decoder_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child, "DECODING_SECONDS", 0.5)
-    monkeypatch.setattr(child, "_BOOT", "import time; time.sleep(30)")
+    monkeypatch.setattr(child_process, "_BOOT", "import time; time.sleep(30)")
     with pytest.raises(BadPicture, match="in a moment"):
         resized(octets_of(drawn(9, 9)), most_side=9, most_bytes=9_000)
 
 
+def answering(answer: str) -> str:
+    return (
+        "import os, socket, struct; line = socket.socket(fileno=0); line.recv(100_000)\n"
+        f"answer = {answer}; line.sendall(struct.pack('!I', len(answer)) + answer)"
+    )
+
+
 @pytest.mark.parametrize("said", [b"", b"JPEG", b"SVG " + bytes(8) + b"x", b"PNG " + bytes(8)])
 def test_an_answer_that_is_no_picture_is_not_believed(monkeypatch: pytest.MonkeyPatch, said: bytes) -> None:
-    monkeypatch.setattr(child, "_BOOT", f"import sys; sys.stdout.buffer.write({said!r})")
+    monkeypatch.setattr(child_process, "_BOOT", answering(repr(said)))
     with pytest.raises(BadPicture):
         resized(octets_of(drawn(9, 9)), most_side=9, most_bytes=9_000)
 
 
 def test_the_child_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_KEY", "hidden")
-    boot = "import os, sys; sys.stdout.buffer.write(b'PNG ' + bytes(8) + repr(dict(os.environ)).encode())"
-    monkeypatch.setattr(child, "_BOOT", boot)
+    boot = answering("b'PNG ' + bytes(8) + repr(dict(os.environ)).encode()")
+    monkeypatch.setattr(child_process, "_BOOT", boot)
     assert b"hidden" not in resized(b"", most_side=9, most_bytes=9_000).data

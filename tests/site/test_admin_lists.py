@@ -13,9 +13,10 @@ from django.test import Client
 from django.urls import reverse
 
 from common.clock import utcnow
+from common.uploads import claim
 from subscriptions.admin import list_import
 from subscriptions.admin.list_import_panels import sentence_about_state
-from subscriptions.lists.worker import claim_import, work_off_imports
+from subscriptions.lists.worker import work_off_imports
 from subscriptions.models import Consent, ListImport, Notice, Subscription
 from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory
 
@@ -155,9 +156,9 @@ def test_the_pace_counts_no_time_that_the_list_waited(admin_client: Client) -> N
     choose(admin_client, "email\na@example.org\n")
     ListImport.objects.update(created_at=utcnow() - timedelta(days=3))
     began = utcnow()
-    row = claim_import(now=began)
+    row = claim(ListImport, now=began)
     assert row is not None
-    row.lines, row.position = 5_000, row.size // 2
+    row.reading_since, row.lines, row.position = began, 5_000, row.size // 2
     said = sentence_about_state(row, began + timedelta(seconds=10))
     assert said.startswith("500 lines a second, about 10 seconds left")
 

@@ -9,7 +9,6 @@ import pickle
 import resource
 import signal
 import socket
-import struct
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +19,7 @@ import django
 from django.conf import settings
 from django.utils import timezone, translation
 
-from common.child_limits import set_limits
+from common.child_process import framed, messages, set_limits
 
 CPU_SECONDS = 2.0
 MEMORY = 256 * 1024 * 1024
@@ -28,31 +27,29 @@ MEMORY = 256 * 1024 * 1024
 HARD_SECONDS = 3
 # A fresh process now and then gives back memory that was fragmented or kept.
 MOST_JOBS = 500
-SIZE = struct.Struct(">I")
 
 
-def serve() -> None:
+def serve(line: socket.socket) -> None:
     """Answers jobs until there are no more."""
-    line = socket.socket(fileno=0)
-    job = _job(line)
-    if job is None:
-        return
-    settings.configure(USE_TZ=True, USE_I18N=True, INSTALLED_APPS=[], **job["settings"])
+    for count, job in enumerate(map(pickle.loads, messages(line)), 1):
+        if count == 1:
+            _prepare(job["settings"])
+        if _answer(line, job, last=count == MOST_JOBS):
+            return
+
+
+def _prepare(values: Mapping[str, Any]) -> None:
+    settings.configure(USE_TZ=True, USE_I18N=True, INSTALLED_APPS=[], **values)
     django.setup()
     # Loaded before the limits are set, and none of it needs an app.
     from delivery.rendering import posts
     from delivery.rendering.sandbox import custom_template
 
-    del posts
+    del posts, custom_template
     set_limits({resource.RLIMIT_AS: MEMORY, resource.RLIMIT_FSIZE: 0, resource.RLIMIT_NOFILE: 32})
-    for count in range(1, MOST_JOBS + 1):
-        ends = _answer(line, job, custom_template, last=count == MOST_JOBS)
-        job = None if ends else _job(line)
-        if job is None:
-            return
 
 
-def _answer(line: socket.socket, job: dict[str, Any], custom_template: Any, *, last: bool) -> bool:
+def _answer(line: socket.socket, job: dict[str, Any], *, last: bool) -> bool:
     """Answers one job. Returns whether this process has to end after it."""
     from delivery.rendering.errors import BrokenTemplate, TooLong, broken
 
@@ -62,7 +59,7 @@ def _answer(line: socket.socket, job: dict[str, Any], custom_template: Any, *, l
     ends = last
     try:
         with limited, translation.override(job["language"]), timezone.override(job["zone"]):
-            answer = _done(job, custom_template)
+            answer = _done(job)
     except BaseException as error:  # noqa: BLE001 - whatever it was, the template is to blame
         wrong = broken(error, job["path"], "")
         ends = ends or limited.reached or not isinstance(error, BrokenTemplate)
@@ -74,12 +71,14 @@ def _answer(line: socket.socket, job: dict[str, Any], custom_template: Any, *, l
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
         ends = ends or int(pages) * resource.getpagesize() > MEMORY // 2
     octets = json.dumps({**answer, "ends": ends}, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    line.sendall(SIZE.pack(len(octets)) + octets)
+    line.sendall(framed(octets))
     return ends
 
 
-def _done(job: dict[str, Any], custom_template: Any) -> dict[str, Any]:
+def _done(job: dict[str, Any]) -> dict[str, Any]:
     """What the job asks for. Its data are freed when this returns, before memory is measured."""
+    from delivery.rendering.sandbox import custom_template
+
     body = pickle.loads(job["body"])  # noqa: S301 - from our own parent
     if body["do"] == "check":
         custom_template.check_source_fields(job["path"], body["own"], body["fields"])
@@ -116,21 +115,3 @@ class _Limit:
         if self.armed:
             self.reached = True
             raise self.error
-
-
-def _job(line: socket.socket) -> dict[str, Any] | None:
-    head = _read(line, SIZE.size)
-    body = _read(line, SIZE.unpack(head)[0]) if head else b""
-    job: dict[str, Any] | None = pickle.loads(body) if body else None  # noqa: S301 - from our own parent
-    return job
-
-
-def _read(line: socket.socket, size: int) -> bytes:
-    """So many octets, or none when the line ended."""
-    kept = bytearray()
-    while len(kept) < size:
-        piece = line.recv(min(size - len(kept), 1 << 20))
-        if not piece:
-            return b""
-        kept += piece
-    return bytes(kept)

@@ -10,11 +10,7 @@ import json
 import os
 import pickle
 import signal
-import socket
-import subprocess
-import sys
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -26,21 +22,15 @@ from django.utils import timezone, translation
 
 from channels.letter import LetterError
 from channels.placeholders import Placeholders
+from common.child_process import Child
 from delivery.rendering.errors import BrokenTemplate, RenderedParts
 from delivery.rendering.facts import TemplateSource
-from delivery.rendering.sandbox.child import SIZE, frozen
+from delivery.rendering.sandbox.child import frozen
 
 # On the clock; the child's own limit, of processor time, is shorter: machines may be busy.
 PATIENCE_SECONDS = 20.0
 IDLE_SECONDS = 60.0
-ENDING_SECONDS = 0.5
 MOST_ANSWER = 64_000_000
-_ROOT = str(Path(__file__).resolve().parents[3])
-_BOOT = (
-    "import sys; sys.path.insert(0, sys.argv[1]); from delivery.rendering.sandbox.child import serve; serve()"
-)
-# What an interpreter may need to start; no secret is in the child's environment.
-_KEPT = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZDIR")
 
 
 def render_custom(
@@ -65,65 +55,12 @@ def close() -> None:
     _sandbox.close()
 
 
-class _Child:
-    """The process and our end of the line to it."""
-
-    def __init__(self) -> None:
-        self.line, theirs = socket.socketpair()
-        with theirs:
-            self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and our own module
-                [sys.executable, "-I", "-B", "-c", _BOOT, _ROOT],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={name: os.environ[name] for name in _KEPT if name in os.environ},
-                # Ctrl-C is for us; the child ends when its line does.
-                start_new_session=True,
-            )
-
-    def ask(self, job: bytes) -> bytes:
-        """Raises OSError when the child ended or the time is over."""
-        until = time.monotonic() + PATIENCE_SECONDS
-        self.line.settimeout(PATIENCE_SECONDS)
-        self.line.sendall(SIZE.pack(len(job)) + job)
-        (size,) = SIZE.unpack(self._read(SIZE.size, until))
-        if size > MOST_ANSWER:
-            raise OSError("The answer is too large.")
-        return self._read(size, until)
-
-    def _read(self, size: int, until: float) -> bytes:
-        kept = bytearray()
-        while len(kept) < size:
-            self.line.settimeout(max(until - time.monotonic(), 0.001))
-            piece = self.line.recv(min(size - len(kept), 1 << 20))
-            if not piece:
-                raise EOFError
-            kept += piece
-        return bytes(kept)
-
-    def end(self) -> int:
-        """Ends it, leaves no zombie, and returns its status: negative for a signal, 0 if it still ran."""
-        self.line.close()
-        # When the line broke, the process is about to end by itself, with a status that says why.
-        try:
-            return self.process.wait(ENDING_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            return 0
-
-    def forget(self) -> None:
-        """After a fork: it is our parent's child, not ours."""
-        self.line.close()
-        self.process.returncode = 0
-
-
 class _Sandbox:
     """The child of this process. Threads take turns."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.child: _Child | None = None
+        self.child: Child | None = None
         self.idle: threading.Timer | None = None
 
     def ask(self, path: str, job: dict[str, Any]) -> dict[str, Any]:
@@ -133,12 +70,12 @@ class _Sandbox:
             if self.child is not None and self.child.process.poll() is not None:
                 self._end()
             try:
-                self.child = self.child or _Child()
-                octets = self.child.ask(packed)
+                self.child = self.child or Child("delivery.rendering.sandbox.child")
+                octets = next(self.child.ask(packed, seconds=PATIENCE_SECONDS, most=MOST_ANSWER))
             except TimeoutError:
                 self._end()
                 raise BrokenTemplate(path, "it takes too long") from None
-            except (OSError, EOFError) as error:
+            except (OSError, StopIteration) as error:
                 raise _ended(path, self._end(), error) from error
             answer: dict[str, Any] = json.loads(octets.decode("utf-8", "surrogatepass"))
             if answer.pop("ends", False):
@@ -153,7 +90,7 @@ class _Sandbox:
 
     def _end(self) -> int:
         child, self.child = self.child, None
-        return child.end() if child is not None else 0
+        return child.close() if child is not None else 0
 
     def _rest(self) -> None:
         if self.idle is not None:
@@ -163,8 +100,6 @@ class _Sandbox:
     def close(self) -> None:
         with self.lock:
             self._rest()
-            if self.child is not None:
-                self.child.line.close()
             self._end()
 
     def after_fork(self) -> None:

@@ -42,7 +42,7 @@ def test_the_planner_knows_of_an_issue_as_soon_as_it_is_published() -> None:
 @pytest.mark.usefixtures("few_are_many")
 def test_the_planner_knows_of_a_list_as_soon_as_it_is_taken_over() -> None:
     row = checked("email\n" + "".join(f"reader{number}@example.org\n" for number in range(9)))
-    begin_import(list_import=row, now=NOW)
+    begin_import(row, now=NOW)
     work_off_imports(budget=LONG)
     assert Subscription.objects.count() == 9
     assert known_rows(Destination._meta.db_table) == 9

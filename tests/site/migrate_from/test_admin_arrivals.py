@@ -21,10 +21,10 @@ from django.urls import reverse
 
 from chat.models import GuildFeed
 from common.clock import utcnow
-from feedletter_site.migrate_from import admin, take_over, uploads, worker
+from common.uploads import LEASE, WAITS_FOR, claim
+from feedletter_site.migrate_from import admin, take_over, worker
 from feedletter_site.migrate_from.cordfeeder.source import AddressPart
-from feedletter_site.migrate_from.uploads import KEPT_FOR, WAITS_FOR
-from feedletter_site.migrate_from.worker import LEASE, claim_arrival, work_off_arrivals
+from feedletter_site.migrate_from.worker import work_off_arrivals
 from feedletter_site.models import Arrival, ArrivalLine, ArrivalPiece, Origin
 from tests.chat.conftest import service, site
 from tests.servers.feed_server import FeedServer
@@ -199,7 +199,7 @@ def test_a_worker_that_dies_leaves_the_rest_to_the_next(
             work()
     row.refresh_from_db()
     assert row.done == step
-    assert claim_arrival(now=utcnow()) is None
+    assert claim(Arrival, now=utcnow()) is None
     Arrival.objects.update(lease_until=utcnow() - timedelta(seconds=1))
     work()
     row.refresh_from_db()
@@ -282,7 +282,7 @@ def test_files_that_nobody_takes_over_are_forgotten(admin_client: Client) -> Non
     for state, created, ended in (
         ("looked", now - WAITS_FOR - DAY, None),
         ("looked", now, None),
-        ("done", now - KEPT_FOR, now - KEPT_FOR - DAY),
+        ("done", now - Arrival.KEPT_FOR, now - Arrival.KEPT_FOR - DAY),
         ("done", now - WAITS_FOR - DAY, now - DAY),
     ):
         Arrival.objects.create(
@@ -294,10 +294,10 @@ def test_files_that_nobody_takes_over_are_forgotten(admin_client: Client) -> Non
 
 def test_what_a_killed_worker_left_on_the_disk_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    row = uploads.upload(source="cordfeeder", name="x", files={"": [b"a", b"b"]}, by="", now=utcnow())
-    left = tmp_path / uploads.FOLDER.format(row.pk)
+    row = Arrival.keep({"": [b"a", b"b"]}, "looking", source="cordfeeder", name="x", by="", now=utcnow())
+    left = tmp_path / worker.FOLDER.format(row.pk)
     (left / "deep").mkdir(parents=True)
-    with uploads.unpacked(row) as place:
+    with worker.unpacked(row) as place:
         assert place.read_bytes() == b"ab"
         assert place.parent.stat().st_mode & 0o077 == 0
         assert list(tmp_path.iterdir()) == [place.parent]
@@ -309,7 +309,7 @@ def test_the_page_says_when_no_worker_is_there(admin_client: Client, tmp_path: P
     assert "It begins in a moment." in page(admin_client, row)
     Arrival.objects.update(created_at=utcnow() - timedelta(minutes=5))
     assert "No worker has looked at it" in page(admin_client, row)
-    claimed = claim_arrival(now=utcnow())
+    claimed = claim(Arrival, now=utcnow())
     assert claimed is not None
     assert "No worker has looked at it" not in page(admin_client, row)
     Arrival.objects.update(lease_until=utcnow() - LEASE)
@@ -342,16 +342,15 @@ def test_it_is_linked_where_an_admin_looks(admin_client: Client, address: str) -
 
 
 def test_worker_knows_no_source() -> None:
-    for module in (worker, uploads):
-        assert "cordfeeder" not in Path(str(module.__file__)).read_text().lower()
+    assert "cordfeeder" not in Path(str(worker.__file__)).read_text().lower()
 
 
 def test_what_waited_long_for_a_person_begins_in_a_moment(admin_client: Client) -> None:
     old = utcnow() - timedelta(days=3)
     row = Arrival.objects.create(source="cordfeeder", file_name="x", state="looked", created_at=old)
-    uploads.begin_reading(arrival=row, now=utcnow())
+    worker.begin_reading(row, now=utcnow())
     assert "It begins in a moment." in page(admin_client, row)
-    assert claim_arrival(now=utcnow()) == row
+    assert claim(Arrival, now=utcnow()) == row
 
 
 def test_the_list_asks_no_more_for_many(admin_client: Client) -> None:

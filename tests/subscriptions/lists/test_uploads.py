@@ -13,29 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
-from common.admin.work_progress import BEGINS, words_about_worker
+from common.admin.uploads import BEGINS, words_about_worker
 from common.clock import utcnow
 from common.passes import TimeBudget
+from common.uploads import LEASE, PIECE_SIZE, WAITS_FOR, NotPossible, claim
 from subscriptions.admin.list_columns import ColumnsForm
 from subscriptions.admin.list_import_panels import outcome_of, sentence_about_state, words_about_unread
-from subscriptions.lists import importer, reading, uploads, worker
+from subscriptions.lists import importer, reading, worker
 from subscriptions.lists.importer import USUAL_TERMS
 from subscriptions.lists.reading import Terms
 from subscriptions.lists.uploads import (
-    KEPT_FOR,
     LONGEST_LINE,
-    WAITS_FOR,
-    NotPossible,
     StoredLines,
     as_utf8,
     begin_import,
     explain,
-    forget_old_imports,
-    keep_pieces,
-    stop_import,
     upload,
 )
-from subscriptions.lists.worker import LEASE, claim_import, work_off_imports
+from subscriptions.lists.worker import work_off_imports
 from subscriptions.models import ListImport, ListPart, Notice, RefusedLine, Subscription
 from tests.factories import BridgeFactory, SubscribableFactory, SubscriptionFactory, SuppressionFactory
 
@@ -96,7 +91,7 @@ def test_looking_changes_nothing_and_says_what_would_be_done() -> None:
 
 def test_at_the_admins_word_it_is_taken_over_and_no_one_is_mailed() -> None:
     row = checked(people(10), terms=Terms(words="By hand."))
-    begin_import(list_import=row, now=utcnow())
+    begin_import(row, now=utcnow())
     work_off_imports(budget=LONG)
     row = fresh(row)
     assert (row.state, row.added, row.position) == ("done", 10, row.size)
@@ -110,7 +105,7 @@ def test_at_the_admins_word_it_is_taken_over_and_no_one_is_mailed() -> None:
 def test_nothing_is_taken_over_without_that_word() -> None:
     row = uploaded(people(3))
     with pytest.raises(NotPossible, match="being looked at"):
-        begin_import(list_import=row, now=utcnow())
+        begin_import(row, now=utcnow())
     work_off_imports(budget=LONG)
     work_off_imports(budget=LONG)
     assert not Subscription.objects.exists()
@@ -122,7 +117,7 @@ class Killed(BaseException):
 
 def test_a_worker_that_dies_leaves_the_rest_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     row = checked(people(10) + "nonsense,\n")
-    begin_import(list_import=row, now=utcnow())
+    begin_import(row, now=utcnow())
     whole, calls = importer.import_batch, iter(range(100))
 
     def dying(*args: Any, **more: Any) -> Any:
@@ -136,7 +131,7 @@ def test_a_worker_that_dies_leaves_the_rest_to_the_next(monkeypatch: pytest.Monk
         work_off_imports(budget=LONG)
     # Its third batch went with it.
     assert (fresh(row).added, Subscription.objects.count()) == (6, 6)
-    assert claim_import(now=utcnow()) is None
+    assert claim(ListImport, now=utcnow()) is None
     ListImport.objects.update(lease_until=utcnow() - timedelta(seconds=1))
     work_off_imports(budget=LONG)
     row = fresh(row)
@@ -168,7 +163,7 @@ def test_a_worker_that_died_while_looking_is_followed_from_the_beginning(
 def test_a_pass_ends_with_its_time_and_the_next_goes_on() -> None:
     row = checked(people(8))
     ListImport.objects.update(created_at=utcnow() - timedelta(days=3))
-    begin_import(list_import=row, now=utcnow())
+    begin_import(row, now=utcnow())
     for expected in (3, 6):
         work_off_imports(budget=timedelta(microseconds=1))
         assert fresh(row).added == expected
@@ -179,8 +174,8 @@ def test_a_pass_ends_with_its_time_and_the_next_goes_on() -> None:
 
 def test_a_lost_lease_takes_over_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     row = checked(people(8))
-    begin_import(list_import=row, now=utcnow())
-    late = claim_import(now=utcnow() - LEASE * 2)
+    begin_import(row, now=utcnow())
+    late = claim(ListImport, now=utcnow() - LEASE * 2)
     assert late is not None
     work_off_imports(budget=LONG)
     assert fresh(row).state == "done"
@@ -200,18 +195,29 @@ def test_what_goes_wrong_is_told_and_tried_again(monkeypatch: pytest.MonkeyPatch
     assert (fresh(row).state, fresh(row).trouble) == ("checked", "")
 
 
+def test_a_list_is_given_up_after_three_errors_in_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = uploaded(people(2))
+    monkeypatch.setattr(worker, "try_batch", lambda *args: 1 / 0)
+    for _ in range(4):
+        work_off_imports(budget=LONG)
+        ListImport.objects.update(lease_until=utcnow() - timedelta(seconds=1))
+    assert (fresh(row).state, fresh(row).failures) == ("unusable", 3)
+    assert fresh(row).trouble == "Given up after 3 errors. ZeroDivisionError: division by zero"
+    assert not ListPart.objects.exists()
+
+
 def test_stopping_keeps_what_was_done_and_forgets_the_file() -> None:
     row = checked(people(8))
-    begin_import(list_import=row, now=utcnow())
+    begin_import(row, now=utcnow())
     work_off_imports(budget=timedelta(microseconds=1))
-    stop_import(list_import=row, now=utcnow())
+    row.stop(now=utcnow())
     work_off_imports(budget=LONG)
     assert (fresh(row).state, Subscription.objects.count()) == ("stopped", 3)
     assert not ListPart.objects.exists()
     with pytest.raises(NotPossible):
-        stop_import(list_import=row, now=utcnow())
+        row.stop(now=utcnow())
     with pytest.raises(NotPossible):
-        begin_import(list_import=row, now=utcnow())
+        begin_import(row, now=utcnow())
 
 
 @pytest.mark.parametrize("text", ["name\nAda\n", "no list at all", '"'])
@@ -233,11 +239,11 @@ def test_what_nobody_wants_and_what_is_old_is_forgotten() -> None:
     now = utcnow()
     checked(people(1))
     done = checked("nonsense\n")
-    forget_old_imports(now=now + WAITS_FOR - timedelta(hours=1))
+    ListImport.forgettable(now + WAITS_FOR - timedelta(hours=1)).delete()
     assert ListImport.objects.count() == 2
-    forget_old_imports(now=now + WAITS_FOR + timedelta(hours=1))
+    ListImport.forgettable(now + WAITS_FOR + timedelta(hours=1)).delete()
     assert ListImport.objects.get() == done
-    forget_old_imports(now=now + KEPT_FOR + timedelta(hours=1))
+    ListImport.forgettable(now + ListImport.KEPT_FOR + timedelta(hours=1)).delete()
     assert not ListImport.objects.exists()
     assert not RefusedLine.objects.exists()
 
@@ -275,13 +281,11 @@ class StoredLinesTest(TestCase):
         self, text: bytes, size: int, skip: int
     ) -> None:
         row = ListImport.objects.create(subscribable=SubscribableFactory(), file_name="x")
-        for start in range(0, len(text), size):
-            piece = text[start : start + size]
-            ListPart.objects.create(list_import=row, start=start, size=len(piece), data=zlib.compress(piece))
+        row.keep_file(text[start : start + size] for start in range(0, len(text), size))
         expected = [decoded(line) for line in lines_of(text)]
-        reader = StoredLines(row.pk)
+        reader = StoredLines(row)
         first = [line for _, line in zip(range(skip), reader, strict=False)]
-        assert first + list(StoredLines(row.pk, reader.position)) == expected
+        assert first + list(StoredLines(row, reader.position)) == expected
         assert reader.handed_out == len(first)
 
 
@@ -301,9 +305,9 @@ def lines_of(text: bytes) -> Iterator[bytes]:
 def test_a_line_that_never_ends_comes_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     row = ListImport.objects.create(subscribable=SubscribableFactory(), file_name="x")
     text = b"x" * (LONGEST_LINE * 2 + 5) + b"\nshort\n"
-    assert keep_pieces(row, [text[:100_000], text[100_000:]]) == len(text)
-    assert [len(line) for line in StoredLines(row.pk)] == [LONGEST_LINE, LONGEST_LINE, 6, 6]
-    assert uploads.PIECE_SIZE > LONGEST_LINE
+    assert row.keep_file([text[:100_000], text[100_000:]]) == len(text)
+    assert [len(line) for line in StoredLines(row)] == [LONGEST_LINE, LONGEST_LINE, 6, 6]
+    assert PIECE_SIZE > LONGEST_LINE
 
 
 def test_an_upload_is_judged_before_it_is_offered_and_says_whom_a_column_concerns() -> None:
@@ -311,7 +315,7 @@ def test_an_upload_is_judged_before_it_is_offered_and_says_whom_a_column_concern
     assert (row.state, row.names, row.added) == ("asking", ["email", "Notes"], 0)
     said = sentence_about_state(row, utcnow())
     assert "“Notes” concerns 1 line (“please unsubscribe”)." in said
-    explain(list_import=row, meanings={"Notes": "unsubscribed"}, dates="", now=utcnow())
+    explain(row, meanings={"Notes": "unsubscribed"}, dates="", now=utcnow())
     work_off_imports(budget=LONG)
     row = fresh(row)
     assert row.state == "checked"
@@ -322,9 +326,9 @@ def test_what_the_release_before_looked_at_is_judged_before_it_is_imported() -> 
     row = checked("email,Notes\na@example.org,\nb@example.org,vip\n", terms=Terms("confirmed"))
     part = ListPart.objects.get()
     text = zlib.decompress(part.data).replace(b"vip", b"opted out")
-    ListPart.objects.update(data=zlib.compress(text), size=len(text))
+    ListPart.objects.update(data=zlib.compress(text))
     ListImport.objects.update(findings=None, size=len(text))
-    begin_import(list_import=row, now=utcnow())
+    begin_import(row, now=utcnow())
     work_off_imports(budget=LONG)
     assert (fresh(row).state, Subscription.objects.count()) == ("asking", 0)
 
@@ -334,7 +338,7 @@ def test_the_only_column_of_addresses_is_offered_for_an_answer() -> None:
     assert row.state == "asking"
     assert "“Kontakt” has nothing but addresses" in sentence_about_state(row, utcnow())
     assert ColumnsForm([row.pk]).fields["column-0"].initial == "email"
-    explain(list_import=row, meanings={"Kontakt": "email"}, dates="", now=utcnow())
+    explain(row, meanings={"Kontakt": "email"}, dates="", now=utcnow())
     work_off_imports(budget=LONG)
     assert (fresh(row).state, fresh(row).added) == ("checked", 1)
 
