@@ -196,7 +196,7 @@ def claim(model: type[U], *, now: datetime) -> U | None:
     return row
 
 
-def work_off(model: type[U], work: Callable[[U, TimeBudget], None], *, budget: timedelta) -> None:
+def process_uploads(model: type[U], work: Callable[[U, TimeBudget], None], *, budget: timedelta) -> None:
     """Forget old files, and process open ones. After an error a file waits for the end of its lease."""
     left = TimeBudget(budget)
     model.forgettable(utcnow()).delete()

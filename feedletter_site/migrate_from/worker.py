@@ -20,7 +20,7 @@ from common.db.leases import held
 from common.passes import TimeBudget
 from common.refused import Refused
 from common.text import without_controls
-from common.uploads import work_off
+from common.uploads import process_uploads
 from feedletter_site.migrate_from.report import READING, Line
 from feedletter_site.migrate_from.source import Plan, source_called
 from feedletter_site.migrate_from.take_over import Batch, Doing, process
@@ -52,7 +52,7 @@ def to_take_in(now: datetime) -> tuple[QuerySet[Any], ...]:
 
 
 def work_off_arrivals(*, budget: timedelta) -> None:
-    work_off(Arrival, _work, budget=budget)
+    process_uploads(Arrival, _work, budget=budget)
 
 
 def _work(row: Arrival, left: TimeBudget) -> None:

@@ -15,7 +15,7 @@ from common.clock import utcnow
 from common.db.bulk import insert_rows, vacuum_analyze
 from common.db.leases import held
 from common.passes import TimeBudget
-from common.uploads import work_off
+from common.uploads import process_uploads
 from subscriptions.lists.csv_lines import Head, Record, read_head, records
 from subscriptions.lists.importer import SeenAddresses, import_batch, try_batch
 from subscriptions.lists.plan import ImportPlan
@@ -44,7 +44,7 @@ LINES_A_RENEWAL = 20_000
 
 
 def work_off_imports(*, budget: timedelta) -> None:
-    work_off(ListImport, _work, budget=budget)
+    process_uploads(ListImport, _work, budget=budget)
 
 
 def _work(row: ListImport, left: TimeBudget) -> None:
