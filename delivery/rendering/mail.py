@@ -1,4 +1,4 @@
-"""Renders the mails that are no issue: confirmation, welcome and the like."""
+"""Mails other than issues, such as confirmation and welcome."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -25,7 +25,7 @@ MOST_OUTPUT = 5_000_000
 
 @dataclass(frozen=True, slots=True)
 class RenderedParts:
-    """`html` has its styles inlined. `subject` is empty where the usual one is meant."""
+    """`html` has inlined styles; an empty `subject` means the default."""
 
     html: str
     text: str = ""
@@ -33,7 +33,7 @@ class RenderedParts:
 
 
 def shortened_around(subject: str, tokens: Iterable[str]) -> str:
-    """At most 200 characters besides the holes. No hole is cut, because its value comes later."""
+    """Shorten to 200 characters, without cutting placeholders: their values come later."""
     placeholders = "|".join(map(re.escape, tokens))
     pieces = re.split(f"({placeholders})", subject) if placeholders else [subject]
     room, kept = LONGEST_SUBJECT, []
@@ -51,7 +51,7 @@ Value = str | int | list[str] | tuple[str, ...] | list[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """The subject, and what its context must hold; `newsletter` is the title that readers see."""
+    """Subject and required context. `newsletter` is the title readers see."""
 
     subject: str
     needs: tuple[str, ...]
@@ -67,7 +67,7 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
             gettext_noop("Confirm your subscriptions"), ("newsletters", "confirm_url", "hours")
         ),
         "already": Mail(gettext_noop("You already receive %(newsletter)s"), ("newsletter",)),
-        # Pairs: a newsletter's title, and the link to manage it.
+        # Pairs of title and manage link.
         "already_several": Mail(gettext_noop("You already receive these newsletters"), ("newsletters",)),
         "welcome": Mail(gettext_noop("Welcome to %(newsletter)s"), ("newsletter",)),
         "sign_in": Mail(gettext_noop("Sign-in link for %(newsletter)s"), ("sign_in_url", "minutes")),
@@ -100,11 +100,10 @@ def render_mail(
     site: SiteFacts = USUAL_SITE,
     own: TemplateSource | None = None,
 ) -> Rendered:
-    """One of MAILS. Links that are not in the context come from the recipient's fields.
+    """Render one of MAILS. Links missing from the context are the recipient's fields.
 
-    Optional in every context: `page_url`, `manage_url`, `unsubscribe_url`, `site_url`, and `newsletter`,
-    without which it is the site's own mail. `own` is what the newsletter has instead of our file. Raises
-    LetterError, also when the context lacks something.
+    Optional: `page_url`, `manage_url`, `unsubscribe_url`, `site_url` and `newsletter`, without which it is
+    the site's mail. `own` is a custom template. Raises LetterError, also if a required value is missing.
     """
     engine.known(engine.MAIL_FOLDER, template)
     if template not in MAILS_BY_TEMPLATE:
@@ -132,7 +131,7 @@ def render_mail(
 
 
 def _plain(name: str, value: Value) -> str | int | tuple[Any, ...]:
-    """A string or a number, or a tuple of these; strings on one line each: templates see no other objects."""
+    """Return one-line strings, numbers and tuples: templates see nothing else."""
     match value:
         case bool() | int():
             return value

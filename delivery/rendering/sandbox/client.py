@@ -1,7 +1,7 @@
-"""Renders what admins wrote in a child process with 2 seconds of processor time and 256 MB.
+"""Renders custom templates in a child process with 2 seconds of processor time and 256 MB.
 
-One child for each process of ours, started at the first such template and kept while there is work: a
-rendering costs milliseconds. A child that exceeds its limits is replaced by the next rendering.
+Each process keeps one child while there is work: a rendering takes milliseconds. A child that exceeds its
+limits is replaced.
 """
 
 import atexit
@@ -31,7 +31,7 @@ from delivery.rendering.facts import TemplateSource
 from delivery.rendering.mail import RenderedParts
 from delivery.rendering.sandbox.child import SIZE, frozen
 
-# On the clock; the child's own limit, of processor time, is shorter: machines may be busy.
+# Wall-clock time. The child's limit is processor time and shorter; machines may be busy.
 PATIENCE_SECONDS = 20.0
 IDLE_SECONDS = 60.0
 ENDING_SECONDS = 0.5
@@ -40,14 +40,14 @@ _ROOT = str(Path(__file__).resolve().parents[3])
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); from delivery.rendering.sandbox.child import serve; serve()"
 )
-# What an interpreter may need to start; no secret is in the child's environment.
+# For the interpreter. The child's environment holds no secrets.
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZDIR")
 
 
 def render_custom(
     path: str, own: TemplateSource, context: Mapping[str, Any], placeholders: Placeholders
 ) -> RenderedParts:
-    """The parts that an admin's own source makes. Raises LetterError: it is broken, or takes too much."""
+    """Render a template. Raises LetterError if it is broken or exceeds its limits."""
     answer = _sandbox.ask(
         path, {"do": "draw", "own": own, "context": dict(context), "placeholders": placeholders}
     )
@@ -57,18 +57,16 @@ def render_custom(
 
 
 def check_fields(path: str, own: TemplateSource, fields: Mapping[str, str]) -> None:
-    """Raises LetterError unless all fields of the source are among these: in lower case → as written."""
+    """Raise LetterError for fields not in `fields` (lower case → as written)."""
     _sandbox.ask(path, {"do": "check", "own": own, "fields": dict(fields)})
 
 
 def close() -> None:
-    """Ends the child, if there is one. The next template starts another."""
+    """End the child. The next template starts another."""
     _sandbox.close()
 
 
 class _Child:
-    """The process and our end of the line to it."""
-
     def __init__(self) -> None:
         self.line, theirs = socket.socketpair()
         with theirs:
@@ -78,12 +76,12 @@ class _Child:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env={name: os.environ[name] for name in _KEPT if name in os.environ},
-                # Ctrl-C is for us; the child ends when its line does.
+                # Ctrl-C is for the parent; the child ends when its socket closes.
                 start_new_session=True,
             )
 
     def ask(self, job: bytes) -> bytes:
-        """Raises OSError when the child ended or the time is over."""
+        """Send a job and return the answer. Raises OSError if the child ended or timed out."""
         until = time.monotonic() + PATIENCE_SECONDS
         self.line.settimeout(PATIENCE_SECONDS)
         self.line.sendall(SIZE.pack(len(job)) + job)
@@ -103,9 +101,9 @@ class _Child:
         return bytes(kept)
 
     def end(self) -> int:
-        """Ends it, leaves no zombie, and returns its status: negative for a signal, 0 if it still ran."""
+        """End and reap the child; return its status: negative for a signal, 0 if it still ran."""
         self.line.close()
-        # When the line broke, the process is about to end by itself, with a status that says why.
+        # If the connection broke, the process is ending, with a meaningful status.
         try:
             return self.process.wait(ENDING_SECONDS)
         except subprocess.TimeoutExpired:
@@ -114,14 +112,12 @@ class _Child:
             return 0
 
     def forget(self) -> None:
-        """After a fork: it is our parent's child, not ours."""
+        """Drop the parent's child after a fork."""
         self.line.close()
         self.process.returncode = 0
 
 
 class _Sandbox:
-    """The child of this process. Threads take turns."""
-
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.child: _Child | None = None
@@ -169,7 +165,7 @@ class _Sandbox:
             self._end()
 
     def after_fork(self) -> None:
-        """A lock may have been held, and the child is the parent's."""
+        """Reset: the lock may be held, and the child is the parent's."""
         child, self.lock, self.child, self.idle = self.child, threading.Lock(), None, None
         if child is not None:
             child.forget()
@@ -197,7 +193,7 @@ def _packed(job: dict[str, Any]) -> bytes:
 
 
 def _surroundings() -> dict[str, Any]:
-    """The settings that templates depend on, with the language and the time zone of this thread."""
+    """Return the settings, language and time zone that templates depend on."""
     locales = [Path(app.path) / "locale" for app in apps.get_app_configs()] if apps.ready else []
     return {
         "settings": {

@@ -1,4 +1,4 @@
-"""Renders what an admin wrote. Only a sandbox calls this: such a template may be without end."""
+"""Renders custom templates. Only for the sandbox: they may never end."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,7 +21,7 @@ PARTS = ("subject", "html", "text")
 def draw(
     path: str, own: TemplateSource, context: Mapping[str, Any], placeholders: Placeholders
 ) -> RenderedParts:
-    """The parts that the source makes; the usual text where it has none. Raises BrokenTemplate."""
+    """Render, with the default text if there is none. Raises BrokenTemplate."""
     if path.startswith(f"{engine.PAGE_FOLDER}/"):
         return RenderedParts(html=_part(path, "html", own.html, context, placeholders))
     subject = (
@@ -37,7 +37,7 @@ def draw(
 
 
 def check_source_fields(path: str, own: TemplateSource, fields: Mapping[str, str]) -> None:
-    """Raises BrokenTemplate for an unknown field, also in parts that a rendering would leave out."""
+    """Raise BrokenTemplate for an unknown field, also in parts that rendering would skip."""
     for part in PARTS:
         try:
             for node in engine.fields_of(_template(path, part, getattr(own, part))):
