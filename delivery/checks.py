@@ -1,4 +1,4 @@
-"""What Django's system check says about mail. Registered in DeliveryConfig.ready()."""
+"""Django system checks about mail, registered by DeliveryConfig.ready()."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def check_email(app_configs: Any, **options: Any) -> list[CheckMessage]:
-    """E001: EMAIL_URL is wrong. E002: DEFAULT_FROM_EMAIL is. E003: BOUNCE_URL is.
+    """Check the settings. E001: EMAIL_URL, E002: DEFAULT_FROM_EMAIL, E003: BOUNCE_URL.
 
     W001–W004: what will not work as hoped.
     """

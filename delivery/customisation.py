@@ -1,4 +1,4 @@
-"""A newsletter's own look, templates and sender, checked when it is saved: only this app can."""
+"""Look, templates and sender of newsletters, validated on saving: only this app can."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -29,24 +29,22 @@ from subscriptions.rules.colours import as_hex
 from subscriptions.rules.site import SiteFacts
 
 THEME_FIELDS = tuple(field.name for field in fields(ThemeFacts))
-# Uploaded, and each with the address that it wins over.
+# Uploaded picture → the URL it takes precedence over.
 PICTURES = {"logo_picture": "logo_url", "header_picture": "header_picture_url"}
 LONGEST_THEME_TEXT = 2_000
 
 
 def theme_of(subscribable: Subscribable | None) -> ThemeFacts:
-    """The look as rendering takes it; the usual one where none was chosen."""
     row = Theme.objects.filter(subscribable=subscribable).first() if subscribable else None
     return theme_facts(row) if row else USUAL_THEME
 
 
 def accent_without_theme(subscribable: Subscribable) -> str:
-    """The accent that letters and pages have where the theme says none."""
+    """Return the accent of letters and pages without a theme's."""
     return as_hex(subscribable.params.get("accent", "") or site_facts().accent)
 
 
 def theme_facts(theme: Theme) -> ThemeFacts:
-    """A theme's row, copied out of the database."""
     values = {name: getattr(theme, name) for name in THEME_FIELDS}
     for picture, address in PICTURES.items():
         values[address] = picture_url(getattr(theme, f"{picture}_id")) or values[address]
@@ -54,7 +52,7 @@ def theme_facts(theme: Theme) -> ThemeFacts:
 
 
 def site_theme(site: SiteFacts) -> ThemeFacts:
-    """What mails wear that are of no newsletter, such as the sign-in link."""
+    """Return the theme of mails of no newsletter, such as the sign-in link."""
     return ThemeFacts(
         accent=site.accent,
         logo_url=site.logo_url,
@@ -65,7 +63,7 @@ def site_theme(site: SiteFacts) -> ThemeFacts:
 
 @transaction.atomic
 def set_theme(*, subscribable: Subscribable, **changes: Any) -> Theme:
-    """Changes the look; what is not given stays. Raises ValidationError, and then changes nothing."""
+    """Change the given fields. Raises ValidationError without changing anything."""
     theme, _ = Theme.objects.get_or_create(subscribable=subscribable)
     for name, value in changes.items():
         if name in PICTURES:
@@ -81,7 +79,7 @@ def set_theme(*, subscribable: Subscribable, **changes: Any) -> Theme:
 def set_look(
     *, subscribable: Subscribable, theme: Mapping[str, Any], template: str, language: str, params: Any
 ) -> None:
-    """The theme, and whatever else decides how letters look; all or nothing. Raises ValidationError."""
+    """Change the theme and other settings of letters, all or nothing. Raises ValidationError."""
     alter_subscribable(subscribable=subscribable, template=template, language=language, params=params)
     usual = Theme()
     is_usual = all((value or None) == (getattr(usual, name) or None) for name, value in theme.items())
@@ -91,13 +89,13 @@ def set_look(
 
 @transaction.atomic
 def back_to_usual(*, subscribables: list[int]) -> int:
-    """Deletes the looks of these newsletters. Returns how many had one."""
+    """Delete newsletters' themes. Return how many had one."""
     _, deleted = Theme.objects.filter(subscribable__in=subscribables).delete()
     return deleted.get(Theme._meta.label, 0)
 
 
 def check_theme(theme: Theme) -> None:
-    """Raises ValidationError, by field, for what no letter could show."""
+    """Raise ValidationError, by field, for what no letter could show."""
     theme.full_clean()
     wrong: dict[str, str] = {}
     for name in PICTURES.values():
@@ -117,18 +115,18 @@ def check_theme(theme: Theme) -> None:
 
 
 def current(subscribable: Subscribable, name: str) -> LetterTemplate | None:
-    """The version in use; none where the newsletter uses the default."""
+    """Return the custom template's current version, if any."""
     return LetterTemplate.objects.filter(subscribable=subscribable, name=name, is_current=True).first()
 
 
 def own_source(subscribable: Subscribable, name: str) -> TemplateSource | None:
-    """The template that the newsletter has instead of our file; None where it uses ours."""
+    """Return the custom template, or None for our file."""
     row = current(subscribable, name)
     return source_of(row) if row else None
 
 
 def own_issue_sources(subscribable: Subscribable) -> dict[str, TemplateSource]:
-    """Its own templates of letters. Which one a collection takes is decided when it is rendered."""
+    """Return custom templates of letters. Rendering chooses among them."""
     rows = LetterTemplate.objects.filter(
         subscribable=subscribable, is_current=True, name__startswith="issues/"
     )
@@ -136,12 +134,11 @@ def own_issue_sources(subscribable: Subscribable) -> dict[str, TemplateSource]:
 
 
 def source_of(row: LetterTemplate) -> TemplateSource:
-    """A version, copied out of the database."""
     return TemplateSource(html=row.html, text=row.text, subject=row.subject)
 
 
 def refuse_wrong_template(subscribable: Subscribable) -> None:
-    """Raises ValidationError for a template that is not there or asks for a field that is not."""
+    """Raise ValidationError for a missing template or one with unknown fields."""
     if not subscribable.template:
         return
     try:
@@ -151,7 +148,7 @@ def refuse_wrong_template(subscribable: Subscribable) -> None:
 
 
 def refuse_wrong_sender(subscribable: Subscribable) -> None:
-    """Raises ValidationError for a From or Reply-To that is no e-mail address. Empty ones are fine."""
+    """Raise ValidationError for an invalid From or Reply-To. They may be empty."""
     wrong = {}
     for field in ("from_email", "reply_to"):
         try:

@@ -1,4 +1,4 @@
-"""What delivery adds to the admin pages of the apps before it."""
+"""Delivery's additions to earlier apps' admin pages."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -54,7 +54,6 @@ SUBSCRIPTIONS_SHOWN = 50
 
 
 def install() -> None:
-    """Called once, before the first admin page."""
     template_sources.append(letter_templates)
     add_panel("feeds.Feed", Panel("Bridges", bridges_of_feed, order=22))
     add_panel("subscriptions.Subscribable", Panel("What it posts", what_it_posts, order=7))
@@ -136,7 +135,7 @@ def item_issues(item: Item) -> SafeString:
 
 
 def how_delivered(issue_ids: list[int]) -> dict[int, str]:
-    """ "12 sent, 1 failed" for each issue that has deliveries. One question."""
+    """Return "12 sent, 1 failed" per issue with deliveries. One query."""
     rows = Delivery.objects.filter(issue__in=issue_ids).order_by("issue", "state")
     words: dict[int, list[str]] = defaultdict(list)
     for issue, state, count in rows.values_list("issue", "state").annotate(n=Count("*")):
@@ -155,7 +154,7 @@ def recent_issues(subscribable: Subscribable) -> SafeString:
     counts = progress.counts_of(row.pk for row in rows)
     shown = []
     for row in rows:
-        row.subscribable = subscribable  # saves a query for each
+        row.subscribable = subscribable  # saves a query each
         said = result_words(row, counts[row.pk]) if row.published_at else ""
         shown.append((link_to(row), when(row.published_at, _not_out(row), zone=subscribable.zone), said))
     return html_table(
@@ -166,13 +165,13 @@ def recent_issues(subscribable: Subscribable) -> SafeString:
 
 
 def last_issues(newsletters: Sequence[Subscribable]) -> dict[int, SafeString | str]:
-    """What became of the last issue of each: "115 sent, 2 failed". Two questions, however many."""
+    """Return each newsletter's last issue and result, "115 sent, 2 failed". Two queries in total."""
     rows = {row.subscribable_id: row for row in progress.newest_of_each(row.pk for row in newsletters)}
     counts = progress.counts_of(row.pk for row in rows.values())
     shown: dict[int, SafeString | str] = {each.pk: "none so far" for each in newsletters}
     for each in newsletters:
         if (row := rows.get(each.pk)) is not None:
-            row.subscribable = each  # saves a query for each
+            row.subscribable = each  # saves a query each
             said = result_words(row, counts[row.pk])
             note = f"{when(row.published_at, zone=each.zone)}: {said}"
             html = '<span class="fl-last-issue">{}<span class="fl-note">{}</span></span>'
@@ -181,7 +180,7 @@ def last_issues(newsletters: Sequence[Subscribable]) -> dict[int, SafeString | s
 
 
 def first_issue(subscribable: Subscribable) -> SafeString | str:
-    """What a new newsletter's first reader will get; nothing once there is one."""
+    """Show what the first reader will get; "" once there is one."""
     if not subscribable.awaits_first_reader:
         return ""
     said = "Its first issue goes out when the first reader has confirmed, so that it does not go to nobody."
@@ -196,7 +195,7 @@ def whether_reached(subscription: Subscription) -> SafeString:
 
 
 def whether_person_reached(destination: Destination) -> SafeString | str:
-    """One sentence if it is the same for all their newsletters, else one for each."""
+    """Show one sentence if it applies to all newsletters, else one each."""
     now = utcnow()
     if (found := reach_of_person(destination, now=now)) is not None:
         return paragraph(found.sentence)
@@ -214,7 +213,7 @@ def sent_to_subscriber(subscription: Subscription) -> SafeString:
 
 
 def sent_to(destination: Destination) -> SafeString:
-    """How many deliveries to an address there are of each state, and the newest; of all newsletters."""
+    """Count an address's deliveries by state, and list the newest, of all newsletters."""
     every = Delivery.objects.filter(destination=destination)
     related = every.order_by("-pk").select_related("issue__subscribable", "subscription__subscribable")
     rows = list(related.defer("issue__html", "issue__text")[: SENT_SHOWN + 1])
@@ -235,7 +234,7 @@ def sent_to(destination: Destination) -> SafeString:
     )
     if not shown:
         return newest
-    # "12 sent, 1 failed", each with a link to those.
+    # "12 sent, 1 failed", with links.
     counts = every.order_by("state").values_list("state")
     links = [
         list_link(
@@ -258,7 +257,6 @@ def bounces_of_subscriber(subscription: Subscription) -> SafeString | str:
 
 
 def bounces_of(destination: Destination) -> SafeString | str:
-    """The newest bounces and complaints of an address; no panel where there are none."""
     return _bounces(destination.bounces.all())
 
 

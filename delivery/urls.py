@@ -1,4 +1,4 @@
-"""The addresses of newsletters, their issues, and the built-in mailbox."""
+"""URLs of newsletters, issues and the built-in mailbox."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""The first queries of each stage's pass: where they find nothing, no pass need begin."""
+"""First queries of each stage: where they find nothing, no pass begins."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -70,13 +70,13 @@ def to_call(now: datetime) -> Questions:
 
 
 def collections_over(now: datetime) -> "QuerySet[Assignable]":
-    """Collections with something in them whose time is over, or which are full (rules.completion)."""
+    """Return non-empty collections that are over or full (rules.completion)."""
     every_n = Subscribable.Arrangement.EVERY_N
     fills = Q(capacity__isnull=False, subscribable__arrangement=every_n, subscribable__stopped=False)
     inside = Assignment.objects.filter(assignable=OuterRef("pk")).order_by()
     kept = inside.kept().values("assignable").annotate(count=Count("pk")).values("count")
     count = Coalesce(Subquery(kept), 0)
-    # A plain integer, as SQLite's arithmetic of times takes no other.
+    # Cast: SQLite's arithmetic of times takes only plain integers.
     days = Cast("subscribable__max_wait_days", IntegerField()) * Value(timedelta(days=1))
     wait = ExpressionWrapper(days, output_field=DurationField())
     waited = ExpressionWrapper(F("opened_at") + wait, output_field=DateTimeField())

@@ -1,4 +1,4 @@
-"""Issues, the ledger, lanes and keys in the admin."""
+"""Admin of issues, deliveries, lanes and keys."""
 
 from delivery.admin.bounce import BounceAdmin
 from delivery.admin.broadcasts.letter import BroadcastAdmin

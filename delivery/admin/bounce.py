@@ -1,4 +1,4 @@
-"""The pages of what came back."""
+"""Admin pages of bounces."""
 
 from typing import Any
 

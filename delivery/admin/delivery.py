@@ -1,4 +1,4 @@
-"""The pages of the ledger."""
+"""Admin pages of deliveries."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ from subscriptions.models import Destination
 
 
 def waits_for(delivery: Delivery) -> SafeString | str:
-    """Nothing for a delivery that is done, or that goes out when its time comes."""
+    """Explain a hold; "" for deliveries that are done or will be sent in due time."""
     if delivery.state == Delivery.State.HELD:
         match delivery.held_for:
             case Delivery.HeldFor.PAUSE:
@@ -56,7 +56,6 @@ def waits_for(delivery: Delivery) -> SafeString | str:
 
 
 def _full_day(delivery: Delivery) -> SafeString | str:
-    """What the account may send within 24 hours."""
     if delivery.due_at > utcnow() or not day_is_full(delivery.lane, utcnow()):
         return ""
     return format_html(
@@ -66,7 +65,6 @@ def _full_day(delivery: Delivery) -> SafeString | str:
 
 
 def _paused(delivery: Delivery) -> SafeString | str:
-    """The pause of its issue, or of its newsletter."""
     issue = delivery.issue
     if issue is None or not is_paused(issue):
         return ""
@@ -77,7 +75,6 @@ def _paused(delivery: Delivery) -> SafeString | str:
 
 
 def _domain(delivery: Delivery) -> SafeString | str:
-    """A pause of its recipients' domain."""
     paused = LaneDomain.objects.filter(lane=delivery.lane_id, domain=delivery.domain, paused=True).first()
     if paused is None:
         return ""
@@ -90,7 +87,7 @@ def _domain(delivery: Delivery) -> SafeString | str:
 
 
 RETRIED_AT_ONCE = 1000
-# Of a search: more of them begin alike only when little was typed.
+# More matches only if little was typed.
 MOST_ADDRESSES_FOUND = 200
 DELIVERY_COLOURS = {
     "queued": "info",
@@ -134,7 +131,7 @@ def describe_delivery(delivery: Delivery) -> SafeString:
 
 
 def post_changed_later(delivery: Delivery) -> SafeString | str:
-    """The edits of a post, and its deletion; nothing where there were none."""
+    """List later edits and the deletion of a post, or return ""."""
     changes = changes_of([delivery]).get(delivery.pk)
     if changes is None:
         return ""
@@ -175,7 +172,7 @@ def retry_deliveries(request: HttpRequest, keys: list[int]) -> str:
 
 
 class KindFilter(SimpleListFilter):
-    """By the kind of mail. Other kinds than issues ask for `issue=None`: those rows have an index."""
+    """Kinds other than issues also filter by `issue=None`: those rows have an index."""
 
     title = "What kind of mail is it?"
     parameter_name = "kind__exact"
@@ -194,7 +191,7 @@ class KindFilter(SimpleListFilter):
 
 
 class LaneFilter(FewChoices):
-    """By the lane in which they wait or are held. What has left its lane is found by its newsletter."""
+    """Unfinished deliveries of a lane. Find others by newsletter."""
 
     def queryset(self, request: HttpRequest, queryset: "QuerySet[Any]") -> "QuerySet[Any] | None":
         chosen: QuerySet[Any] | None = super().queryset(request, queryset)
@@ -241,7 +238,7 @@ class DeliveryAdmin(LargeList):
     def get_search_results(
         self, request: HttpRequest, queryset: "QuerySet[Delivery]", search_term: str
     ) -> "tuple[QuerySet[Delivery], bool]":
-        """Addresses by their beginning, which the index of destinations finds; the rest among the newest."""
+        """Search addresses by prefix (indexed), and other words among the newest rows."""
         words = search_term.strip().lower().lstrip("@")
         if not words:
             return queryset, False

@@ -1,4 +1,4 @@
-"""The pages of DKIM keys."""
+"""Admin pages of DKIM keys."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ STANDING = {
     "retired": "It signs no more. Leave its record for a week: letters may still be on their way.",
 }
 KEY_COLOURS = {"active": "success", "waiting": "warning"}
-# More would make a page wait.
+# More would slow the page down.
 LOOKED_UP = 5
 
 
@@ -50,7 +50,7 @@ def describe_key(key: DkimKey) -> SafeString:
 
 
 def in_the_dns(key: DkimKey) -> SafeString | str:
-    """Whether the record is published now. Asks the DNS; not for keys that have retired."""
+    """Look up in DNS whether the record is published; "" for retired keys."""
     if key.retired_at:
         return ""
     found = look_up(key)
@@ -61,7 +61,7 @@ def in_the_dns(key: DkimKey) -> SafeString | str:
 
 
 def dns_record(key: DkimKey) -> SafeString:
-    """The record, in pieces that a click selects."""
+    """Show the record in parts that a click selects."""
     record = key.record
     return format_html(
         "<p>Publish this where the DNS of {} is kept; without it no signature counts. Type: TXT. Name:</p>"
@@ -86,7 +86,7 @@ def activate(request: HttpRequest, keys: list[int]) -> str:
 
 
 class ActivateForm(forms.Form):
-    """Asks for nothing: it says, before a key signs, whether its record is published."""
+    """Confirmation that shows whether the record is published."""
 
     def __init__(self, keys: list[int], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -132,7 +132,7 @@ def asked_to_delete_keys(keys: list[int]) -> list[str]:
 
 
 class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Domain and algorithm; the key itself is made here and never shown."""
+    """The key itself is generated here and never shown."""
 
     domain = forms.CharField(
         max_length=253,
@@ -156,7 +156,7 @@ class NewKeyForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ("domain", "algorithm", "selector")
 
     def _post_clean(self) -> None:
-        """The service checks what is given."""
+        """The service validates."""
 
 
 @admin.register(DkimKey)
@@ -205,7 +205,7 @@ class DkimKeyAdmin(ServiceAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         try:
             domain = parse_address(usual_sender()).domain
-        except InvalidDestination:  # a machine without a real name has nowhere to publish a record
+        except InvalidDestination:  # without a real host name there is nowhere to publish a record
             domain = ""
         return {"domain": domain, **super().get_changeform_initial_data(request)}
 
@@ -216,7 +216,7 @@ class DkimKeyAdmin(ServiceAdmin):
         messages.success(request, "The key was made. Now publish its record.")
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        # There is nothing to edit: keys are made, take turns and retire.
+        # Keys can't be edited; they are made, activated and retired.
         return False
 
     @display(description="state", label=KEY_COLOURS)

@@ -1,4 +1,4 @@
-"""The page “Mail check”: what makes letters arrive, looked at when somebody asks."""
+"""Page “Mail check”: checks of deliverability on demand."""
 
 from itertools import groupby
 from typing import Any
@@ -29,8 +29,6 @@ VERDICT_WORDS = {
 
 
 class MailCheckForm(forms.Form):
-    """Whose letters are looked at."""
-
     newsletter = forms.ChoiceField(
         required=False, widget=UnfoldAdminSelectWidget(), help_text="All, or the sender of one newsletter."
     )
@@ -63,7 +61,6 @@ def mail_check(request: HttpRequest) -> HttpResponse:
 
 
 def grouped(report: DoctorReport) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The findings by what they are about, with their colours and words."""
     return [
         (
             about,
@@ -77,13 +74,12 @@ def grouped(report: DoctorReport) -> list[tuple[str, list[dict[str, Any]]]]:
 
 
 def mail_check_url(newsletter: str = "") -> str:
-    """The page's address, with a newsletter chosen."""
     url = reverse("mail_check")
     return f"{url}?newsletter={newsletter}" if newsletter else url
 
 
 def offer(subscribable: Subscribable) -> SafeString | str:
-    """On a newsletter's page. Nothing for a bridge."""
+    """Return a newsletter's link to the check; "" for a bridge."""
     if subscribable.channel != "email":
         return ""
     return format_html(

@@ -1,4 +1,4 @@
-"""The pages of issues."""
+"""Admin pages of issues."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -118,7 +118,6 @@ class IssueAdmin(ReadOnlyAdmin):
         return edit_settling(request, pk)
 
     def around(self, request: HttpRequest) -> dict[str, Any]:
-        """What every page of the admin shows."""
         return {**self.admin_site.each_context(request), "media": self.media}
 
     def form_beside(self, request: HttpRequest, obj: Issue) -> str:
@@ -127,7 +126,7 @@ class IssueAdmin(ReadOnlyAdmin):
     def response_action(
         self, request: HttpRequest, queryset: "QuerySet[Issue]", *args: Any
     ) -> HttpResponse | None:
-        """Save what was typed on the draft's page, before it is approved or anything else is done to it."""
+        """Save the draft's typed words before any action, such as approval."""
         key = request.POST.get("_on_page", "")
         issue = queryset.filter(pk=key).first() if key.isascii() and key.isdecimal() else None
         if issue is not None:
@@ -137,7 +136,7 @@ class IssueAdmin(ReadOnlyAdmin):
         return super().response_action(request, queryset, *args)
 
     def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """How far it is, its plot and its domains: asked for again and again while it is being sent."""
+        """Return progress, chart and domains. Polled during sending."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         issue = self.get_queryset(request).filter(pk=pk).first()

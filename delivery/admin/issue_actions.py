@@ -1,4 +1,4 @@
-"""What can be done to issues. Whatever reaches many people says first how many."""
+"""Actions on issues. Any that reaches many people first shows how many."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -43,7 +43,7 @@ from subscriptions.rules.words import zone_words
 
 
 def sending_paused(subscribable: Subscribable) -> SafeString | str:
-    """Since when, why, and what waits; nothing while it is not paused."""
+    """Return since when, why, and what waits; "" if not paused."""
     if subscribable.sending_paused_at is None:
         return ""
     since = when(subscribable.sending_paused_at, zone=subscribable.zone)
@@ -115,7 +115,7 @@ def of(keys: list[int]) -> list[Issue]:
 
 
 def for_each_issue(act: Callable[..., str]) -> Callable[..., str]:
-    """The action that does it to each issue; what cannot be done to one becomes a message about that one."""
+    """Apply an action to each issue; report errors per issue."""
 
     @wraps(act)
     def run(request: HttpRequest, keys: list[int], **given: Any) -> str:
@@ -131,11 +131,8 @@ def for_each_issue(act: Callable[..., str]) -> Callable[..., str]:
     return run
 
 
-# --- drafts
-
-
 class ApproveForm(forms.Form):
-    """Asks for nothing: it says to how many it goes."""
+    """Confirmation that shows the number of recipients."""
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -155,8 +152,6 @@ def approve(pk: int) -> str:
 
 
 class MomentWidget(forms.DateTimeInput):
-    """The browser's own field for a day and an hour."""
-
     input_type = "datetime-local"
 
     def __init__(self) -> None:
@@ -164,7 +159,7 @@ class MomentWidget(forms.DateTimeInput):
 
 
 class MomentField(forms.DateTimeField):
-    """A time as the clocks of `zone` show it."""
+    """Time in `zone`."""
 
     widget = MomentWidget
     zone: ZoneInfo
@@ -189,7 +184,7 @@ class ReleaseForm(forms.Form):
             f"It goes by itself then, to {pluralize(numbers, 'subscriber')} as of now, unless you stop it."
         )
         zones = {issue.subscribable.zone for issue in issues}
-        # Newsletters of several zones have the site's in common.
+        # Newsletters in several zones use the site's.
         zone = zones.pop() if len(zones) == 1 else ZoneInfo(timezone.get_current_timezone_name())
         at = cast(MomentField, self.fields["at"])
         at.zone, at.help_text = zone, f"As clocks show it by {zone_words(zone)} ({zone})."
@@ -241,9 +236,6 @@ def send_test_issues(request: HttpRequest, keys: list[int]) -> str:
     for issue in of(keys[:ISSUES_TESTED_AT_ONCE]):
         send_test_of_issue(issue=issue, to=address, now=utcnow())
     return f"A test is on its way to {address}."
-
-
-# --- what is being sent
 
 
 @for_each_issue
@@ -303,7 +295,7 @@ def retry_issues(pk: int, domain: str) -> str:
 
 
 class LateForm(forms.Form):
-    """Asks for nothing: it says to how many it goes."""
+    """Confirmation that shows the number of recipients."""
 
     def __init__(self, keys: list[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -318,9 +310,6 @@ class LateForm(forms.Form):
 @for_each_issue
 def send_to_late(pk: int) -> str:
     return f"It is on its way to {pluralize(send_late(issue_id=pk, now=utcnow()), 'late subscriber')}."
-
-
-# --- which fit
 
 
 def is_to_come(issue: Issue) -> bool:

@@ -1,4 +1,4 @@
-"""How far an issue is: bar, counts, rate, chart, domains, and who has trouble with it."""
+"""Figures of an issue: progress, counts, rate, chart, domains and problems."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -30,8 +30,6 @@ DAYS = 84
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot with what it says."""
-
     title: str
     words: str
     drawn: SafeString
@@ -41,19 +39,18 @@ class Plot:
 
 
 def of_newsletter(subscribable: Subscribable) -> SafeString | str:
-    """For a newsletter's page; nothing for a bridge, and for one that nobody ever subscribed to."""
+    """Show a newsletter's growth; "" for a bridge, and without any subscriber ever."""
     return drawn(subscribable) if subscribable.channel == "email" else ""
 
 
 def drawn(subscribable: Subscribable) -> SafeString | str:
-    """Of one newsletter."""
     today = timezone.localdate()
     now = confirmed_counts([subscribable.pk])[subscribable.pk]
     return drawn_of(growth_of(subscribable, today), today, now)
 
 
 def drawn_of(found: Mapping[str, Mapping[date, int]], today: date, now: int) -> SafeString | str:
-    """The plots of figures that were counted, if there is anything to plot. `now`: how many there are."""
+    """Plot counted figures, or return "". `now` is the current number of subscribers."""
     plots = plots_of(found, today)
     if not plots:
         return ""
@@ -63,7 +60,6 @@ def drawn_of(found: Mapping[str, Mapping[date, int]], today: date, now: int) -> 
 
 
 def plots_of(found: Mapping[str, Mapping[date, int]], today: date) -> list[Plot]:
-    """By day and by week; none where there is nothing to plot."""
     if not any(found.values()):
         return []
     by_days, by_weeks = by_day(found, today=today, count=DAYS), by_week(found, today=today, count=WEEKS)
@@ -95,7 +91,7 @@ def said_of(each: GrowthStretch) -> str:
 
 
 EVERY_SECONDS = 3
-# Letters that only wait for a further try change seldom.
+# Letters waiting for a retry change seldom.
 SELDOM_SECONDS = 30
 TROUBLES_SHOWN = 20
 STATE_TONES = {
@@ -109,7 +105,7 @@ STATE_TONES = {
 
 
 def how_far(issue: Issue) -> SafeString | str:
-    """Nothing for a draft. While it is being sent, the page asks for this again by itself."""
+    """Show progress, which the page polls during sending; "" for a draft."""
     if issue.published_at is None:
         return ""
     counts = progress.counts(issue)
@@ -137,12 +133,11 @@ def how_far(issue: Issue) -> SafeString | str:
 
 
 def done(state: str, counts: Counter[str]) -> int:
-    """How far the bar goes. What was cancelled is not done: it has reached nobody."""
+    """Return the bar's length. Cancelled letters reached nobody, so they don't count."""
     return arrived(counts) + counts["failed"] if state in ("paused", "cancelled") else ended(counts)
 
 
 def progress_words(issue: Issue, state: str, counts: Counter[str]) -> str:
-    """A sentence under the bar."""
     if state == "sending":
         return pace_words(issue, counts)
     left = waiting(counts) + counts["held"]
@@ -156,7 +151,7 @@ def progress_words(issue: Issue, state: str, counts: Counter[str]) -> str:
 
 
 def pace_words(issue: Issue, counts: Counter[str]) -> str:
-    """ "9,500 a minute, about 40 minutes left." """
+    """Return, for example, "9,500 in the last minute, about 40 minutes left"."""
     rate = progress.per_minute(issue, now=utcnow())
     if not rate and not counts["queued"] and not counts["sending"]:
         number = pluralize(counts["deferred"], "letter")
@@ -168,7 +163,6 @@ def pace_words(issue: Issue, counts: Counter[str]) -> str:
 
 
 def state_parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
-    """Each state there is, with its number and the deliveries behind it."""
     labels = dict(Delivery.State.choices)
     shown = [
         (labels[state].lower(), counts[state], STATE_TONES.get(state, "still"), {"state__exact": state})
@@ -190,19 +184,18 @@ def state_parts(issue: Issue, counts: Counter[str]) -> list[dict[str, Any]]:
 
 
 def live(issue: Issue) -> SafeString:
-    """All that changes while it is being sent, by the names under which the page has it."""
+    """Return all parts that change during sending, under their names on the page."""
     parts = (("arrivals", arrivals(issue)), ("domains", by_domain(issue)))
     said = format_html_join("", '<div data-live="{}">{}</div>', parts)
     return format_html("{}{}", how_far(issue), said)
 
 
 def live_arrivals(issue: Issue) -> SafeString | str:
-    """The plot, which follows while it is being sent: then there is a place for it from the beginning."""
+    """Return the chart, which gets a place as soon as sending begins."""
     return _live(issue, "arrivals", arrivals(issue), "The first letters are on their way.")
 
 
 def live_domains(issue: Issue) -> SafeString | str:
-    """The table of domains, which follows, too."""
     return _live(issue, "domains", by_domain(issue), "Nobody has been written to yet.")
 
 
@@ -218,7 +211,6 @@ def quiet(text: str) -> SafeString:
 
 
 def arrivals(issue: Issue) -> SafeString | str:
-    """A bar for each minute, or longer stretch, in which letters arrived."""
     bars = progress.chart(issue) if issue.published_at else []
     if not bars:
         return ""
@@ -246,7 +238,7 @@ def arrivals(issue: Issue) -> SafeString | str:
 
 
 def per(minutes: int) -> str:
-    """ "a minute", "in 10 minutes", "an hour", "a day"."""
+    """Return "a minute", "in 10 minutes", "an hour" or "a day"."""
     single = {1: "a minute", 60: "an hour", 1440: "a day"}
     if minutes in single:
         return single[minutes]
@@ -254,7 +246,7 @@ def per(minutes: int) -> str:
 
 
 def by_domain(issue: Issue) -> SafeString | str:
-    """The twenty domains with most trouble, or most letters."""
+    """Return the twenty domains with most problems, or else most letters."""
     figures = progress.domain_figures(issue) if issue.published_at else []
     if not figures:
         return ""
@@ -269,9 +261,9 @@ def by_domain(issue: Issue) -> SafeString | str:
 
 
 def trouble(issue: Issue) -> SafeString | str:
-    """Who did not get it so far, with the latest attempts in the servers' own words."""
+    """List deliveries with problems, with their latest attempts in the servers' words."""
     every = issue.deliveries.select_related("destination").order_by("pk")
-    # What only waits for a pause to end has no trouble.
+    # Waiting for the end of a pause is no problem.
     held = every.filter(state=Delivery.State.HELD).exclude(held_for=Delivery.HeldFor.PAUSE)
     rows: list[Delivery] = []
     for some in (every.filter(state="failed"), every.filter(state="deferred"), held):
@@ -302,7 +294,7 @@ def trouble(issue: Issue) -> SafeString | str:
 
 
 def server_words(row: Delivery, attempts: list[Attempt]) -> SafeString | str:
-    """The latest attempts, those alike in one line; or what the delivery itself remembers."""
+    """Return the latest attempts, similar ones merged, or else the delivery's last error."""
     if not attempts:
         return row.last_error
     alike: dict[str, list[Attempt]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What an issue's page tells besides its figures: what it is, what it waits for, who came late."""
+"""Other panels of an issue: facts, draft state, late subscribers."""
 
 from collections import Counter
 from typing import Any
@@ -33,7 +33,7 @@ def as_it_went_out(issue: Issue) -> SafeString:
 
 
 def letter_frame(letter: Letter) -> SafeString:
-    """The letter's subject and html, filled in for a made-up reader."""
+    """Show subject and html, filled in for a sample reader."""
     values = values_for(letter, ada())
     subject = fill_header(letter.subject, letter.placeholders, values)
     html = fill_html(letter.html, letter.placeholders, values)
@@ -66,7 +66,7 @@ def state_words(issue: Issue, state: str) -> str:
 
 
 def result_words(issue: Issue, counts: Counter[str]) -> str:
-    """What became of the letters of an issue that is out: "115 sent, 4,890 cancelled"."""
+    """Return the results of a published issue, such as "115 sent, 4,890 cancelled"."""
     if issue.awaits_reader:
         return "in the archive, nobody had subscribed"
     if not total(counts):
@@ -77,7 +77,7 @@ def result_words(issue: Issue, counts: Counter[str]) -> str:
 
 
 def draft(issue: Issue) -> SafeString | str:
-    """When it goes, and to how many; nothing for what has gone out."""
+    """Show a draft's time and number of recipients; "" once published."""
     if issue.published_at is not None:
         return ""
     if issue.cancelled_at is not None:
@@ -107,7 +107,6 @@ def draft(issue: Issue) -> SafeString | str:
 
 
 def count_recipients(issue: Issue) -> int:
-    """How many would get a draft now."""
     return recipients_of(issue).count()
 
 
@@ -138,7 +137,7 @@ def describe_issue(issue: Issue) -> SafeString:
 
 
 def late_subscribers_panel(issue: Issue) -> SafeString | str:
-    """Who subscribed after it was published, and how many of them were sent it all the same."""
+    """Count the late subscribers, and those sent it anyway."""
     if issue.published_at is None or issue.pruned_at is not None:
         return ""
     sent, left = sent_late(issue), late_subscribers(issue).count()
@@ -151,7 +150,7 @@ def late_subscribers_panel(issue: Issue) -> SafeString | str:
 
 
 def changed_later(issue: Issue) -> SafeString | str:
-    """What became of its post after it had been posted, and what was done; nothing for most issues."""
+    """List later corrections of a post and what was done; mostly ""."""
     corrections = list(Correction.objects.filter(issue=issue).defer("entry").order_by("number"))
     if not corrections:
         return ""
@@ -180,7 +179,7 @@ def _done(post: Delivery, changes: SentChanges | None) -> str:
 
 def posts(issue: Issue) -> SafeString | str:
     if issue.within_type_id.startswith("letter-"):
-        return ""  # a letter of one's own: it has none
+        return ""  # a broadcast has none
     rows = issue.issue_items.select_related("item__feed").defer("entry", "item__entry").order_by("position")
     return html_table(
         ("post", "feed"),
@@ -193,7 +192,7 @@ def posts(issue: Issue) -> SafeString | str:
 
 
 def letter(issue: Issue) -> SafeString | str:
-    """As it went out, or would; nothing for a bridge, which posts no letter."""
+    """Show the letter as it was or would be sent; "" for a bridge."""
     if is_bridge(issue.subscribable):
         return ""
     if issue.pruned_at is not None:

@@ -1,4 +1,4 @@
-"""The pages of lanes."""
+"""Admin pages of lanes."""
 
 from typing import Any
 
@@ -59,7 +59,7 @@ LIMIT_LABELS = {
 
 
 class LimitsForm(forms.ModelForm):  # type: ignore[type-arg]
-    """What a lane and a domain have in common."""
+    """Limits shared by lanes and domains."""
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -97,7 +97,7 @@ class DomainForm(LimitsForm):
 
 
 def checked_domain_of_form(text: str) -> str:
-    """The domain; its error is the field's own."""
+    """Return the domain. Converts its errors to the field's."""
     try:
         return recipient_domain(text)
     except ValidationError as error:
@@ -126,7 +126,7 @@ class PauseDomainForm(forms.Form):
 
 
 def stopped_domains(lane_ids: list[int]) -> "QuerySet[LaneDomain]":
-    """The domains that are paused, or rest because they refuse our letters."""
+    """Return domains that are paused, or resting after refusals."""
     stopped = Q(paused=True) | Q(refused_since__isnull=False, free_at__gt=utcnow())
     return LaneDomain.objects.filter(stopped, lane__in=lane_ids)
 
@@ -177,8 +177,6 @@ def has_stopped_domain(lane: Lane) -> bool:
 
 
 class DomainInline(StackedInline):  # type: ignore[misc]
-    """Domains with limits of their own."""
-
     model = LaneDomain
     form = DomainForm
     extra = 0
@@ -249,13 +247,13 @@ class LaneAdmin(ServiceAdmin):
         )
 
     def save_model(self, request: HttpRequest, obj: Lane, form: Any, change: bool) -> None:
-        # Only what was changed is saved: workers take tokens out of the row meanwhile.
+        # Save only changed fields: workers take tokens from the row meanwhile.
         changed = OF_LANES & set(form.changed_data)
         if changed:
             alter_lane(lane=obj, **{name: form.cleaned_data[name] for name in changed})
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:
-        formset.save(commit=False)  # says what is new, changed and deleted
+        formset.save(commit=False)  # collects new, changed and deleted rows
         now = utcnow()
         for row in formset.deleted_objects:
             drop_domain(lane_id=row.lane_id, domain=row.domain, now=now)
@@ -282,5 +280,5 @@ class LaneAdmin(ServiceAdmin):
 
     @display(description="limits")
     def limits(self, lane: Lane) -> SafeString:
-        # This class lets a cell be as high as its text on a phone.
+        # This class lets a cell grow with its text on a phone.
         return format_html('<span class="fl-tags">{}</span>', ", ".join(in_words(lane, utcnow())) or "–")

@@ -1,4 +1,4 @@
-"""What a lane's page shows above its form: how it goes, what was used, who sends, and its domains."""
+"""Panels of a lane: state, use, workers and domains."""
 
 from datetime import timedelta
 from typing import Any
@@ -72,7 +72,7 @@ def _server(lane: Lane) -> SafeString | str:
 
 
 def lane_use(lane: Lane) -> SafeString | str:
-    """The hour and the day beside their limits, and the last 24 hours as a plot."""
+    """Show use per hour and day with limits, and a chart of 24 hours."""
     now = utcnow()
     shown = lane_status(lane, now)
     if not shown.counts:
@@ -138,7 +138,6 @@ def warm_up(lane: Lane) -> SafeString | str:
 
 
 def connections(lane: Lane) -> SafeString | str:
-    """Which workers may open how many now."""
     now = utcnow()
     shares = holders(lane, now)
     if not shares:

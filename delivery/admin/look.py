@@ -1,4 +1,4 @@
-"""A newsletter's look: its form, and beside it the letter that it makes while somebody types."""
+"""Form of a newsletter's look, with a live preview."""
 
 from base64 import b64encode
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ NOTHING_COLLECTED = (
 MADE_UP = "Its feeds have no posts yet: these are made up."
 OTHERS = ("template", "language", "params")
 LINKS = "Addresses become links, and so does [words](https://…)."
-# What a browser sends in place of a picture that was chosen and not saved yet: it puts that in by itself.
+# Sent in place of a chosen but unsaved picture, which the browser inserts itself.
 CHOSEN = "_chosen"
 LOOK_HELP = {
     "accent": "All colours of letters, pages and forms are made of it. Where it could not be read, by day or"
@@ -79,7 +79,6 @@ FIELDSETS = (
 
 
 def theme_form_fields() -> dict[str, forms.Field]:
-    """A field for each that a theme has."""
     lines = dict.fromkeys(("header", "footer", "postal_address"), 3)
     texts = {name: UnfoldAdminTextInputWidget() for name in ("logo_alt", "header_picture_alt", "subject")}
     widgets = texts | {name: UnfoldAdminTextareaWidget(attrs={"rows": rows}) for name, rows in lines.items()}
@@ -113,7 +112,7 @@ def theme_form_fields() -> dict[str, forms.Field]:
 
 
 class LookFields(SubscribableForm):
-    """The newsletter's own fields; `LookForm` has those of its theme, too."""
+    """Fields of the newsletter; `LookForm` adds the theme's."""
 
     channel = None  # type: ignore[assignment]
     time_zone = None  # type: ignore[assignment]
@@ -147,7 +146,7 @@ LookForm = type("LookForm", (LookFields,), theme_form_fields())
 
 
 def look_fieldsets(newsletter: Subscribable) -> Any:
-    """A bridge has no theme: it sends no letters."""
+    """A bridge sends no letters, so it has no theme."""
     return FIELDSETS if newsletter.channel == "email" else (("", {"fields": OTHERS}),)
 
 
@@ -163,10 +162,10 @@ LOOK_FORM = TabForm(
 
 @dataclass(frozen=True, slots=True)
 class LookDraft:
-    """A look as it is typed. What is wrong in it is as it was saved, and `notes` say so.
+    """Look being typed. Invalid fields keep their saved values; `notes` say so.
 
-    `pictures` are the chosen ones that are not saved: what stands in the letter by the field, and for those
-    that the server was sent, what is in them.
+    `pictures` are chosen but unsaved: field → address in the letter; `data` has the contents of uploaded
+    ones.
     """
 
     newsletter: Subscribable
@@ -177,7 +176,7 @@ class LookDraft:
 
 
 def drafted(newsletter: Subscribable, request: HttpRequest) -> LookDraft:
-    """What was sent; as it is saved where nothing was."""
+    """Return what was posted, or else the saved look."""
     if request.method != "POST":
         return LookDraft(newsletter, theme_of(newsletter))
     form: Any = LookForm(request.POST, request.FILES, instance=copy(newsletter))
@@ -191,7 +190,7 @@ def drafted(newsletter: Subscribable, request: HttpRequest) -> LookDraft:
     for name, address in PICTURES.items():
         choice = given.get(name)
         if isinstance(choice, CleanPicture) or request.POST.get(name + CHOSEN):
-            # (An address that no picture has.)
+            # No picture has this address.
             values[address] = pictures[name] = f"{settings.SITE_URL}/pictures/{name}{CHOSEN}"
             if isinstance(choice, CleanPicture):
                 octets = b64encode(choice.data).decode("ascii")
@@ -202,7 +201,7 @@ def drafted(newsletter: Subscribable, request: HttpRequest) -> LookDraft:
 
 
 def shown_look(draft: LookDraft) -> tuple[Preview, str]:
-    """The letter that a look makes, and what is to be said of it."""
+    """Return the letter with this look, and a message."""
     now = utcnow()
     shown = preview_look(subscribable=draft.newsletter, theme=draft.theme, now=now)
     for name, octets in draft.data.items():
@@ -217,7 +216,7 @@ def shown_look(draft: LookDraft) -> tuple[Preview, str]:
 
 
 def look_preview(newsletter: Subscribable, request: HttpRequest) -> SafeString | str:
-    """The panel beside the form. Nothing for a bridge."""
+    """Return the panel beside the form; "" for a bridge."""
     if newsletter.channel != "email":
         return ""
     draft = drafted(newsletter, request)
@@ -234,7 +233,7 @@ def look_preview(newsletter: Subscribable, request: HttpRequest) -> SafeString |
 
 
 def look_view(request: HttpRequest, newsletter: str) -> HttpResponse:
-    """What a draft makes, as JSON: for the page that follows the typing."""
+    """Return the live preview as JSON."""
     if not request.user.has_perm("subscriptions.change_subscribable"):
         raise PermissionDenied
     found = get_object_or_404(Subscribable, name=newsletter, channel="email")

@@ -1,4 +1,4 @@
-"""After a restore: shows what is held, on the first page and on one of its own, and asks what to do."""
+"""After a restore: shows held deliveries and asks what to do."""
 
 from datetime import timedelta
 from typing import Any
@@ -20,13 +20,13 @@ from delivery.models import Issue, Restore
 from feeds.models import Feed, Item
 
 MAY_DECIDE = "delivery.change_delivery"
-# A click waits no longer; the rest is done by the workers.
+# Maximum for a click; workers do the rest.
 RESTORE_BUDGET = timedelta(seconds=5)
 RESTORE_PAGE = "admin:delivery_restore_changelist"
 
 
 def restored() -> dict[str, Any] | None:
-    """For the first page: what a restore holds; None when there was none, or it was decided on."""
+    """Return the dashboard's notice, or None without an undecided restore."""
     restore = is_open()
     if restore is None:
         return None
@@ -45,7 +45,7 @@ def restored() -> dict[str, Any] | None:
 
 @admin.register(Restore)
 class RestoreAdmin(ReadOnlyAdmin):
-    """One page, in the place of a list."""
+    """Single page instead of a list."""
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""The pages of accounts that many destinations of a service share, such as a bot."""
+"""Admin pages of service accounts, such as bots shared by many destinations."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -51,13 +51,12 @@ def describe_service_account(account: ServiceAccount) -> SafeString:
 
 
 def service_of(account: ServiceAccount) -> str:
-    """Its service's name for people."""
     labels = {kind.key: kind.label for kind in account_specs()}
     return labels.get(account.kind, account.kind)
 
 
 def try_accounts(request: HttpRequest, keys: list[int]) -> str:
-    """Asks the service of each with what is stored; one that is refused stops no other."""
+    """Test each with its stored values; report errors without stopping."""
     good = []
     for account in ServiceAccount.objects.filter(pk__in=keys):
         try:
@@ -85,7 +84,7 @@ def what_deleting_does(keys: list[int]) -> list[str]:
 
 
 class ServiceAccountForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A new account. Use `account_form`: it adds what the services ask for."""
+    """New account. Use `account_form`, which adds the services' fields."""
 
     service = forms.ChoiceField(label="Service", widget=UnfoldAdminSelectWidget())
 
@@ -101,7 +100,7 @@ class ServiceAccountForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class SecretsForm(forms.ModelForm):  # type: ignore[type-arg]
-    """An account that is there: its name and its service stay."""
+    """Existing account: name and service are fixed."""
 
     class Meta:
         model = ServiceAccount
@@ -109,7 +108,7 @@ class SecretsForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 def account_form(account: ServiceAccount | None) -> Any:
-    """With a field for everything that the services ask for; once it is there, that its own service does."""
+    """Build a form with the fields of all services, or of an existing account's."""
     stored = stored_values(account) if account is not None else {}
     made = {}
     for name, field in asked_fields(account):
@@ -123,7 +122,7 @@ def account_form(account: ServiceAccount | None) -> Any:
 
 
 def asked_fields(account: ServiceAccount | None) -> Iterator[tuple[str, Field]]:
-    """The form's name of each field. Those of a new account are shown by the service that is chosen."""
+    """Yield form names and fields. A new account shows those for the chosen service."""
     for kind in kinds_with_accounts():
         for field in kind.account_fields if account is None or account.kind == kind.key else ():
             yield (name_of(kind, field) if account is None else f"own_{field.name}"), field
@@ -151,7 +150,6 @@ class ServiceAccountAdmin(ServiceAdmin):
 
     @property
     def conditional_fields(self) -> dict[str, str]:
-        """A service's fields are shown where it is chosen."""
         return {
             name_of(kind, field): f"service == '{kind.key}'"
             for kind in kinds_with_accounts()
@@ -202,7 +200,7 @@ class ServiceAccountAdmin(ServiceAdmin):
 
 
 def at_field(form: Any, prefix: str, text: str) -> Any:
-    """A service's refusal at the form's field that it names, else above the form."""
+    """Return a refusal for the form field it names, else for the form."""
     name, colon, rest = text.partition(": ")
     at = f"{prefix}_{name}".replace("-", "_")
     if colon and at in form.fields:

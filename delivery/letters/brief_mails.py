@@ -1,4 +1,4 @@
-"""Mails that are no issue, in the few words of a text message."""
+"""Mails other than issues, as short as text messages."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -15,16 +15,15 @@ from delivery.models import Delivery
 from subscriptions.links import manage_url
 from subscriptions.subscribers.codes import CODE, code_of, is_late
 
-# Stands for the title while the sentence around it is translated.
+# Replaces the title while its sentence is translated.
 TITLE = "\0"
-# So much of it has room.
 SHORTEST_TITLE = 20
 
 
 def brief_words(row: Delivery, *, now: datetime) -> str | None:
-    """What it says, in its own language; "" where it is too late for it, None where there are no brief words.
+    """Return the text in the row's language; "" if it is too late, None if there is no brief form.
 
-    A newsletter's title that leaves no room for the rest is shortened.
+    A long newsletter title is shortened to leave room for the rest.
     """
     words = _WORDS.get(row.template)
     if words is None:
@@ -63,7 +62,7 @@ def _confirmation(row: Delivery, context: Mapping[str, Any], now: datetime) -> s
 
 
 def _welcome(row: Delivery, context: Mapping[str, Any], now: datetime) -> str:
-    """With the words that phone networks want in a first message."""
+    """Include the words that phone networks require in a first message."""
     url = manage_url(row.subscription) if row.subscription else ""
     return gettext("%(newsletter)s will come to this number. Answer STOP to leave, or open %(url)s") % {
         "newsletter": TITLE,

@@ -1,4 +1,4 @@
-"""Builds from rows the letter that a channel composes: an issue's, another mail's, or a sample's."""
+"""Builds the letter that a channel composes, from database rows."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -21,7 +21,7 @@ from subscriptions.models import Subscribable
 
 
 def issue_letter(issue: Issue) -> Letter:
-    """The form letter of an issue, with its posts as they stood. Raises LetterError when it is forgotten."""
+    """Return an issue's form letter with its posts as sent. Raises LetterError if it was pruned."""
     if issue.pruned_at is not None:
         raise LetterError("The letter of this issue was forgotten after a while: it cannot be sent any more.")
     entries = (Entry.from_json(row.entry) for row in issue.issue_items.order_by("position"))
@@ -54,7 +54,7 @@ def newsletter_letter(
     web_url: str = "",
     at: datetime | None = None,
 ) -> Letter:
-    """A rendered letter of a newsletter, whether it is an issue or a sample of one."""
+    """Return a newsletter's rendered letter, issue or sample."""
     return Letter(
         kind=kind,
         newsletter=subscribable.name,
@@ -80,12 +80,12 @@ def newsletter_letter(
 
 
 def mail_letter(row: Delivery, *, now: datetime) -> Letter:
-    """A mail that is no issue: rendered for this one recipient."""
+    """Render a mail other than an issue, for one recipient."""
     if "subscribable" in row.context:
         sample = sample_letter(row, now=now)
         return replace(sample, subject=marked_as_test(sample.subject, sample.language))
     subscribable = row.subscription.subscribable if row.subscription else None
-    # The newsletter's own: its accent, its postal address.
+    # Such as accent and postal address.
     params = subscribable.params if subscribable else {}
     context = reset_context(row.context) if row.template == PASSWORD_RESET else opened_context(row.context)
     brief = brief_words(row, now=now) if channels.get(row.destination.kind).is_by_code else None
@@ -111,7 +111,7 @@ def mail_letter(row: Delivery, *, now: datetime) -> Letter:
 
 
 def sample_letter(row: Delivery, *, now: datetime) -> Letter:
-    """A sample of the newsletter that the context names, usually with the newest posts there are."""
+    """Render a sample of the newsletter in the context, usually with its newest posts."""
     subscribable = Subscribable.objects.get(pk=row.context["subscribable"])
     shown = sample_of(subscribable, row.context, now=now)
     rendered = shown.rendered

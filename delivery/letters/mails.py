@@ -1,4 +1,4 @@
-"""Mails that are no issue, rendered as a newsletter wants them."""
+"""Mails other than issues, in a newsletter's look."""
 
 import logging
 from collections.abc import Mapping
@@ -23,12 +23,12 @@ from subscriptions.models import Subscribable
 
 PASSWORD_RESET = "password_reset"  # noqa: S105 - a template's name
 ADMIN, READER = "admin", "reader"
-# Where the link leads, by whom the mail's context names.
+# Target of the link, by the key in the mail's context.
 PAGES = {ADMIN: "admin_password_reset_link", READER: "reader_password_reset_link"}
 
 
 def reset_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    """What the mail is rendered from. Raises LetterError when there is no such user any more."""
+    """Return the mail's values. Raises LetterError if the user no longer exists."""
     whose = next(whose for whose in PAGES if whose in context)
     users = User.objects.filter(pk=int(context[whose]), is_active=True)
     user = (users.filter(is_staff=True) if whose == ADMIN else users).first()
@@ -46,7 +46,7 @@ def reset_context(context: Mapping[str, Any]) -> dict[str, Any]:
 
 
 log = logging.getLogger(__name__)
-# Stands for the reader's key in links of a preview: they lead to a page that says that they do not work.
+# Key in a preview's links, which lead to a page that says that they don't work.
 NOBODYS_KEY = "preview"
 
 
@@ -58,10 +58,9 @@ def newsletter_mail(
     language: str,
     draft: TemplateSource | None = None,
 ) -> Rendered:
-    """A mail in the newsletter's look, by its own template if it has one; by ours where that breaks.
+    """Render a mail with the newsletter's look and template, or with ours if that fails.
 
-    A confirmation that never comes is worse than one that looks like all others. A `draft` takes the place
-    of both. Raises LetterError.
+    A missing confirmation is worse than a plain one. A `draft` replaces both. Raises LetterError.
     """
     site = site_facts()
     facts: dict[str, Any] = {"language": language, "site": site}
@@ -81,7 +80,7 @@ def newsletter_mail(
 
 
 def mail_context(subscribable: Subscribable, template: str, *, now: datetime) -> dict[str, Any]:
-    """The values that such a mail is rendered from, for previews and tests: its links lead nowhere."""
+    """Return sample values, with dead links, for previews and tests."""
     site = settings.SITE_URL
     context: dict[str, Any] = {
         "newsletter": str(subscribable),

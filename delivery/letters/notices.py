@@ -1,4 +1,4 @@
-"""Mails that the subscriptions app asks for: each notice becomes a Delivery, exactly once.
+"""Turns notices of the subscriptions app into deliveries, each exactly once.
 
 A welcome may be the latest issue, sent as to a late subscriber.
 """
@@ -24,14 +24,14 @@ NOTICES_A_BATCH = 200
 
 
 def send_latest(notice: Notice, *, now: datetime) -> bool:
-    """Queues the newest issue that went out to all, in the caller's transaction. False when there is none.
+    """Queue the newest issue for all readers, in the caller's transaction. Return False without one.
 
-    Nothing is queued for a reader who has it: it may have been published while they were confirming.
+    A reader who has it, since it was published during confirmation, gets nothing.
     """
     reader = notice.subscription
     if reader is None:
         return False
-    # To a newsletter's first reader the issue that waits for them comes first.
+    # An issue that waits for the newsletter's first reader goes first.
     for pk in waiting_for_a_reader().filter(subscribable=reader.subscribable_id).values_list("pk", flat=True):
         release_issue(issue_id=pk, now=now)
     out = reader.subscribable.issues.filter(
@@ -40,7 +40,7 @@ def send_latest(notice: Notice, *, now: datetime) -> bool:
     issue = out.defer("html", "text").order_by("-published_at", "-pk").first()
     if issue is None:
         return False
-    # Locked as in `send_late`: of two at once, the second sees what the first inserted.
+    # Locked as in `send_late`: the second of two sees the first one's rows.
     issue = locked_issue(issue.pk)
     theirs = Delivery.objects.filter(issue=issue, destination=OuterRef("destination"))
     readers = recipients_of(issue).filter(~Exists(theirs), pk=reader.pk)
@@ -49,7 +49,7 @@ def send_latest(notice: Notice, *, now: datetime) -> bool:
 
 
 def take_notices(*, now: datetime) -> int:
-    """Turns waiting notices into deliveries that go before all letters. Returns how many."""
+    """Turn waiting notices into deliveries with first priority. Return their number."""
     mail_links(now=now)
     if not Notice.objects.exists():
         return 0
@@ -73,7 +73,7 @@ def _take_batch(now: datetime) -> int:
         if notice.kind == Notice.Kind.WELCOME and notice.template == LATEST:
             if send_latest(notice, now=now):
                 continue
-            # While there is no issue, a welcome is a few words.
+            # Without an issue, a welcome is a short mail.
             notice.template = Notice.Kind.WELCOME.value
         mails.append(notice)
     deliveries = [
@@ -84,7 +84,7 @@ def _take_batch(now: datetime) -> int:
             template=notice.template,
             context=notice.context,
             now=now,
-            # A newsletter's mails go out through its account; a sign-in belongs to none.
+            # A newsletter's mails use its account; a sign-in has none.
             options=notice.subscription.subscribable.options if notice.subscription else {},
             subscription_id=notice.subscription_id,
             language=notice.language,

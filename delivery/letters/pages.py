@@ -1,4 +1,4 @@
-"""The page of an issue in the archive, by the newsletter's own template if it has one."""
+"""An issue's page in the archive."""
 
 import hashlib
 import logging
@@ -32,21 +32,20 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CachedPage:
-    """The html; `is_own` when an admin wrote its template."""
+    """Html; `is_own` if it uses a custom template."""
 
     html: str
     is_own: bool
 
 
-# Issues do not change once they are out; what stands around them may, and is seen after 300 seconds.
+# Published issues don't change; changes around them show after 300 seconds.
 _cache: TtlCache[CachedPage] = TtlCache(room=16_000_000, seconds=300, size=lambda page: len(page.html))
 
 
 def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], str]) -> CachedPage:
-    """The page of an issue that `with_surroundings` found: a kept one, or else a new one.
+    """Return the cached or new page of an issue from `with_surroundings`.
 
-    A new page is made of the posts that `read` gives and of the sign-up form. Where an own template breaks,
-    ours is used.
+    `read` returns the posts and `form` the sign-up form. If a custom template fails, ours is used.
     """
     annotated: Any = issue
     newsletter = issue.subscribable
@@ -61,7 +60,7 @@ def issue_page(issue: Issue, *, read: Callable[[], Shown], form: Callable[[], st
 
 
 def with_surroundings(issues: QuerySet[Issue]) -> QuerySet[Issue]:
-    """Each with the keys of what stands around it on its page, asked for in one query."""
+    """Annotate neighbours' and template's keys, in one query."""
     out = Issue.objects.filter(~FOR_SOME, subscribable=OuterRef("subscribable"), published_at__isnull=False)
     moment, pk = OuterRef("published_at"), OuterRef("pk")
     before = out.filter(Q(published_at__lt=moment) | Q(published_at=moment, pk__lt=pk))
@@ -78,8 +77,6 @@ def with_surroundings(issues: QuerySet[Issue]) -> QuerySet[Issue]:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """Keys of the neighbours and of the newsletter's own template."""
-
     earlier: int | None
     later: int | None
     template: int | None
@@ -124,12 +121,12 @@ def _made(
 
 
 def forget_pages() -> None:
-    """For tests, where other issues come to have the same keys."""
+    """Clear the cache. For tests, where other issues reuse keys."""
     _cache.clear()
 
 
 def made_up_page(subscribable: Subscribable, entries: Sequence[Entry], *, now: datetime) -> PageFacts:
-    """The page that an issue with these posts would have now."""
+    """Return the page of an issue with these posts, published now."""
     title = issue_title(entries, subscribable.language)
     facts = _facts(subscribable, title=title, published=now, pk=0)
     neighbour = Link(facts.archive_url, "The issue before")

@@ -1,4 +1,4 @@
-"""Shows any mail or page of a newsletter as a reader would get it, by what is kept or by a draft."""
+"""Previews of mails and pages, stored or drafted."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,14 +25,14 @@ from subscriptions.models import Subscribable, Subscription
 
 
 class UnknownReader(Refused):
-    """No subscriber has that address. The message is a sentence."""
+    """No subscriber has that address."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What one reader would get; `raw` is the message as it would go out (RFC 5322), a page has none.
+    """Mail or page for one reader. `raw` is the message (RFC 5322); pages have none.
 
-    `problem` says why there is nothing to show. `is_made_up`: the feeds have no posts yet.
+    `problem` is why there is nothing to show. `is_made_up`: the feeds have no posts yet.
     """
 
     subject: str = ""
@@ -51,9 +51,9 @@ def preview(
     reader: Recipient | None = None,
     now: datetime,
 ) -> Preview:
-    """What `reader` would get, or a made-up Ada; by `source`, or by what the newsletter has.
+    """Preview for `reader` or the sample reader Ada, with `source` or the newsletter's template.
 
-    Never raises for what a template does.
+    Template errors are returned as `problem`.
     """
     source = source or own_source(subscribable, name)
     try:
@@ -76,7 +76,7 @@ def preview(
 
 
 def preview_written(*, subscribable: Subscribable, text: LetterText, now: datetime) -> Preview:
-    """What a made-up Ada would get of a letter that an editor writes. Never raises for its template."""
+    """Preview a broadcast for Ada. Template errors are returned as `problem`."""
     name = "issues/post"
     try:
         shown = sample_written(subscribable, text, now=now)
@@ -88,7 +88,7 @@ def preview_written(*, subscribable: Subscribable, text: LetterText, now: dateti
 
 
 def preview_look(*, subscribable: Subscribable, theme: ThemeFacts, now: datetime) -> Preview:
-    """What a made-up Ada would get by a look that nobody has saved. Never raises for its template."""
+    """Preview an unsaved look for Ada. Template errors are returned as `problem`."""
     try:
         shown = sample_issue(subscribable, "", None, now=now, make_up=True, theme=theme)
         return _filled(letter_of(subscribable, "issues/", shown), ada(), shown, now=now)
@@ -111,12 +111,12 @@ def _filled(letter: Letter, reader: Recipient, shown: Sample, *, now: datetime) 
 
 
 def ada() -> Recipient:
-    """A made-up reader. Her links lead to pages that say that they do not work."""
+    """Return a sample reader, whose links lead to pages that say that they don't work."""
     return _reader("ada@example.org", "Ada")
 
 
 def find_reader(subscribable: Subscribable, address: str) -> Recipient:
-    """The subscriber of that address, without the keys to their subscription. Raises UnknownReader."""
+    """Return a subscriber, without the keys of the subscription. Raises UnknownReader."""
     try:
         core = channels.get("email").parse_destination({"email": address}).core
     except InvalidDestination as error:
@@ -142,7 +142,7 @@ def _reader(address: str, name: str, core: str = "") -> Recipient:
 
 
 def letter_of(subscribable: Subscribable, name: str, shown: Sample) -> Letter:
-    """A sample as the channel takes it, with the keys that sign the newsletter's letters."""
+    """Return a sample as a signed letter for the channel."""
     folder, _, template = name.partition("/")
     rendered = shown.rendered
     letter = newsletter_letter(

@@ -1,7 +1,4 @@
-"""Letters as they would look now, for tests and previews.
-
-They hold the newest posts that the newsletter would take, or made-up ones.
-"""
+"""Letters as they would look now, with the newest or made-up posts, for tests and previews."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,16 +29,16 @@ MOST_SETTLING = 50
 
 
 def sample_posts(subscribable: Subscribable, count: int) -> tuple[Post, ...]:
-    """At most `count` of the newest posts; none where there is none. Raises LetterError if own code fails."""
+    """Return up to `count` newest posts. Raises LetterError if own code fails."""
     newest = newest_posts(subscribable, count)
     return arranged(subscribable, newest).posts or tuple(newest)
 
 
 def newest_posts(subscribable: Subscribable, count: int) -> list[Post]:
-    """The same as the feeds have them, newest first."""
+    """Return them as in the feeds, newest first."""
     posts = []
     for feed in subscribable.feeds.all():
-        # The newsletter may not take all that are looked at.
+        # The newsletter may skip some.
         for entry in present_entries(feed, max(count, 20)):
             try:
                 is_taken = verdict(subscribable, entry, feed=feed).is_kept
@@ -50,12 +47,12 @@ def newest_posts(subscribable: Subscribable, count: int) -> list[Post]:
             if is_taken:
                 posts.append(Post(0, 0, entry, feed.url))
     posts.sort(key=lambda post: post.entry.published.timestamp() if post.entry.published else 0, reverse=True)
-    # Where the publishers ask that none is announced, there is still something to look at.
+    # If publishers ask for no announcements, still show something.
     return (announced(posts) or posts)[:count]
 
 
 def being_collected(subscribable: Subscribable, *, now: datetime) -> Collected | None:
-    """The issue that goes out next, as it stands; None where nothing is in it yet. Raises LetterError."""
+    """Return the next issue so far, or None if empty. Raises LetterError."""
     collection = next_collection(subscribable)
     if collection is not None:
         try:
@@ -63,12 +60,12 @@ def being_collected(subscribable: Subscribable, *, now: datetime) -> Collected |
         except ValueError as error:
             if isinstance(error, LetterError):
                 raise
-            # It has become an issue since we looked.
+            # It became an issue meanwhile.
             contents = None
         return contents if contents and contents.posts else None
     if subscribable.arrangement != Subscribable.Arrangement.EACH:
         return None
-    # Each post goes by itself: the next is the one that has waited longest to settle.
+    # Each post is sent alone: take the one that has been settling longest.
     waiting = [each.item for each in settling(subscribable, MOST_SETTLING) if not each.is_left_out]
     entries = [Entry.from_json(item.entry) for item in reversed(waiting) if item.entry is not None]
     taken = [entry for entry in entries if judge(entry, subscribable.active_rules).is_kept]
@@ -77,7 +74,7 @@ def being_collected(subscribable: Subscribable, *, now: datetime) -> Collected |
 
 
 def is_collecting(subscribable: Subscribable, *, now: datetime) -> bool:
-    """Whether a sample has what is being collected, or the newest posts in its place."""
+    """Return whether a sample shows the collection rather than the newest posts."""
     try:
         return being_collected(subscribable, now=now) is not None
     except LetterError:
@@ -90,15 +87,13 @@ class NothingToShow(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A rendered letter or mail, and the posts in it."""
-
     rendered: Rendered
     entries: tuple[Entry, ...] = ()
     is_made_up: bool = False
 
 
 def sample(subscribable: Subscribable, *, now: datetime, count: int | None = None) -> Collected:
-    """What is being collected, or else the newest posts of the newsletter's feeds. Raises NothingToShow."""
+    """Return the collection, or else the feeds' newest posts. Raises NothingToShow."""
     if contents := being_collected(subscribable, now=now):
         return replace(contents, posts=contents.posts[:1]) if count == 1 else contents
     wanted = count or usual_count(subscribable)
@@ -111,19 +106,17 @@ def sample(subscribable: Subscribable, *, now: datetime, count: int | None = Non
 
 
 def usual_count(subscribable: Subscribable) -> int:
-    """How many posts a letter of this newsletter is shown with."""
     if subscribable.arrangement == Subscribable.Arrangement.EACH:
         return 1
     return subscribable.n or POSTS_IN_A_DIGEST
 
 
 def sample_of(subscribable: Subscribable, asked: Mapping[str, Any], *, now: datetime) -> Sample:
-    """What a test delivery asks for. Raises NothingToShow and LetterError.
+    """Render a test delivery's sample. Raises NothingToShow and LetterError.
 
-    `issue` is the key of an issue, shown as it goes out; `collection` is that of one that is collected;
-    `nth` counts back from the newest post; `written` is the text of a letter of one's own. Else `template` is
-    a name such as mails/welcome, empty for the letter as it is, and `source` takes the place of the template
-    that is kept.
+    By key: `issue` or `collection`. `nth` counts back from the newest post; `written` is a broadcast's text.
+    Otherwise `template` is a name such as mails/welcome, or empty for the letter, and `source` replaces the
+    stored template.
     """
     if asked.get("collection"):
         row = Assignable.objects.select_related("subscribable").filter(pk=int(asked["collection"])).first()
@@ -165,9 +158,9 @@ def sample_issue(
     make_up: bool = False,
     theme: ThemeFacts | None = None,
 ) -> Sample:
-    """The letter by the template `name`; by the one it would have if that is empty. So with the theme.
+    """Render the letter with the template `name` and `theme`, or with the newsletter's own.
 
-    Raises LetterError, and NothingToShow where there are no posts, unless it may `make_up` some.
+    Raises LetterError, and NothingToShow without posts unless `make_up`.
     """
     contents, is_made_up = _contents(subscribable, name, now, make_up=make_up)
     facts = issue_facts(contents, now=now)
@@ -181,9 +174,9 @@ def sample_issue(
 
 
 def sample_written(subscribable: Subscribable, text: LetterText, *, now: datetime) -> Sample:
-    """A letter that an editor writes, as it would go out. Raises LetterError."""
+    """Render a broadcast. Raises LetterError."""
     made = make_letter(subscribable, text, now=now)
-    # What has no subject yet is shown without one.
+    # Without a subject so far, show none.
     subject = made.rendered.subject if text.subject else ""
     return Sample(replace(made.rendered, subject=subject), (made.entry,))
 
@@ -191,7 +184,7 @@ def sample_written(subscribable: Subscribable, text: LetterText, *, now: datetim
 def sample_mail(
     subscribable: Subscribable, name: str, source: TemplateSource | None, *, now: datetime
 ) -> Sample:
-    """A mail with links that lead nowhere. Raises LetterError."""
+    """Render a mail with dead links. Raises LetterError."""
     template = name.partition("/")[2]
     context = mail_context(subscribable, template, now=now)
     return Sample(
@@ -202,7 +195,7 @@ def sample_mail(
 def entries_to_show(
     subscribable: Subscribable, name: str, *, now: datetime
 ) -> tuple[tuple[Entry, ...], bool]:
-    """Posts for that template, and whether they are made up."""
+    """Return posts for the template, and whether they are made up."""
     contents, is_made_up = _contents(subscribable, name, now, make_up=True)
     return tuple(post.entry for post in contents.posts), is_made_up
 

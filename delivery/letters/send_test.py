@@ -1,4 +1,4 @@
-"""Test mails, through the ledger like everything else."""
+"""Test mails, sent through the ledger."""
 
 import uuid
 from collections.abc import Mapping
@@ -17,28 +17,28 @@ from subscriptions.models import Assignable, Destination, Subscribable
 
 
 def send_test_email(*, to: str, now: datetime, account: str = "") -> Delivery:
-    """Queues a short test message, through that mail account (none: EMAIL_URL).
+    """Queue a short test through a mail account, or EMAIL_URL without one.
 
-    Raises InvalidDestination for an address that is none, or an account that there is not.
+    Raises InvalidDestination for an invalid address or unknown account.
     """
     options = channels.get("email").parse_options({"account": account})
     return _queue(to=to, template="test", context={}, options=options, now=now)
 
 
 def send_test_issue(*, subscribable: Subscribable, to: str, now: datetime) -> Delivery:
-    """Queues the newsletter as it would look now, with what is being collected. Raises InvalidDestination."""
+    """Queue the newsletter as it would look now. Raises InvalidDestination."""
     context = {"subscribable": subscribable.pk}
     return _queue(to=to, template="", context=context, options=subscribable.options, now=now)
 
 
 def send_test_of_issue(*, issue: Issue, to: str, now: datetime) -> Delivery:
-    """Queues an issue that may still wait for approval, to one address. Raises InvalidDestination."""
+    """Queue an issue, even one awaiting approval. Raises InvalidDestination."""
     context = {"subscribable": issue.subscribable_id, "issue": issue.pk}
     return _queue(to=to, template="", context=context, options=issue.subscribable.options, now=now)
 
 
 def send_test_of_collection(*, assignable: Assignable, to: str, now: datetime) -> Delivery:
-    """Queues what is being collected as it stands, to one address. Raises InvalidDestination."""
+    """Queue the collection as it is. Raises InvalidDestination."""
     newsletter = assignable.subscribable
     context = {"subscribable": newsletter.pk, "collection": assignable.pk}
     return _queue(to=to, template="", context=context, options=newsletter.options, now=now)
@@ -47,10 +47,7 @@ def send_test_of_collection(*, assignable: Assignable, to: str, now: datetime) -
 def send_test_letter(
     *, subscribable: Subscribable, name: str, source: TemplateSource | None = None, to: str, now: datetime
 ) -> Delivery:
-    """Queues one of the newsletter's mails, such as mails/welcome, by `source` if that is given.
-
-    Raises InvalidDestination.
-    """
+    """Queue a mail such as mails/welcome, with `source` as template if given. Raises InvalidDestination."""
     context: dict[str, Any] = {"subscribable": subscribable.pk, "template": name}
     if source is not None:
         context["source"] = asdict(source)
@@ -58,7 +55,7 @@ def send_test_letter(
 
 
 def send_test_written(*, subscribable: Subscribable, text: LetterText, to: str, now: datetime) -> Delivery:
-    """Queues a letter that an editor writes, as it stands now, to one address. Raises InvalidDestination."""
+    """Queue a broadcast as it is. Raises InvalidDestination."""
     context = {"subscribable": subscribable.pk, "written": asdict(text)}
     return _queue(to=to, template="", context=context, options=subscribable.options, now=now)
 

@@ -1,4 +1,4 @@
-"""The site's own mails to one person, such as a link for a new password, for `common.ports.site_mail`."""
+"""The site's own mails, such as password links. Implements `common.ports.site_mail`."""
 
 import uuid
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ INVITATION = "invitation"
 
 
 class SiteMailByLane:
-    """They go out through the default account, before all letters."""
+    """Sends through the default account, before all letters."""
 
     def is_sent(self) -> bool:
         return not (keeps_letters() or sends_nothing())
@@ -66,7 +66,7 @@ class SiteMailByLane:
             core = channels.get("email").parse_destination({"email": address}).core
         except InvalidDestination:
             return
-        # Anybody may have typed it: what others are told there is not theirs to forget.
+        # Anyone can type this address, so deleting it must not delete other people's mail.
         mails = Delivery.objects.filter(destination=OuterRef("pk"))
         others = mails.exclude(template__in=(PASSWORD_RESET, INVITATION))
         ours = Destination.objects.filter(~Exists(others), kind="email", core=core)
@@ -74,7 +74,7 @@ class SiteMailByLane:
 
 
 def opened_context(context: Mapping[str, Any]) -> dict[str, Any]:
-    """The context of a mail with the links that were sealed in it. Raises LetterError."""
+    """Return the context with its encrypted links. Raises LetterError."""
     if SEALED not in context:
         return dict(context)
     try:

@@ -1,7 +1,4 @@
-"""Templates that a newsletter has of its own: kept in versions, refused when they do not render.
-
-Before one is kept, it is tried with the facts that templates stumble over.
-"""
+"""Custom templates of newsletters: versioned, and tested with difficult posts before saving."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -25,7 +22,7 @@ from delivery.rendering.page_posts import render_page
 from delivery.rendering.sandbox import client
 from subscriptions.models import Subscribable
 
-# What a newsletter sends and shows, in the order in which a reader meets it: a title, and what it is for.
+# Title and purpose, in the order in which readers meet them.
 MAIL_TEMPLATES = {
     "mails/confirmation": ("Please confirm", "After a sign-up: with the button that confirms it."),
     "mails/already": ("Subscribed already", "When an address signs up that gets the letter already."),
@@ -47,7 +44,7 @@ PAGE_TEMPLATES = {"pages/issue": ("Page of an issue", "In the archive, the same 
 def validate_template(
     subscribable: Subscribable, name: str, source: TemplateSource, *, now: datetime
 ) -> None:
-    """Raises LetterError unless the source renders and all its fields are there."""
+    """Raise LetterError unless the source renders and its fields exist."""
     folder, _, template = name.partition("/")
     client.check_fields(name, source, {} if folder == "pages" else field_names(subscribable.params))
     collections = (sample_data.usual(now=now), *sample_data.odd(now=now))
@@ -86,7 +83,7 @@ def _validate_mail(subscribable: Subscribable, template: str, source: TemplateSo
 
 @dataclass(frozen=True, slots=True)
 class KnownTemplate:
-    """A mail or page of newsletters. `name` is as LetterTemplate has it, such as issues/digest."""
+    """Mail or page. `name` is as in LetterTemplate, such as issues/digest."""
 
     name: str
     title: str
@@ -98,7 +95,7 @@ class KnownTemplate:
 
 
 class TemplateRefused(ValidationError):
-    """A template that does not render; `problem` says where and why."""
+    """The template does not render; `problem` has the place and reason."""
 
     def __init__(self, problem: BrokenTemplate) -> None:
         self.problem = problem
@@ -108,7 +105,7 @@ class TemplateRefused(ValidationError):
 
 
 def known_templates() -> list[KnownTemplate]:
-    """Every mail and page that a newsletter has, the letters first."""
+    """Return all mails and pages, letters first."""
     more = {
         f"issues/{name}": (f"Letter: {name}", "A template of this site.")
         for name in engine.letter_templates()
@@ -119,7 +116,7 @@ def known_templates() -> list[KnownTemplate]:
 
 
 def known_template(name: str) -> KnownTemplate:
-    """The one of that name, which may be short: `digest` for issues/digest. Raises UnknownTemplate."""
+    """Return one by name, which may be short: `digest` for issues/digest. Raises UnknownTemplate."""
     every = known_templates()
     for known in every:
         if name in (known.name, known.name.partition("/")[2]):
@@ -130,7 +127,7 @@ def known_template(name: str) -> KnownTemplate:
 
 
 def source_in_use(subscribable: Subscribable, name: str) -> TemplateSource:
-    """What an editor begins with: the newsletter's own, else the default's."""
+    """Return the custom or default source, for the editor."""
     row = current(subscribable, name)
     return source_of(row) if row else engine.usual_source(name)
 
@@ -144,10 +141,9 @@ def save_template(
     note: str = "",
     now: datetime,
 ) -> LetterTemplate:
-    """Makes it the newest version and the current one. The same as the current one makes no new version.
+    """Save a new current version, unless it equals the current one.
 
-    Raises UnknownTemplate, and TemplateRefused when it does not render with the posts that templates
-    stumble over.
+    Raises UnknownTemplate, and TemplateRefused if it fails with difficult posts.
     """
     known_template(name)
     # Browsers send CRLF.
@@ -175,7 +171,7 @@ def save_template(
 
 
 def refuse_broken(*, subscribable: Subscribable, name: str, source: TemplateSource, now: datetime) -> None:
-    """Raises TemplateRefused for a source that is not to be used."""
+    """Raise TemplateRefused for an unusable source."""
     if not source.html.strip():
         raise TemplateRefused(BrokenTemplate(name, "write something, or go back to the default", part="html"))
     if long := source.too_long():
@@ -190,7 +186,7 @@ def refuse_broken(*, subscribable: Subscribable, name: str, source: TemplateSour
 
 
 def use_again(*, version: LetterTemplate, author: str = "", now: datetime) -> LetterTemplate:
-    """A new version with the content of an old one. Raises TemplateRefused if that does not render now."""
+    """Save an old version as the newest. Raises TemplateRefused if it no longer renders."""
     return save_template(
         subscribable=version.subscribable,
         name=version.name,
@@ -203,13 +199,13 @@ def use_again(*, version: LetterTemplate, author: str = "", now: datetime) -> Le
 
 @transaction.atomic
 def use_default(*, subscribable: Subscribable, name: str) -> bool:
-    """Goes back to our file; the versions stay. Returns whether one of its own was in use."""
+    """Return to our file, keeping versions. Return whether a custom template was in use."""
     _lock(subscribable)
     return _retire(subscribable, name) > 0
 
 
 def _lock(subscribable: Subscribable) -> None:
-    # Whoever saves at the same time waits: numbers are given once.
+    # Concurrent saves wait, so that version numbers are unique.
     list(Subscribable.objects.select_for_update(no_key=True).filter(pk=subscribable.pk).values_list("pk"))
 
 

@@ -1,4 +1,4 @@
-"""Tries a mail account: connects, logs in, and sends one test mail at once, within bounds."""
+"""Test of a mail account: connects, logs in, and sends one mail at once, with time limits."""
 
 import asyncio
 import logging
@@ -42,9 +42,9 @@ log = logging.getLogger(__name__)
 
 # All steps together. A page waits for it.
 TRIAL_MAIL_SECONDS = 20.0
-# The resolver knows no bounds of ours.
+# The resolver has no time limit of ours.
 GIVEN_UP_AFTER = TRIAL_MAIL_SECONDS + 5
-# A worker takes the mail over if this process dies while it sends.
+# Then a worker takes the mail over, should this process die.
 TRIAL_MAIL_LEASE = timedelta(minutes=5)
 LONGEST_TROUBLE = 1000
 NO_ANSWER_IN_TIME = (
@@ -54,10 +54,10 @@ NEVER_WRITTEN_TO = "{} is not to be written to: give another address, or take th
 
 
 def try_account(*, account: Account, to: str, now: datetime) -> str:
-    """Sends one test mail `to` an address through the account (network), and remembers how it went.
+    """Send a test mail through the account (network) and record the result.
 
-    Returns what was wrong and what to do; nothing if it was taken. The mail stands in the ledger if it was
-    sent. Raises InvalidDestination for an address that cannot be written to.
+    Returns the problem and its remedy, or "". A sent mail stays in the ledger. Raises InvalidDestination for
+    an unusable address.
     """
     forbid_open_transaction()
     try:
@@ -83,7 +83,7 @@ def try_account(*, account: Account, to: str, now: datetime) -> str:
         )
         trouble = ""
     else:
-        # What was not sent is no letter, and nobody waits for it.
+        # Nobody waits for it.
         ours.delete()
         trouble = shortened(one_line(_without_secrets(outcome.text, target)), LONGEST_TROUBLE)
     record_trial(account=account, trouble=trouble, now=now)
@@ -92,7 +92,7 @@ def try_account(*, account: Account, to: str, now: datetime) -> str:
 
 @transaction.atomic
 def _test_mail(account: Account, to: str, now: datetime) -> tuple[Delivery, MailMessage]:
-    """The mail's row, as if a worker had claimed it, and the message. Raises ValueError."""
+    """Return the message and its row, claimed as by a worker. Raises ValueError."""
     parsed = channels.get(EMAIL).parse_destination({"email": to})
     if Suppression.objects.filter(kind=EMAIL, core=parsed.core).exists():
         raise InvalidDestination(NEVER_WRITTEN_TO.format(parsed.label), field="to")
@@ -148,13 +148,13 @@ def _through_service(target: EspSettings, message: MailMessage, now: datetime) -
 
 
 def _within_bounds(attempt: Callable[[], Outcome]) -> Outcome:
-    """The attempt's outcome, or that it took too long: the page goes on without it then."""
+    """Return the outcome, or a timeout, on which the page continues."""
     outcomes: list[Outcome] = []
 
     def run() -> None:
         try:
             outcomes.append(attempt())
-        except Exception as error:  # a defect must not look like a server that is silent
+        except Exception as error:  # a bug must not look like a silent server
             log.exception("trying a mail account failed")
             outcomes.append(Temporary(f"It failed in an unforeseen way ({type(error).__name__})."))
 

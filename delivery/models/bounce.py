@@ -1,4 +1,4 @@
-"""What came back: bounces and complaints, one row for each report."""
+"""Kept messages, and one row per bounce or complaint."""
 
 from django.db import models
 from django.db.models import Q
@@ -9,7 +9,7 @@ from subscriptions.models import Destination
 
 
 class MailboxMessage(models.Model):
-    """The message as it would have gone out, byte for byte."""
+    """The message exactly as it would have been sent."""
 
     delivery = models.OneToOneField(Delivery, on_delete=models.CASCADE, related_name="kept_message")
     recipient = models.CharField(max_length=320)
@@ -25,7 +25,7 @@ class MailboxMessage(models.Model):
 
 
 class Bounce(models.Model):
-    """A report. Only one that proved which delivery it is about has a delivery, and any effect."""
+    """Report. Has a delivery, and effects, only if it proved which delivery it concerns."""
 
     class Kind(models.TextChoices):
         COMPLAINT = "complaint"
@@ -45,7 +45,7 @@ class Bounce(models.Model):
     kind = models.CharField(max_length=12, choices=Kind)
     status = models.CharField(max_length=16, blank=True, default="")
     diagnostic = models.TextField("in the server’s words", blank=True, default="")
-    # The address that the report names, for a person who has to find out what a strange report is about.
+    # Address in the report, for people investigating an unclear one.
     recipient = models.CharField(max_length=320, blank=True, default="")
     at = models.DateTimeField(default=timezone.now)
     effect = models.CharField("what was done", max_length=255, blank=True, default="")

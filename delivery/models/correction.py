@@ -1,4 +1,4 @@
-"""What became of an issue's post after it went out, and has to be done where it stands."""
+"""Changes of published posts, to be repeated where the posts were sent."""
 
 from datetime import datetime
 from typing import Self
@@ -11,16 +11,16 @@ from delivery.models.issue import Issue
 
 
 class RemotePost(models.Model):
-    """Of a post that a bridge sent: where people see it, and a thread's other posts.
+    """Where a bridge's post is, with a thread's other posts.
 
-    Before it is sent: what was done so far, such as pictures that were uploaded (see Session.send).
+    Before sending: what was done so far, such as uploaded pictures (see Session.send).
     """
 
     delivery = models.OneToOneField(
         Delivery, on_delete=models.CASCADE, primary_key=True, related_name="remote_post"
     )
     url = models.TextField(blank=True, default="")
-    # The service's ids, in the order of the thread; the first post's is the delivery's remote_id.
+    # The service's ids in thread order; the first post's is the delivery's remote_id.
     parts = models.JSONField(default=list)
     progress = models.JSONField(default=dict)
 
@@ -34,19 +34,18 @@ class CorrectionQuerySet(models.QuerySet["Correction"]):
 
 
 class Correction(models.Model):
-    """The issue's post as its feed has it now; or that it was withdrawn: then there is no text of it.
+    """An issue's post with its feed's new text, or its withdrawal, without text.
 
-    Each is numbered within its issue. What was sent stays as it was, in the IssueItem.
+    Numbered per issue. The IssueItem keeps what was sent.
     """
 
     issue = models.ForeignKey(Issue, on_delete=models.CASCADE, related_name="corrections", db_index=False)
     number = models.PositiveSmallIntegerField()
-    # When it was first seen in the feed.
+    # In the feed.
     seen_at = models.DateTimeField()
     entry = models.JSONField(null=True, blank=True)
     content_hash = models.CharField(max_length=80, blank=True, default="")
-    # While deliveries are to be made for it: when that is looked at next. Those that are on their way are
-    # waited for.
+    # Next check while deliveries for it remain to be made. Those being sent are waited for.
     look_at = models.DateTimeField(null=True, blank=True)
 
     objects = CorrectionQuerySet.as_manager()

@@ -1,6 +1,4 @@
-"""The ledger: one row for each message to each destination, and the words in which the program asks
-for it.
-"""
+"""The ledger: one row per message and destination, with its queries."""
 
 from datetime import datetime
 from enum import IntEnum
@@ -17,7 +15,7 @@ from subscriptions.models import Destination, Subscription
 
 
 class Restore(models.Model):
-    """While `released_at` is empty, nothing goes out that was there before `begun_at`."""
+    """Until `released_at`, nothing from before `begun_at` is sent."""
 
     begun_at = models.DateTimeField()
     released_at = models.DateTimeField(null=True, blank=True)
@@ -32,12 +30,12 @@ class Restore(models.Model):
 WAITING = ("queued", "deferred")
 PENDING_STATES = (*WAITING, "sending")
 NOT_FINISHED = (*PENDING_STATES, "held")
-# Stands in the place of what a mail was made from: links in it let somebody in.
+# Replaces a mail's context, whose links grant access.
 FORGOTTEN_CONTEXT: dict[str, Any] = {"forgotten": True}
 
 
 class Unsent(NamedTuple):
-    """Count what is not sent yet: `waiting` is queued, deferred or being sent; `held` waits for somebody."""
+    """Counts. `waiting`: queued, deferred or being sent; `held`: waiting for a person."""
 
     waiting: int = 0
     held: int = 0
@@ -51,11 +49,11 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         return self.waiting().filter(due_at__lte=now)
 
     def expired(self, now: datetime) -> Self:
-        """Being sent by someone whose lease ran out."""
+        """Return rows whose lease ran out during sending."""
         return self.filter(state="sending", lease_until__lt=now)
 
     def unsent(self) -> Unsent:
-        """How many are on their way, and how many are held. One query, with an index for each part."""
+        """Count in one query, with an index for each part."""
         parts = [
             rows.order_by().values_list(Value(name)).annotate(n=Count("pk"))
             for name, rows in (
@@ -68,7 +66,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         return Unsent(counts.get("waiting", 0) + counts.get("sending", 0), counts.get("held", 0))
 
     def counts(self) -> dict[str, int]:
-        """How many in each state; of many, about how many were sent, stored and cancelled."""
+        """Count by state. Large numbers of sent, stored and cancelled rows are estimates."""
         due = ("lane", "priority", "due_at", "pk")
         found_by = {"queued": due, "deferred": due, "sending": ("lease_until",)}
         return counted_by(self, "state", found_by=found_by | dict.fromkeys(("failed", "held"), ("pk",)))
@@ -88,7 +86,7 @@ class Delivery(models.Model):
         EDIT = "edit", "edit of a post"
         DELETE = "delete", "deletion of a post"
 
-    # Of posts that were sent: to do them again does no harm.
+    # Changes of sent posts, which are harmless to repeat.
     CHANGES = (Kind.EDIT, Kind.DELETE)
 
     class State(models.TextChoices):
@@ -108,7 +106,7 @@ class Delivery(models.Model):
         ISSUE = 5
 
     class HeldFor(models.TextChoices):
-        """What a held delivery waits for. Empty: for a person to look at this one."""
+        """Reason of a hold. Empty: a person must look at this delivery."""
 
         PAUSE = "pause", "its issue or newsletter is paused"
         DOMAIN = "domain", "its domain is paused"
@@ -118,14 +116,14 @@ class Delivery(models.Model):
     issue = models.ForeignKey(
         Issue, on_delete=models.CASCADE, null=True, blank=True, related_name="deliveries", db_index=False
     )
-    # The first column of delivery_once_per_issue serves as its index.
+    # delivery_once_per_issue begins with this column.
     destination = models.ForeignKey(
         Destination, on_delete=models.CASCADE, related_name="deliveries", db_index=False
     )
     subscription = models.ForeignKey(
         Subscription, on_delete=models.SET_NULL, null=True, blank=True, related_name="deliveries"
     )
-    # For all kinds but issue: what to render, and a key that makes it once only.
+    # For kinds other than issue: what to render, and a key that makes it unique.
     key = models.CharField(max_length=128, blank=True, default="")
     template = models.CharField(max_length=64, blank=True, default="")
     language = models.CharField(max_length=35, blank=True, default="")
@@ -141,7 +139,7 @@ class Delivery(models.Model):
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
     lease_until = models.DateTimeField(null=True, blank=True, editable=False)
     attempts = models.PositiveIntegerField(default=0)
-    # The first attempt whose end is unknown: a channel that can look a message up starts from here.
+    # First attempt with unknown end: channels that can look up messages search from here.
     begun_at = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
     remote_id = models.CharField(max_length=255, blank=True, default="")
@@ -171,15 +169,15 @@ class Delivery(models.Model):
         indexes = (
             models.Index(
                 name="delivery_due",
-                # With the key: the rows of an issue are all due at once, and are claimed in its order.
+                # Includes the key: an issue's rows are due at once and claimed in its order.
                 fields=["lane", "priority", "due_at", "id"],
                 condition=Q(state__in=("queued", "deferred")),
             ),
             models.Index(name="delivery_held", fields=["held_for", "lane"], condition=Q(state="held")),
             models.Index(name="delivery_leases", fields=["lease_until"], condition=Q(state="sending")),
             models.Index(name="delivery_issue_state", fields=["issue", "state"]),
-            # People look for few rows; the millions of others need no index. The time is there to be
-            # read: the overview counts the failed ones of a week.
+            # For the few rows that people look for; millions need no index. The time is for the overview,
+            # which counts the failures of a week.
             models.Index(
                 name="delivery_aside",
                 fields=["state", "id", "created_at"],
@@ -195,12 +193,12 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """An attempt that did not succeed, in the server's words. A success is recorded on the Delivery."""
+    """Unsuccessful attempt, in the server's words. Success is recorded on the Delivery."""
 
     delivery = models.ForeignKey(Delivery, on_delete=models.CASCADE, related_name="attempt_rows")
     at = models.DateTimeField(default=timezone.now)
     outcome = models.CharField(max_length=16)
-    # The enhanced code (RFC 3463), such as 5.7.1; empty where the server gave none.
+    # Enhanced status code (RFC 3463), such as 5.7.1, or empty.
     status = models.CharField(max_length=9, blank=True, default="")
     text = models.TextField(blank=True, default="")
 
@@ -212,15 +210,15 @@ class Attempt(models.Model):
 
 
 def is_forgotten(delivery: Delivery) -> bool:
-    """Whether what the mail was made from is gone: it cannot be sent again."""
+    """Return whether the mail's context was deleted, so that it can't be sent again."""
     return delivery.issue_id is None and delivery.context == FORGOTTEN_CONTEXT
 
 
 class Receipt(models.Model):
-    """The latest that is known of a delivery: on its way, there, or not, with the service's own code."""
+    """A delivery's latest known status at the service, with its code."""
 
     class Status(models.TextChoices):
-        """In the order in which they come; the last three are final."""
+        """In chronological order; the last three are final."""
 
         QUEUED = "queued", "waits at the service"
         SENT = "sent", "handed to the phone network"
@@ -228,7 +226,7 @@ class Receipt(models.Model):
         UNDELIVERED = "undelivered", "did not arrive"
         FAILED = "failed", "was not sent"
 
-    # Without a constraint: the release before knows no receipts, and deletes deliveries.
+    # No constraint: the previous release deletes deliveries without knowing receipts.
     delivery = models.OneToOneField(
         Delivery, on_delete=models.CASCADE, primary_key=True, related_name="receipt", db_constraint=False
     )

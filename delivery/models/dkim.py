@@ -1,4 +1,4 @@
-"""The keys that letters are signed with (DKIM)."""
+"""DKIM keys."""
 
 from django.db import models
 from django.db.models import Q
@@ -9,7 +9,7 @@ from common.secrets import SecretsField
 
 
 class DkimKey(models.Model):
-    """A domain's key. The active one of each algorithm signs; others wait for their turn or have retired."""
+    """Key of a domain. The active one of each algorithm signs; others are waiting or retired."""
 
     class Algorithm(models.TextChoices):
         RSA = RSA, "RSA"
@@ -18,7 +18,7 @@ class DkimKey(models.Model):
     domain = models.CharField(max_length=253)
     selector = models.CharField(max_length=100)
     algorithm = models.CharField(max_length=7, choices=Algorithm, default=Algorithm.RSA)
-    # {"pem": the private key}. It leaves the database only to sign.
+    # {"pem": the private key}. Leaves the database only to sign.
     private = SecretsField()
     # p= of the DNS record.
     public = models.TextField(editable=False)
@@ -44,14 +44,13 @@ class DkimKey(models.Model):
 
     @property
     def state(self) -> str:
-        """active, waiting (never used so far) or retired."""
+        """Return "active", "waiting" (never used) or "retired"."""
         if self.active:
             return "active"
         return "retired" if self.retired_at else "waiting"
 
     @property
     def record(self) -> DkimRecord:
-        """What the DNS has to say about it."""
         return record_of(
             domain=self.domain, selector=self.selector, algorithm=self.algorithm, public=self.public
         )

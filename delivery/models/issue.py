@@ -1,4 +1,4 @@
-"""An issue: a completed collection, rendered once for everybody."""
+"""Issues and broadcasts."""
 
 from django.db import models
 from django.db.models import Q, Value
@@ -8,16 +8,16 @@ from delivery.rules.audience import NARROWING, is_for_some
 from feeds.models import Item
 from subscriptions.models import Subscribable
 
-# A letter to some of the readers is theirs: it stands on no page of the newsletter.
+# Letters to some readers are on none of the newsletter's pages.
 FOR_SOME = Q(audience__has_any_keys=list(NARROWING))
 
 
 class Issue(models.Model):
-    """The form letter. `placeholders` maps a field's name to the token that stands for it in the texts."""
+    """Form letter, rendered once. `placeholders`: field name → its token in the texts."""
 
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="issues")
     within_type_id = models.CharField(max_length=64)
-    # Whom it is for: see delivery/issues/audience.py.
+    # See delivery/issues/audience.py.
     audience = models.JSONField(default=dict, db_default=Value({}, models.JSONField()))
     token = models.CharField(max_length=32, help_text="Random; every Message-ID is derived from it.")
     title = models.TextField(help_text="What the archive calls it.")
@@ -27,26 +27,26 @@ class Issue(models.Model):
     placeholders = models.JSONField(default=dict)
     period_start = models.DateTimeField(null=True, blank=True)
     period_end = models.DateTimeField(null=True, blank=True)
-    # What an editor wrote; `subject` is what was made of it. Notes are Markdown.
+    # As typed by an editor; `subject` is the result. Notes are Markdown.
     own_subject = models.TextField(blank=True, default="", db_default="")
     note_top = models.TextField(blank=True, default="", db_default="")
     note_foot = models.TextField(blank=True, default="", db_default="")
-    # Edits of a draft: how many there were, and the latest with what it takes to undo them.
+    # Edits of a draft: their number, and the latest with data for undoing.
     revision = models.PositiveIntegerField(default=0, db_default=0)
     steps = models.JSONField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     published_at = models.DateTimeField(null=True, blank=True)
-    # Not published yet: when it goes by itself. Empty: it waits for an admin's click.
+    # Unpublished: when it is sent automatically. Empty: on approval.
     release_at = models.DateTimeField(null=True, blank=True)
-    # Not published yet: it waits for its newsletter's first reader. Published: it waited in vain.
+    # Unpublished: waits for the newsletter's first reader. Published: none came.
     awaits_reader = models.BooleanField(default=False, db_default=False, editable=False)
     paused_at = models.DateTimeField(null=True, blank=True)
     paused_reason = models.TextField(blank=True, default="", db_default="")
-    # Dropped by an admin: as a draft it never goes, later the rest of it does not.
+    # A draft is never sent; of a published issue, the rest is not.
     cancelled_at = models.DateTimeField(null=True, blank=True)
-    # When its last letter had ended, and webhooks were told. An issue is told of once.
+    # When its last letter ended and webhooks were called. That happens once.
     finished_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # When its html and text were forgotten; the archive is rendered from its posts.
+    # When html and text were deleted; the archive is rendered from its posts.
     pruned_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -75,18 +75,18 @@ class Issue(models.Model):
 
     @property
     def is_for_some(self) -> bool:
-        """Whether it is for some of its newsletter's readers: then it is not in the archive."""
+        """Return whether it is only for some readers, and thus not in the archive."""
         return is_for_some(self.audience)
 
 
 class IssueItem(models.Model):
-    """A post as it stood in that issue, frozen: compose, archive and RSS read it."""
+    """Post frozen as in the issue, for composing, archive and RSS."""
 
     issue = models.ForeignKey(Issue, on_delete=models.CASCADE, related_name="issue_items")
     item = models.ForeignKey(Item, on_delete=models.SET_NULL, null=True, related_name="issue_items")
     position = models.PositiveIntegerField()
     entry = models.JSONField()
-    # Of the text in its feed that it was made of (Item.content_hash).
+    # Item.content_hash of the text it was made of.
     content_hash = models.CharField(max_length=80, blank=True, default="", db_default="", editable=False)
 
     class Meta:
@@ -101,11 +101,10 @@ class IssueItem(models.Model):
 
 
 class SetAside(models.Model):
-    """A post that an editor left out of an issue while it was a draft: kept, so that it can be put back."""
+    """Post that an editor left out of a draft, kept to be put back."""
 
     issue = models.ForeignKey(Issue, on_delete=models.CASCADE, related_name="set_aside")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="set_aside")
-    # Where it stood.
     position = models.PositiveIntegerField(default=0)
     entry = models.JSONField()
     at = models.DateTimeField(default=timezone.now)
@@ -119,12 +118,12 @@ class SetAside(models.Model):
 
 
 class IssueCard(models.Model):
-    """The titles of an issue's posts in their order, and its words (delivery.rules.search_words).
+    """Titles of an issue's posts, and search words (delivery.rules.search_words).
 
-    It stands beside the issue so that lists of issues need not carry it along.
+    A separate table, so that lists of issues need not load it.
     """
 
-    # Without a constraint: the release before knows no cards, and deletes issues.
+    # No constraint: the previous release deletes issues without knowing cards.
     issue = models.OneToOneField(
         Issue, on_delete=models.CASCADE, primary_key=True, related_name="card", db_constraint=False
     )
@@ -139,22 +138,22 @@ LETTER_STATES = ("draft", "scheduled", "sent")
 
 
 class Broadcast(models.Model):
-    """What its editor typed. It is a draft, or scheduled (`send_at`), or sent (`issue`)."""
+    """Letter typed by an editor: draft, scheduled (`send_at`) or sent (`issue`)."""
 
     subscribable = models.ForeignKey(
         Subscribable, on_delete=models.CASCADE, related_name="broadcasts", verbose_name="newsletter"
     )
     subject = models.CharField(max_length=200, blank=True, default="")
     markdown = models.TextField("text", blank=True, default="")
-    # Whom it is for: see delivery/issues/audience.py.
+    # See delivery/issues/audience.py.
     audience = models.JSONField(default=dict, editable=False)
     author = models.CharField(max_length=150, blank=True, default="")
-    # Counts the changes: who saves or sends names the one they have seen.
+    # Number of changes: saving and sending require the version that was seen.
     version = models.PositiveIntegerField(default=1, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
     changed_at = models.DateTimeField(default=timezone.now, editable=False)
     send_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # A scheduled one that could not be made is tried again.
+    # Rendering of a scheduled one is retried after errors.
     failures = models.PositiveIntegerField(default=0, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
     next_try_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -179,7 +178,7 @@ class Broadcast(models.Model):
 
     @property
     def state(self) -> str:
-        """One of LETTER_STATES."""
+        """Return one of LETTER_STATES."""
         if self.issue_id is not None:
             return "sent"
         return "draft" if self.send_at is None else "scheduled"

@@ -1,4 +1,4 @@
-"""A lane: the deliveries of one outgoing account, with its limits, and what they were used for so far."""
+"""Lanes: outgoing accounts with limits and use."""
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -10,18 +10,18 @@ from delivery.rules.limits import Bucket, LaneLimits, WarmUp
 
 
 class ServiceBreaker(models.Model):
-    """One service's refusals of the last minutes, of all processes together, and its rest if it has one.
+    """A service's refusals in the last minutes, across processes, and its rest, if any.
 
-    There is a row from its first refusal on. `channels.rules.breakers` says what the times mean.
+    Exists from the first refusal on. `channels.rules.breakers` explains the times.
     """
 
     service = models.CharField(max_length=20, unique=True)
-    # [minute in ISO 8601, how many] of each minute that still counts.
+    # [minute in ISO 8601, count] of each minute that still counts.
     recent = models.JSONField(default=list)
-    # Nothing goes there before. While it is tried slowly, each message moves this on.
+    # Nothing is sent before. During slow retries, each message postpones it.
     rests_until = models.DateTimeField(null=True)
     slow_until = models.DateTimeField(null=True)
-    # Since when it has been in trouble: rests that follow each other are one trouble.
+    # Start of the trouble; consecutive rests are one.
     since = models.DateTimeField(null=True)
     said = models.TextField(default="")
 
@@ -33,9 +33,9 @@ MOST_CONNECTIONS = 100
 
 
 class Limits(models.Model):
-    """What an account, or one domain's part of it, may be asked to carry. Empty: no limit.
+    """Limits of an account, or of one domain's part of it. Empty: none.
 
-    The token bucket stands in the row: every claim takes its tokens in the same transaction.
+    The token bucket is in the row, so a claim takes its tokens in the same transaction.
     """
 
     rate = models.FloatField(
@@ -74,7 +74,7 @@ class Limits(models.Model):
     refilled_at = models.DateTimeField(default=timezone.now, editable=False)
     last_error = models.TextField(blank=True, default="", editable=False)
     free_at = models.DateTimeField("rests until", null=True, blank=True, editable=False)
-    # Since when our letters are refused because of ourselves.
+    # Since when letters are refused because of us.
     refused_since = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
@@ -82,7 +82,7 @@ class Limits(models.Model):
 
     @property
     def limits(self) -> LaneLimits:
-        """As the rules take them."""
+        """Return the limits for the rules."""
         warm_up = None
         if self.warm_up_from is not None:
             zone = timezone.get_default_timezone()
@@ -99,15 +99,15 @@ class Limits(models.Model):
 
 
 class Lane(Limits):
-    """Deliveries of one outgoing account: an SMTP account, a Mastodon account, a Discord channel."""
+    """Outgoing account with its deliveries: SMTP, a Mastodon account, a Discord channel."""
 
     kind = models.CharField(max_length=20)
     account = models.CharField(max_length=700)
-    # The lane of the account that this one shares with others: its limits hold for all of them together.
+    # Lane of the shared account, whose limits apply to all its parts together.
     parent = models.ForeignKey(
         "self", on_delete=models.PROTECT, null=True, blank=True, related_name="parts", editable=False
     )
-    # What its sessions want kept, such as tokens that a service renews.
+    # Persistent state of sessions, such as renewed tokens.
     state = SecretsField(db_default="")
     serial = models.BooleanField(default=False, help_text="One at a time, in order.")
     concurrency = models.PositiveIntegerField(
@@ -122,7 +122,7 @@ class Lane(Limits):
     spacing_seconds = models.FloatField(
         default=0, validators=[MinValueValidator(0)], help_text="Pause after each message."
     )
-    # Of messages that cost: what is over it waits for the next day (delivery.lanes.recipients).
+    # For paid messages: the rest waits for the next day (delivery.lanes.recipients).
     per_recipient = models.PositiveIntegerField(
         "most to one recipient in a day",
         null=True,
@@ -131,7 +131,7 @@ class Lane(Limits):
         help_text="A day of UTC. What is over it waits for the next one; empty: no limit.",
     )
     failures = models.PositiveIntegerField(default=0, editable=False)
-    # Where the server takes fewer connections: how many, since when, and what it said to one more.
+    # If the server limits connections: how many, since when, and its error for one more.
     server_takes = models.PositiveIntegerField(null=True, blank=True, editable=False)
     server_takes_since = models.DateTimeField(null=True, blank=True, editable=False)
     server_said = models.TextField(blank=True, default="", db_default="", editable=False)
@@ -145,31 +145,31 @@ class Lane(Limits):
 
     @property
     def name(self) -> str:
-        """As commands call it."""
+        """Return the name used by commands."""
         return self.account if self.kind == "email" else f"{self.kind}:{self.account}"
 
     @property
     def is_recovering(self) -> bool:
-        """Whether it, or the account that it shares, had to stop, and is not known to be well again."""
+        """Return whether it, or its shared account, stopped and is not known to work again."""
         return bool(self.failures or (self.parent is not None and self.parent.failures))
 
     @property
     def width(self) -> int:
-        """Connections that may be open at once now: its number, or as many as the server takes."""
+        """Return how many connections may be open, at most what the server takes."""
         return min(self.concurrency, self.server_takes or self.concurrency)
 
 
 class LaneDomain(Limits):
-    """A recipients' domain with limits of its own, or one that is paused. Few have a row."""
+    """Domain of recipients with its own limits, or paused. Few have a row."""
 
     lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="domains")
     domain = models.CharField(max_length=255, help_text="Such as gmail.com, as it stands after the @.")
     concurrency = models.PositiveIntegerField(
         "messages at once", null=True, blank=True, validators=[MinValueValidator(1)]
     )
-    # Rests in a row, since its letters are refused because of ourselves.
+    # Consecutive rests since letters are refused because of us.
     failures = models.PositiveIntegerField(default=0, db_default=0, editable=False)
-    # What was over the limit is due again until then: more of it queues up behind.
+    # Rows over the limit are due again then: more queue up behind them.
     put_off_until = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
@@ -183,9 +183,9 @@ class LaneDomain(Limits):
 
 
 class LaneUse(models.Model):
-    """How many messages were claimed in a minute: what the windows of an hour and a day are summed from.
+    """Messages claimed in a minute, to be summed over an hour and a day.
 
-    `domain` is empty for the lane's own sum. Written only where such a limit is set.
+    An empty `domain` is the lane's sum. Written only if there is such a limit.
     """
 
     lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="uses")
@@ -201,7 +201,7 @@ class LaneUse(models.Model):
 
 
 class LaneShare(models.Model):
-    """How many of a lane's connections one worker may open, until its lease ends."""
+    """How many of a lane's connections one worker may open until its lease ends."""
 
     lane = models.ForeignKey(Lane, on_delete=models.CASCADE, related_name="shares")
     holder = models.UUIDField()

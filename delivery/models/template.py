@@ -1,4 +1,4 @@
-"""What a newsletter's letters look like, as its admin wants them."""
+"""Custom templates and themes."""
 
 from django.core.validators import RegexValidator
 from django.db import models
@@ -11,10 +11,10 @@ COLOUR = RegexValidator(r"\A#[0-9a-fA-F]{6}\Z", "A colour is written as #1a5fb4.
 
 
 class LetterTemplate(models.Model):
-    """One version of a letter's template for one newsletter. The current one is used; none is overwritten."""
+    """Version of a newsletter's template. The current one is used; none is overwritten."""
 
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="letter_templates")
-    # As the files under templates/letters: issues/digest, mails/confirmation, pages/issue.
+    # As under templates/letters: issues/digest, mails/confirmation, pages/issue.
     name = models.CharField(max_length=64)
     version = models.PositiveIntegerField(default=1)
     subject = models.CharField(max_length=500, blank=True, default="")
@@ -43,7 +43,7 @@ class LetterTemplate(models.Model):
 
 
 class Theme(models.Model):
-    """Colours and the words around every letter of a newsletter. Empty: the usual."""
+    """Colours and fixed texts of a newsletter's letters. Empty: the default."""
 
     subscribable = models.OneToOneField(Subscribable, on_delete=models.CASCADE, related_name="theme")
     accent = models.CharField(
@@ -55,7 +55,7 @@ class Theme(models.Model):
         "what the logo says", max_length=200, blank=True, default="", help_text="Shown with images off."
     )
     logo_width = models.PositiveIntegerField(default=120, help_text="In pixels.")
-    # Uploaded ones; they win over addresses.
+    # Uploaded pictures take precedence over URLs.
     logo_picture = models.ForeignKey(
         Picture, verbose_name="logo", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )

@@ -1,4 +1,4 @@
-"""Addresses that are called when something happens, and the calls."""
+"""Webhooks and their calls."""
 
 from django.db import models
 from django.db.models import Q
@@ -9,19 +9,19 @@ from subscriptions.models import Destination, Subscribable
 
 
 class Webhook(models.Model):
-    """Another program's address. It rests until `free_at` after a call that it did not take."""
+    """Another program's URL. Rests until `free_at` after a failed call."""
 
     name = models.CharField(max_length=100, help_text="For you alone: what it is for, such as “CRM”.")
-    # Not a URLField: within a private network hosts may be called “crm”.
+    # Not a URLField: hosts in private networks may be called “crm”.
     url = models.CharField("address", max_length=2000)
-    # The types it wants, such as "subscription.confirmed".
+    # Event types, such as "subscription.confirmed".
     events = models.JSONField(default=list)
     newsletters = models.ManyToManyField(Subscribable, blank=True, related_name="webhooks")
-    # {"secret": whsec_…, "previous": the one before, which signs as well for a day after `rotated_at`}
+    # {"secret": whsec_…, "previous": its predecessor, which also signs for a day after `rotated_at`}
     secrets = SecretsField()
     rotated_at = models.DateTimeField(null=True, blank=True, editable=False)
     active = models.BooleanField(default=True, editable=False)
-    # Set by its own answer 410, never by a person.
+    # Set only by its own answer 410.
     disabled_at = models.DateTimeField(null=True, blank=True, editable=False)
     disabled_reason = models.TextField(blank=True, default="", editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False)
@@ -46,14 +46,14 @@ class WebhookCall(models.Model):
         FAILED = "failed"
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="calls", db_index=False)
-    # The same for all webhooks and for every try: what receivers know a repetition by.
+    # The same for all webhooks and retries, so that receivers recognise repetitions.
     event_id = models.CharField(max_length=40)
     kind = models.CharField("event", max_length=40)
-    # The JSON that is sent, byte for byte.
+    # The JSON, byte for byte.
     body = models.TextField()
-    # Whom it is about: erasing somebody takes along what the log says of them.
+    # The person concerned: erasing them deletes the log entry.
     destination = models.ForeignKey(Destination, on_delete=models.CASCADE, null=True, blank=True)
-    # It is about somebody who has been erased: the body goes as soon as it was sent.
+    # The person was erased: the body is deleted once sent.
     forget = models.BooleanField(default=False, editable=False)
     state = models.CharField(max_length=8, choices=State, default=State.QUEUED)
     created_at = models.DateTimeField(default=timezone.now)

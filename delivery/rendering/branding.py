@@ -1,6 +1,4 @@
-"""What the base of every letter needs to know: whose letter it is, its language, its colours, and the words
-that an admin puts around it, in which addresses become links.
-"""
+"""Branding of letters."""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +15,7 @@ from delivery.rendering.facts import LETTER_WIDTH, LOGO_WIDTH, USUAL_THEME, Them
 from subscriptions.rules.colours import Palette, palettes
 from subscriptions.rules.site import USUAL_SITE, SiteFacts
 
-# In html, in `<style>` and in media attributes. A width takes its place that matches always, or never.
+# Replaced by a width that always or never matches, in html, `<style>` and media attributes.
 _PREFERS = re.compile(r"prefers-color-scheme\s*:\s*(dark|light)", re.IGNORECASE)
 _SCHEMES = re.compile(r"(color-scheme\s*:\s*|name=\"color-scheme\" content=\")light dark", re.IGNORECASE)
 _ALWAYS, _NEVER = "min-width: 0px", "max-width: 0px"
@@ -45,7 +43,7 @@ _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 
 
 def as_html(text: str) -> SafeString:
-    """Safe html: a paragraph for each empty line, `[words](https://…)` and bare addresses as links."""
+    """Return safe html with paragraphs and links: `[words](https://…)` and bare addresses."""
     paragraphs = []
     for paragraph in filter(None, _PARAGRAPHS.split(_tidy(text))):
         parts, position = [], 0
@@ -60,7 +58,7 @@ def as_html(text: str) -> SafeString:
 
 
 def as_text(text: str) -> str:
-    """The same for the text part: `words (https://…)`."""
+    """Return the same as plain text, with links as `words (https://…)`."""
     return _LINK.sub(
         lambda match: (
             f"{match['words']} ({match['to'].removeprefix('mailto:')})" if match["to"] else match[0]
@@ -75,7 +73,7 @@ def _tidy(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Logo:
-    """`says` is the text in the picture; without one the logo is a mark beside the name."""
+    """Logo. Without the text `says` in it, the letter shows the name beside it."""
 
     url: str
     width: int
@@ -84,7 +82,7 @@ class Logo:
 
 @dataclass(frozen=True, slots=True)
 class HeaderPicture:
-    """As wide as the letter; `says` are its words with images off."""
+    """Picture as wide as the letter; `says` is its alternative text."""
 
     url: str
     says: str = ""
@@ -92,10 +90,7 @@ class HeaderPicture:
 
 @dataclass(frozen=True, slots=True)
 class Branding:
-    """`name` as readers see it; `params` are the newsletter's extra parameters.
-
-    `header` and `footer` are safe html, `header_text` and `footer_text` the same as text.
-    """
+    """Branding of a newsletter, with its name for readers. `header` and `footer` are safe html."""
 
     name: str
     language: str
@@ -113,12 +108,10 @@ class Branding:
 
     @property
     def accent(self) -> str:
-        """The accent by day."""
         return self.day.accent
 
     @property
     def accent_dark(self) -> str:
-        """The accent by night."""
         return self.night.accent
 
 
@@ -131,10 +124,9 @@ def look(
     theme: ThemeFacts = USUAL_THEME,
     site: SiteFacts = USUAL_SITE,
 ) -> Branding:
-    """The look of one newsletter.
+    """Build the branding.
 
-    The theme wins where it says something; then `accent`, and the parameters `accent` and `postal_address`;
-    then the site.
+    Precedence: the theme, `accent`, the parameters `accent` and `postal_address`, the site.
     """
     day, night = palettes(theme.accent or accent or params.get("accent", "") or site.accent, theme.background)
     return Branding(

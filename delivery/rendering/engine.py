@@ -1,10 +1,8 @@
-"""The template engine of letters: its own tags, filters, loader and folder, shared with no page.
+"""Template engine of letters, with its own tags, filters, loader and folder.
 
-Files are rendered here; what an admin wrote is rendered in a sandbox. Templates see plain values only: Django
-looks up attributes and calls whatever can be called, and from `forloop` or `block` that leads to the engine
-itself. Here a name leads into mappings, lists, strings and the fields of frozen dataclasses. `%Field%` in a
-template's source becomes a hole. Styles are written into the elements, for several mail programs drop
-`<style>`.
+Custom templates run in a sandbox. Django's lookup calls any callable, and `forloop` or `block` lead to the
+engine itself. So names here lead only into mappings, lists, strings and dataclasses. Styles are inlined
+because several mail programs drop `<style>`.
 """
 
 import re
@@ -39,30 +37,26 @@ from delivery.rendering.facts import TemplateSource
 from delivery.rendering.library import FieldNode, LetterContext
 from delivery.rendering.sandbox import client
 
-# The names that templates may look up, by class: as many as there are kinds of values in contexts.
+# Names open to templates, by class.
 _OPEN: dict[type, frozenset[str]] = {}
 _NAME = re.compile(r"([a-z0-9_-]{1,64}/)?[a-z0-9_-]{1,64}\.(html|txt|css)", re.ASCII)
 ISSUE_FOLDER = "issues"
 MAIL_FOLDER = "mails"
 PAGE_FOLDER = "pages"
-_MOST_TEMPLATES = 100  # that one letter may be put together from
+_MOST_TEMPLATES = 100  # per letter
 _INLINER = css_inline.CSSInliner(load_remote_stylesheets=False)
 
 
 class StrictVariable(Variable):
-    """A name with dots, such as `post.top_image.alt`."""
-
     def _resolve_lookup(self, context: Any) -> Any:
         current = context
         for step in self.lookups or ():
             current = _step(current, step)
-        # `block` alone says nothing; only `block.super` does.
+        # `block` alone renders as nothing, unlike `block.super`.
         return "" if isinstance(current, BlockNode) else current
 
 
 class StrictExpression(FilterExpression):
-    """A variable and its filters."""
-
     def __init__(self, token: str, parser: Parser) -> None:
         super().__init__(token, parser)
         self.var = _strict(self.var)
@@ -78,8 +72,6 @@ class StrictParser(Parser):
 
 
 class StrictTemplate(Template):
-    """A template whose every expression is strict."""
-
     def compile_nodelist(self) -> NodeList:
         tokens = Lexer(self.source).tokenize()
         engine = self.engine
@@ -103,7 +95,7 @@ def _step(current: Any, name: str) -> Any:
         raise VariableDoesNotExist("There is no %s in %r.", (name, type(current).__name__)) from None
     if isinstance(current, BlockNode) and name == "super":
         return current.super()
-    # Of a dataclass, its fields and properties are open; nothing of any other class.
+    # Only fields and properties of dataclasses are open.
     sort = type(current)
     if sort not in _OPEN:
         names = set()
@@ -117,7 +109,7 @@ def _step(current: Any, name: str) -> Any:
 
 
 class LetterLoader(Loader):
-    """The files of one folder and its sub-folders, by plain names only."""
+    """Loader for one folder and its subfolders."""
 
     def get_contents(self, origin: Origin) -> str:
         if not _NAME.fullmatch(str(origin.template_name)):
@@ -126,8 +118,6 @@ class LetterLoader(Loader):
 
 
 class _StrictLoader(BaseLoader):
-    """As Django's, but its templates are strict."""
-
     def get_template(self, template_name: str, skip: Iterable[Origin] | None = None) -> Template:
         for origin in self.get_template_sources(template_name):
             if skip is None or origin not in skip:
@@ -136,11 +126,11 @@ class _StrictLoader(BaseLoader):
 
 
 class KeptLoader(cached.Loader, _StrictLoader):
-    """Reads each file once."""
+    """Loader that reads each file once."""
 
 
 def with_placeholders(source: str) -> str:
-    """The source with `{% field x %}` for `%x%`; template tags, such as `{%if%}`, are left alone."""
+    """Replace `%x%` by `{% field x %}`, but not in template tags such as `{%if%}`."""
     pieces = tag_re.split(source)
     pieces[::2] = [
         FIELD.sub(lambda found: f"%{found[2]}%" if found[1] else f"{{% field {found[2]} %}}", piece)
@@ -150,30 +140,25 @@ def with_placeholders(source: str) -> str:
 
 
 def inline(html: str) -> str:
-    """The html with `<style>` inlined, except those marked `data-css-inline="keep"`. Fetches nothing.
+    """Inline `<style>` unless marked `data-css-inline="keep"`. Fetches nothing.
 
-    css-inline walks the tree recursively, and 20,000 nested elements end the whole process: what comes from
-    outside has to have gone through `common.html.balance`.
+    css-inline is recursive: 20,000 nested elements kill the process. Pass foreign html through
+    `common.html.balance` first.
     """
     return _INLINER.inline(html)
 
 
 class LetterEngine(Engine):
-    """Knows the tags and filters of `library` and no others."""
-
     default_builtins = ["delivery.rendering.library"]  # noqa: RUF012 (as Engine declares it)
 
 
 def letter_templates() -> list[str]:
-    """The names a newsletter may choose from: each has an html and a text in templates/letters/issues/."""
+    """Return the templates with html and text in templates/letters/issues/."""
     return _names(ISSUE_FOLDER)
 
 
 def check_template(name: str, params: Mapping[str, str]) -> None:
-    """Raises LetterError if a newsletter with these extra parameters cannot use that template.
-
-    UnknownTemplate: no template has that name. UnknownField: the template has a field that does not exist.
-    """
+    """Raise UnknownTemplate or UnknownField if a newsletter can't use the template."""
     known(ISSUE_FOLDER, name)
     fields = field_names(params)
     for kind in ("html", "txt"):
@@ -183,7 +168,7 @@ def check_template(name: str, params: Mapping[str, str]) -> None:
 
 
 def known(folder: str, name: str) -> None:
-    """Raises UnknownTemplate, with the names there are, unless the folder has that template."""
+    """Raise UnknownTemplate if the folder has no such template."""
     names = _names(folder)
     if name not in names:
         raise UnknownTemplate(f"There is no letter template “{name}”. There are: {', '.join(names)}.")
@@ -192,9 +177,9 @@ def known(folder: str, name: str) -> None:
 def render_parts(
     path: str, context: Mapping[str, Any], placeholders: Placeholders, own: TemplateSource | None = None
 ) -> RenderedParts:
-    """The html of `path`, its styles inlined, and its text; or what the admin's own source makes of it.
+    """Render html with inlined styles, and text, from files or from the custom template `own`.
 
-    The subject is empty unless the admin's own source has one. Raises LetterError.
+    Only `own` may set the subject. Raises LetterError.
     """
     if own is not None:
         return client.render_custom(path, own, context, placeholders)
@@ -205,18 +190,18 @@ def render_parts(
 
 
 def usual_text(path: str, context: Mapping[str, Any], placeholders: Placeholders) -> str:
-    """The text that our own file makes. Raises LetterError."""
+    """Render the text from our file. Raises LetterError."""
     text = tidy(_render(f"{path}.txt", context, placeholders, autoescape=False))
     if not path.startswith(f"{MAIL_FOLDER}/"):
-        # The posts of an issue are wrapped when they become text, and some of their lines are to stay long.
+        # An issue's text is wrapped per post; some lines must stay long.
         return text
-    # Lines as long as those of posts; those of a list are indented.
+    # As long as lines of posts; list lines are indented.
     lines = (wrapped(line, indent="  " * line.startswith("- ")) or [""] for line in text.split("\n"))
     return "\n".join(part for parts in lines for part in parts)
 
 
 def usual_source(path: str) -> TemplateSource:
-    """The files of a template, as they are; a page has no text. Raises UnknownTemplate."""
+    """Return the template's files. A page has no text. Raises UnknownTemplate."""
     folder, _, name = path.partition("/")
     known(folder, name)
     file = Path(settings.LETTER_TEMPLATES_DIR) / f"{path}.html"
@@ -239,7 +224,7 @@ def _render(name: str, context: Mapping[str, Any], placeholders: Placeholders, *
 
 
 def tidy(text: str) -> str:
-    """No blanks at line ends, at most one empty line in a row: template tags leave both."""
+    """Remove the trailing blanks and empty lines that template tags leave."""
     lines = "\n".join(line.rstrip(" \t\r") for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", lines).strip() + "\n"
 
@@ -258,7 +243,6 @@ def _template(name: str) -> Template:
 
 
 def engine_here(*, autoescape: bool) -> LetterEngine:
-    """The engine of the folder that the settings name."""
     return _engine(str(settings.LETTER_TEMPLATES_DIR), autoescape)
 
 
@@ -269,7 +253,7 @@ def _engine(folder: str, autoescape: bool) -> LetterEngine:
 
 
 def fields_of(template: Template) -> Iterator[FieldNode]:
-    """The fields of a template and of all it extends and includes."""
+    """Yield the fields of a template and of all it extends and includes."""
     waiting, seen = [template], {template.name}
     while waiting and len(seen) <= _MOST_TEMPLATES:
         nodes = waiting.pop().nodelist

@@ -1,4 +1,4 @@
-"""The rendered letter, and the errors of rendering: each a sentence with the template and the line."""
+"""Rendered letters, and rendering errors that name template and line."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from django.template.base import Node
 from channels.letter import LetterError
 
 LONGEST_TEMPLATE_FAULT = 400
-# Where Django's own words help nobody who writes a letter.
+# Django messages that don't help authors.
 _NO_TAG = re.compile(r"Invalid block tag on line \d+: '([^']*)'(, expected (.*?)\.)?.*", re.DOTALL)
 _NO_FILTER = re.compile(r"Invalid filter: '([^']*)'")
 _UNCLOSED = re.compile(r"Unclosed tag on line \d+: '([^']*)'\. Looking for one of: (.*?)\.")
@@ -17,7 +17,7 @@ _UNCLOSED = re.compile(r"Unclosed tag on line \d+: '([^']*)'\. Looking for one o
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A form letter. `placeholders`: field in lower case → the token for it in subject, html and text."""
+    """Form letter. `placeholders`: lower-case field → its token in subject, html and text."""
 
     title: str
     subject: str
@@ -36,11 +36,11 @@ class RenderedParts:
 
 
 class UnknownTemplate(LetterError):
-    """The template does not exist. The message names the existing ones."""
+    """The message lists the existing templates."""
 
 
 class TooLong(BaseException):
-    """A template has had its time. Not an Exception: no `except` of the engine may swallow it."""
+    """A template took too long. Not an Exception, so the engine's `except` can't swallow it."""
 
 
 _LIMITS: tuple[tuple[type[BaseException], str], ...] = (
@@ -51,7 +51,7 @@ _LIMITS: tuple[tuple[type[BaseException], str], ...] = (
 
 
 class BrokenTemplate(LetterError):
-    """A template that cannot be used. `part` is html, text or subject; `line` counts from 1, 0 is unknown."""
+    """The template cannot be used. `part`: html, text or subject; `line`: from 1, or 0 if unknown."""
 
     def __init__(self, name: str, reason: str, *, part: str = "", line: int = 0) -> None:
         self.name, self.reason, self.part, self.line = name, reason, part, line
@@ -60,7 +60,6 @@ class BrokenTemplate(LetterError):
 
 
 def broken(error: BaseException, name: str, part: str) -> BrokenTemplate:
-    """The sentence for an exception that reading or rendering this part of a template raised."""
     if isinstance(error, BrokenTemplate):
         return error
     return BrokenTemplate(name, _reason(error)[:LONGEST_TEMPLATE_FAULT], part=part, line=_line(error))
@@ -88,11 +87,11 @@ def _reason(error: BaseException) -> str:
 
 
 def _line(error: BaseException) -> int:
-    """The line in the template itself that could not be read, or that was being rendered."""
+    """Return the line that could not be read or was being rendered."""
     line = int(getattr(getattr(error, "token", None), "lineno", None) or 0)
     if line:
         return line
-    # That of the innermost node of the admin's own source, which has no loader: our parts come from files.
+    # Innermost node of the custom source: that has no loader, while our parts come from files.
     trace = error.__traceback__
     while trace is not None:
         node = trace.tb_frame.f_locals.get("self")

@@ -1,7 +1,4 @@
-"""What an issue is rendered from, copied out of the database: no template sees a model. Pure.
-
-With it come the newsletter's theme and its own templates.
-"""
+"""Data of an issue, copied from the database: templates never see a model. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +11,6 @@ from subscriptions.rules.site import USUAL_SITE, SiteFacts
 
 
 def web_address(url: str) -> str:
-    """The address if it is one of the web, else empty."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:
@@ -32,7 +28,7 @@ LONGEST_TEMPLATE_TEXT = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThemeFacts:
-    """Colours are #rrggbb, `logo_width` is in CSS pixels, `subject` is a pattern. Empty: the usual."""
+    """Colours are #rrggbb, `logo_width` is in CSS pixels, `subject` is a pattern. Empty: the default."""
 
     accent: str = ""
     background: str = ""
@@ -52,14 +48,14 @@ USUAL_THEME = ThemeFacts()
 
 @dataclass(frozen=True, slots=True)
 class TemplateSource:
-    """The source of a letter's parts. An empty `subject` or `text` stands for the usual one."""
+    """An empty `subject` or `text` means the default."""
 
     html: str
     text: str = ""
     subject: str = ""
 
     def too_long(self) -> tuple[str, str] | None:
-        """The part that is longer than templates may be, and a sentence about it."""
+        """Return the part that exceeds its limit, with an error message."""
         for part, most in (
             ("subject", LONGEST_TEMPLATE_SUBJECT),
             ("html", LONGEST_TEMPLATE_HTML),
@@ -72,11 +68,11 @@ class TemplateSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IssueFacts:
-    """`name` is in addresses, `newsletter` is what readers see; `archive_url` is empty for a private one.
+    """Input of an issue. `name` is for URLs, `newsletter` for readers; `archive_url` is empty if private.
 
-    `entries` come in the order they are shown in, with html that `common.html.clean` has seen. `template`
-    is one of `letter_templates()`; empty picks the usual one. Times are aware. `own` holds the templates
-    that the newsletter has instead of our files, by names such as issues/digest.
+    `entries` are in display order, with html from `common.html.clean`. `template` is one of
+    `letter_templates()`, or empty for the default. Times are aware. `own`: custom templates by names such as
+    issues/digest.
     """
 
     name: str
@@ -101,12 +97,12 @@ class IssueFacts:
     theme: ThemeFacts = USUAL_THEME
     site: SiteFacts = USUAL_SITE
     own: Mapping[str, TemplateSource] = field(default_factory=dict)
-    # The subject that an editor or the newsletter's own code chose; and how many posts stand in it in full.
+    # From an editor or the newsletter's own code; number of posts shown in full.
     subject: str = ""
     most_posts: int | None = None
-    # Whose readers get it besides: its foot says why.
+    # Their readers also get it; the footer says so.
     other_newsletters: tuple[str, ...] = ()
-    # What an editor says above the posts and below them: html that was cleaned.
+    # Editor's notes: clean html.
     note_top: str = ""
     note_foot: str = ""
 

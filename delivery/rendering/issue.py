@@ -1,4 +1,4 @@
-"""Renders an issue once for everybody."""
+"""Renders an issue once for all readers."""
 
 import re
 from collections.abc import Sequence
@@ -23,35 +23,31 @@ from feeds.parsing.entry import Entry
 
 _BODY = re.compile(r"<body\b[^<>]*>", re.IGNORECASE)
 _END = re.compile(r"</body\s*>", re.IGNORECASE)
-# Below ours, which stands in `parts/note.html`.
+# As in `parts/note.html`.
 NOTE_CLASS = "note"
 _PLAIN = '<div class="{}" style="max-width:552px;margin:0 auto;padding:16px 24px">{}</div>'
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """`html` is safe; `text` is the same as text. Both are empty where there is no note."""
-
     html: SafeString
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Above the posts, and below them."""
-
     top: Note
     foot: Note
 
 
 def note_of(html: str, *, base: str) -> Note:
-    """A note of html that was cleaned."""
+    """Return a note of clean html."""
     shown = for_letter(balance(html), page=base) if html else ""
     return Note(mark_safe(shown), to_text(shown).strip() if shown else "")  # noqa: S308
 
 
 def with_notes(drawn: RenderedParts, notes: Notes) -> RenderedParts:
-    """What an own template made, with the notes that it has no place for before and after all else."""
+    """Add notes that a custom template left out at the top or bottom."""
     html, text = drawn.html, drawn.text
     for note, place in ((notes.top, "top"), (notes.foot, "foot")):
         if not note.html:
@@ -69,21 +65,21 @@ def with_notes(drawn: RenderedParts, notes: Notes) -> RenderedParts:
 
 __all__ = ["IssueFacts", "Rendered", "render_issue"]
 
-# Gmail hides what comes after 102 KB. Posts that can be read elsewhere are cut until a letter fits.
+# Gmail clips messages at 102 KB. Posts that are also online are shortened until the letter fits.
 MAX_LETTER_HTML = 100_000
-# A letter this full is not rendered again for the rest.
+# A fuller letter is not rendered again.
 _FULL = 0.95
 _MOST_TRIES = 3
 MAX_OUTPUT = 5_000_000
-_UNCUT_BUDGET = 1_000_000  # for posts that stand nowhere else
+_UNCUT_BUDGET = 1_000_000  # for posts that are nowhere else
 MOST_MENTIONED = 200
 NO_POSTS_IN_IT = "An issue without posts cannot be rendered."
 
 
 def render_issue(facts: IssueFacts) -> Rendered:
-    """The form letter of an issue. Pure but for the template files; takes milliseconds.
+    """Render the form letter. Pure except for the template files; takes milliseconds.
 
-    Raises LetterError: the template is unknown or broken, or the letter too large.
+    Raises LetterError: unknown or broken template, or letter too large.
     """
     if not facts.entries:
         raise LetterError(NO_POSTS_IN_IT)
@@ -101,7 +97,7 @@ def render_issue(facts: IssueFacts) -> Rendered:
 def without_letter(
     entries: Sequence[Entry], language: str, *, subject: str = "", announcement: str = ""
 ) -> Rendered:
-    """What an issue is called, for a channel that takes its posts and reads no letter. Raises LetterError."""
+    """Return the title and subject for a channel without letters. Raises LetterError."""
     if not entries:
         raise LetterError(NO_POSTS_IN_IT)
     title = subjects.title(entries, language)
@@ -109,7 +105,7 @@ def without_letter(
 
 
 def usual_template(facts: IssueFacts) -> str:
-    """`digest` for collections; for one post `post`, or `announcement` when the feed gives only its link."""
+    """Return `digest`, or for one post `post`, or `announcement` if the feed gives only a link."""
     if facts.arrangement != "each" or len(facts.entries) > 1:
         return "digest"
     (entry,) = facts.entries
@@ -117,9 +113,9 @@ def usual_template(facts: IssueFacts) -> str:
 
 
 def _fitted(facts: IssueFacts, template: str, rooms: Sequence[LetterRoom], wholes: Sequence[str]) -> Rendered:
-    """Render the letter with the first room in which it fits, or else in the last one.
+    """Render with the first room that fits, else the last.
 
-    Between that room and the one before, which was too large, as much of the posts is shown as fits.
+    The previous room was too large; between the two, show as many characters as fit.
     """
     before: tuple[LetterRoom, int] | None = None
     for room in rooms:
@@ -130,7 +126,7 @@ def _fitted(facts: IssueFacts, template: str, rooms: Sequence[LetterRoom], whole
         before = room, size
     if before is None or size > MAX_LETTER_HTML:
         return rendered
-    # Of the sizes with less and with more of the posts, the one that is wanted lies nearly on a line.
+    # Size is nearly linear in the posts' html, so interpolate.
     less, larger = room.html, before[1]
     more = min(max(before[0].html, 2 * less), sum(map(len, wholes[: _in_full(facts, room)])))
     for _ in range(_MOST_TRIES):
@@ -154,12 +150,12 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
     posts = _posts(facts, room, wholes)
     notes = Notes(*(note_of(html, base=facts.site_url) for html in (facts.note_top, facts.note_foot)))
     dateline, path = subjects.dateline(facts), f"{engine.ISSUE_FOLDER}/{template}"
-    # An own template shows dates where its author put them. An announcement's head has none.
+    # Custom templates place dates themselves; an announcement's header has none.
     head_date = dateline
     if path not in facts.own:
         head_date = "" if template == "announcement" or _dates_itself(posts, dateline) else dateline
         posts = tuple(replace(post, shows_date=post.date != head_date) for post in posts)
-    # Mail programs show the preheader after the subject.
+    # Shown after the subject by mail programs.
     if len(posts) == 1:
         preheader = posts[0].excerpt
     else:
@@ -202,14 +198,13 @@ def _rendered(facts: IssueFacts, template: str, room: LetterRoom, wholes: Sequen
 
 
 def _dates_itself(posts: Sequence[LetterPost], dateline: str) -> bool:
-    """Whether a letter's only post says the one date that it needs: of another day, or its only link."""
+    """Return whether the only post shows the date: another day, or a post that is only a link."""
     post = posts[0]
     is_link = bool(post.link) and not post.title
     return len(posts) == 1 and bool(post.date) and (post.date != dateline or is_link)
 
 
 def _in_full(facts: IssueFacts, room: LetterRoom) -> int:
-    """How many posts are shown; the others are mentioned by title."""
     return max(1, min(facts.most_posts or room.posts, room.posts))
 
 

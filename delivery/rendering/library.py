@@ -1,7 +1,6 @@
-"""The tags and filters of letter templates: no others exist in them.
+"""All tags and filters of letter templates.
 
-Left out are tags and filters that reach the file system, turn escaping off, or make much out of little
-(one `ljust` took 609 MB).
+None that access files, unescape, or multiply their input (one `ljust` took 609 MB).
 """
 
 from collections.abc import Iterable
@@ -25,7 +24,7 @@ from common.formats import dates
 register = Library()
 
 _TAGS = ("comment", "cycle", "firstof", "for", "if", "ifchanged", "spaceless", "templatetag", "with")
-# What `extends` and `include` can name is up to the loader: letter templates alone.
+# Their loader finds only letter templates.
 _LOADER_TAGS = ("block", "extends", "include")
 _I18N_TAGS = ("blocktranslate", "translate")
 _FILTERS = (
@@ -55,7 +54,7 @@ _FILTERS = (
 
 
 class LetterContext(Context):
-    """A context that carries the letter's holes, out of the templates' reach."""
+    """Holds the letter's placeholders, out of the templates' reach."""
 
     def __init__(self, values: dict[str, Any], *, placeholders: Placeholders, autoescape: bool) -> None:
         super().__init__(values, autoescape=autoescape)
@@ -63,7 +62,7 @@ class LetterContext(Context):
 
 
 class FieldNode(Node):
-    """`{% field NAME %}`, which is what the loader makes of `%NAME%`; `{% field NAME as VARIABLE %}`."""
+    """`{% field NAME %}`, made from `%NAME%` by the loader, or `{% field NAME as VARIABLE %}`."""
 
     def __init__(self, name: str, variable: str = "") -> None:
         self.name, self.variable = name, variable

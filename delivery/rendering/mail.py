@@ -1,4 +1,4 @@
-"""Renders the mails that are no issue: confirmation, welcome and the like."""
+"""Mails other than issues, such as confirmation and welcome."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Value = str | int | list[str] | tuple[str, ...] | list[list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Mail:
-    """The subject, and what its context must hold; `newsletter` is the title that readers see."""
+    """Subject and required context. `newsletter` is the title readers see."""
 
     subject: str
     needs: tuple[str, ...]
@@ -40,7 +40,7 @@ MAILS_BY_TEMPLATE: Mapping[str, Mail] = MappingProxyType(
             gettext_noop("Confirm your subscriptions"), ("newsletters", "confirm_url", "hours")
         ),
         "already": Mail(gettext_noop("You already receive %(newsletter)s"), ("newsletter",)),
-        # Pairs: a newsletter's title, and the link to manage it.
+        # Pairs of title and manage link.
         "already_several": Mail(gettext_noop("You already receive these newsletters"), ("newsletters",)),
         "welcome": Mail(gettext_noop("Welcome to %(newsletter)s"), ("newsletter",)),
         "sign_in": Mail(gettext_noop("Sign-in link for %(newsletter)s"), ("sign_in_url", "minutes")),
@@ -73,11 +73,10 @@ def render_mail(
     site: SiteFacts = USUAL_SITE,
     own: TemplateSource | None = None,
 ) -> Rendered:
-    """One of MAILS. Links that are not in the context come from the recipient's fields.
+    """Render one of MAILS. Links missing from the context are the recipient's fields.
 
-    Optional in every context: `page_url`, `manage_url`, `unsubscribe_url`, `site_url`, and `newsletter`,
-    without which it is the site's own mail. `own` is what the newsletter has instead of our file. Raises
-    LetterError, also when the context lacks something.
+    Optional: `page_url`, `manage_url`, `unsubscribe_url`, `site_url` and `newsletter`, without which it is
+    the site's mail. `own` is a custom template. Raises LetterError, also if a required value is missing.
     """
     engine.known(engine.MAIL_FOLDER, template)
     if template not in MAILS_BY_TEMPLATE:
@@ -105,7 +104,7 @@ def render_mail(
 
 
 def _plain(name: str, value: Value) -> str | int | tuple[Any, ...]:
-    """A string or a number, or a tuple of these; strings on one line each: templates see no other objects."""
+    """Return one-line strings, numbers and tuples: templates see nothing else."""
     match value:
         case bool() | int():
             return value

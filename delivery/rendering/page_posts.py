@@ -1,6 +1,6 @@
-"""A post as pages show it: under its title, and within the screen.
+"""Posts on web pages.
 
-A letter's post costs more to make: it is cut to size, and made into text as well.
+Cheaper than posts of a letter, which are also shortened and made into text.
 """
 
 import re
@@ -32,13 +32,13 @@ from subscriptions.rules.site import USUAL_SITE, SiteFacts
 _HEADING = re.compile(r"(</?h)([1-6])(?=[\s>])")
 _IMAGE = re.compile(r"<img\b(?![^<>]*\salt=)", re.IGNORECASE)
 _TABLE = re.compile(r"(<table\b|</table>)")
-# A table too wide for the screen is moved by touch, or by keys, which needs a tab stop.
+# Wide tables scroll by touch, or by keys, which need a tab stop.
 _AROUND = {"<table": '<div class="wide" tabindex="0"><table', "</table>": "</table></div>"}
 LOWEST_HEADING = 6
 MOST_PAGE_MEDIA = 10
-# The level of a page's heading for a post; the post's own headings come below it.
+# A post's own headings are below it.
 TITLE_LEVEL = 2
-# So many characters of html say enough of a post to make readers go on.
+# Characters of html in a teaser.
 PART_LENGTH = 3_000
 LONGEST_PAGE_DESCRIPTION = 200
 TITLES_DESCRIBED = 20
@@ -46,10 +46,9 @@ _PICTURE = re.compile(r'<img\b[^<>]*?\ssrc="([^"]+)"')
 
 
 def for_page(html: str, *, level: int) -> str:
-    """The html with its highest heading at that level, an empty `alt` for images without a description, and
-    tables that can be moved sideways."""
+    """Shift headings to `level` and below, add empty `alt` texts, make tables scrollable."""
     if "<h" in html:
-        # Each level that is used is one step below the last: no level is left out.
+        # No level is skipped.
         used = sorted({int(found[2]) for found in _HEADING.finditer(html)})
         steps = {number: min(level + place, LOWEST_HEADING) for place, number in enumerate(used)}
         html = _HEADING.sub(lambda match: f"{match[1]}{steps[int(match[2])]}", html)
@@ -62,18 +61,13 @@ def for_page(html: str, *, level: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A picture with a description, or something to listen to or download with its name."""
-
     url: str
     words: str
 
 
 @dataclass(frozen=True, slots=True)
 class PagePost:
-    """All addresses are of the web; `link` may be empty. `html` is safe; `is_cut`: whether there is more.
-
-    `language` is empty where the feed names none; `direction` is that of the post's text.
-    """
+    """Addresses are http(s); `link` may be empty; `html` is safe. `is_cut`: there is more."""
 
     title: str
     link: str
@@ -89,16 +83,12 @@ class PagePost:
 
     @property
     def moment(self) -> str:
-        """When it was published, for programs (ISO 8601)."""
         return self.published.isoformat(timespec="seconds") if self.published else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The posts of an issue; `summary` and `picture` are for what shows a link to its page.
-
-    Notes are an editor's, as safe html.
-    """
+    """Posts of an issue. `summary` and `picture` are for link previews; notes are safe html."""
 
     posts: tuple[PagePost, ...]
     summary: str = ""
@@ -108,7 +98,6 @@ class Shown:
 
 
 def shown_posts(entries: Sequence[Entry], *, newsletter_language: str = "") -> Shown:
-    """A page with these posts, in their order."""
     return Shown(
         posts=tuple(post_of(entry, newsletter_language=newsletter_language) for entry in entries),
         summary=summary_of(entries),
@@ -117,12 +106,11 @@ def shown_posts(entries: Sequence[Entry], *, newsletter_language: str = "") -> S
 
 
 def note_on_page(html: str) -> SafeString:
-    """An editor's note of html that was cleaned."""
     return mark_safe(for_page(html, level=TITLE_LEVEL))  # noqa: S308
 
 
 def summary_of(entries: Sequence[Entry]) -> str:
-    """The beginning of a single post, or the titles of several."""
+    """Return the beginning of a single post, or the titles of several."""
     if len(entries) == 1:
         return description_of(entries[0])
     titles = (entry.title for entry in entries[:TITLES_DESCRIBED] if entry.title)
@@ -130,22 +118,20 @@ def summary_of(entries: Sequence[Entry]) -> str:
 
 
 def post_of(stood: Entry, *, newsletter_language: str = "") -> PagePost:
-    """The post of an entry whose html is clean."""
     return _post(stood, stood.html, TITLE_LEVEL, newsletter_language)
 
 
 def part_of(stood: Entry, *, newsletter_language: str = "") -> PagePost:
-    """Its beginning, to stand under a title of its issue."""
+    """Return a teaser, one heading level below the issue's title."""
     return _post(stood, shorten(stood.html, PART_LENGTH), TITLE_LEVEL + 1, newsletter_language)
 
 
 def description_of(stood: Entry) -> str:
-    """What the post is about, for a preview of its page, as one line of text."""
     return shortened(stood.warning or plain(stood.html[:5_000]), LONGEST_PAGE_DESCRIPTION)
 
 
 def picture_of(stood: Entry) -> str:
-    """The address of its first picture, for a preview of its page; empty if it has none."""
+    """Return the first picture's address for a link preview, or ""."""
     if stood.sensitive:
         return ""
     named = [medium.url for medium in stood.media if medium.is_image]
@@ -168,7 +154,7 @@ def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> Page
         link=web_address(stood.link),
         byline=", ".join(stood.authors),
         published=stood.published,
-        # Sanitised before it was stored (common.html.clean.clean), once for letters and pages alike.
+        # Sanitised by common.html.clean.clean before it was stored, once for letters and pages.
         html=mark_safe(for_page(html, level=level + 1)),  # noqa: S308
         images=tuple(File(one.url, one.alt) for one in pictures_beside(stood)[:MOST_PAGE_MEDIA]),
         files=tuple(files[:MOST_PAGE_MEDIA]),
@@ -180,21 +166,19 @@ def _post(stood: Entry, html: str, level: int, newsletter_language: str) -> Page
 
 
 ISSUE_PAGE = "pages/issue"
-# Stands where the form belongs that a page ends with. No post holds a comment: posts are cleaned.
+# Place of the form. Posts are cleaned, so they contain no comments.
 FORM = "<!-- the form to subscribe -->"
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """An address of the web and its title."""
-
     url: str
     title: str
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The language of the page itself, which is its reader's."""
+    """Language of the page, which is its reader's."""
 
     language: str
     direction: str
@@ -202,10 +186,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFacts:
-    """What the page of an issue is rendered from. Addresses are absolute or begin with a slash.
+    """Input of an issue's page. Addresses are absolute or begin with a slash.
 
-    `description` is the newsletter's; `summary` and `picture` are the issue's, for what shows a link to it.
-    `language` is the posts', `reads` the reader's.
+    `description` is the newsletter's; `summary` and `picture` are for link previews. `language` is the
+    posts', `reads` the reader's.
     """
 
     newsletter: str
@@ -236,7 +220,7 @@ class PageFacts:
 
 
 def render_page(facts: PageFacts) -> str:
-    """The html, with FORM where the form belongs. Raises LetterError."""
+    """Return the html, with FORM in place of the form. Raises LetterError."""
     names = (
         "title", "published", "posts", "page_url", "archive_url", "issue_url", "stylesheet", "icon",
         "description", "summary", "picture", "note_top", "note_foot", "earlier", "later", "is_open",

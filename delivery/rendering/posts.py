@@ -1,8 +1,7 @@
-"""A post as letter templates see it: plain data, escaped for nothing yet but its cleaned html. Pure.
+"""Posts for letter templates: unescaped data and clean html. Pure.
 
-The html is made good to read in a letter. Images are as wide as they are, or as the letter: Outlook's Word
-engine goes by the attribute `width` alone, and shows an image without one as large as it is. In-page links
-lead nowhere in a letter and become text.
+Images are at most as wide as the letter: Outlook's Word engine obeys only `width`, and shows an image without
+it in full size. In-page links don't work in letters and become text.
 """
 
 import re
@@ -30,18 +29,17 @@ from feeds.parsing.entry import Entry
 from feeds.parsing.pictures import files_of, pictures_beside
 
 SMALL = 120
-# The class of a picture alone in its line whose size is not said. An icon among words has no width either,
-# and stays as it is.
+# Class of a picture of unknown size alone on its line. Icons among words stay as they are.
 FULL = "full"
 
 _TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*)(?P<values>{VALUES})>")
 _LENGTH = re.compile(r"\s*(\d{1,5})(?:\.\d*)?\s*(px|%)?\s*")
 _PHOTO = re.compile(r"\.(?:jpe?g|webp|avif|heic)\Z", re.IGNORECASE)
-# A table that holds no other.
+# Innermost tables.
 _TABLE = re.compile(rf"<table({VALUES})>((?:(?!<table).)*?</table>)", re.DOTALL)
 _LAYOUT = re.compile(r"<(?:img|p|div|ul|ol|h[1-6]|figure|blockquote|center)\b")
 _BACK = re.compile(r"[\s↩↑^⏎\ufe0e\ufe0f]*")
-# In-page links to what only the post's page has.
+# Targets that exist only on the post's page.
 _ON_THE_WEB = re.compile(r"comment|respond|disqus|reply|more-\d", re.IGNORECASE)
 _BLOCKS = words(
     "p div figure figcaption center td th li dd blockquote br hr h1 h2 h3 h4 h5 h6 details summary"
@@ -49,7 +47,7 @@ _BLOCKS = words(
 )
 _AROUND = frozenset(("a", "span", "em", "strong", "b", "i"))
 _LOOK_AT = 10
-# Elements that mail programs do not know, and those that stand in for them.
+# Elements unknown to mail programs, and their replacements.
 _INSTEAD = {"details": "div", "summary": "p"} | dict.fromkeys(
     ("address", "article", "aside", "footer", "header", "main", "nav", "section"), "div"
 )
@@ -58,20 +56,20 @@ MOST_LETTER_MEDIA = 10
 
 
 def for_letter(html: str, *, page: str) -> str:
-    """The html for a letter of LETTER_WIDTH pixels; `page` is the address that the post stands at."""
+    """Adapt html to LETTER_WIDTH. `page` is the post's address."""
     if "<" not in html:
         return html
     return _TABLE.sub(_table, "".join(_Writer(html, page).pieces()))
 
 
 def _table(match: re.Match[str]) -> str:
-    """A table of facts has lines; one that only puts a picture above its words has none."""
+    """Add grid lines to tables of data, but not to a picture above its caption."""
     is_grid = "<th" in match[2] or not _LAYOUT.search(match[2])
     return f'<table{match[1]} class="grid">{match[2]}' if is_grid else match[0]
 
 
 class _Writer:
-    """Goes through the tags once; what is between them stays as it is."""
+    """Single pass over the tags."""
 
     def __init__(self, html: str, page: str) -> None:
         self.html, self.page = html, urldefrag(page)[0] if page else ""
@@ -86,7 +84,7 @@ class _Writer:
             found.append(self.html[position : tag.start()])
             position = tag.end()
             if self._is_way_back(number):
-                # The arrow from a footnote to its place.
+                # The arrow back from a footnote.
                 skip, position = number + 2, self.tags[number + 1].end()
             else:
                 found.append(self._written(number, tag))
@@ -128,20 +126,20 @@ class _Writer:
         kept["alt"] = values.get("alt", "").strip() or values.get("title", "")
         if width:
             kept["width"] = str(min(width, LETTER_WIDTH))
-            # A large one of a known height would leave a large hole where images are off.
+            # A large known height would leave a gap when images are off.
             if height and height <= SMALL and "%" not in values["width"] + values["height"]:
                 kept["height"] = str(height)
         elif height and height <= SMALL and "%" not in values["height"]:
             kept |= {"height": str(height), "style": f"height:{height}px"}
         else:
-            # Photographs may stand beside each other.
+            # Photographs may be side by side.
             beside = {"img"} if _PHOTO.search(urlsplit(values["src"]).path) else set()
             if self._ends(number, -1, beside) and self._ends(number, 1, beside):
                 kept |= {"width": str(LETTER_WIDTH), "class": FULL}
         return f"<img{written(kept)}>"
 
     def _ends(self, number: int, step: int, beside: set[str]) -> bool:
-        """Whether no word stands in the image's line before it (`step` is -1) or after it (1)."""
+        """Return whether the image's line has no words before (-1) or after (1) it."""
         for at in range(number, number + step * _LOOK_AT, step):
             there = at + step
             start = self.tags[min(at, there)].end() if min(at, there) >= 0 else 0
@@ -156,7 +154,7 @@ class _Writer:
 
 
 def _length(text: str) -> int | None:
-    """Pixels; a percentage is one of the letter's width."""
+    """Return pixels; percentages are relative to the letter."""
     match = _LENGTH.fullmatch(text)
     if match is None or not int(match[1]):
         return None
@@ -172,7 +170,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A sound, a film or another file: `detail` is its type and size, as far as known."""
+    """Sound, film or other file. `detail`: type and size, if known."""
 
     url: str
     name: str
@@ -181,9 +179,9 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class LetterPost:
-    """One post. `html` is safe, `text` is the same as text; `is_cut`: whether there is more, at `more`.
+    """`html` is safe; `is_cut`: there is more, at `more`.
 
-    `shows_date` is off where the head of the letter says the same day.
+    `shows_date` is False if the letter's header shows the same day.
     """
 
     title: str
@@ -205,12 +203,11 @@ class LetterPost:
 
     @property
     def underline(self) -> str:
-        """For the title in the text part."""
         return "=" * min(len(self.title), 72)
 
 
 def letter_html(entry: Entry) -> str:
-    """An entry's clean html as a letter shows it. Its length decides about the post's share of the letter."""
+    """Return clean html for a letter. Its length decides the post's share of the letter."""
     return for_letter(balance(entry.html), page=entry.base or entry.link)
 
 
@@ -224,7 +221,7 @@ def letter_post(
     newsletter_language: str,
     most_media: int = MOST_LETTER_MEDIA,
 ) -> LetterPost:
-    """The post of an entry; `whole` is its `letter_html`, which is cut beyond `share` characters."""
+    """Build the post; `whole` is its `letter_html`, cut at `share` characters."""
     content = shorten(whole, share)
     top, others = _images(entry)
     files = [medium for medium in files_of(entry) if web_address(medium.url)][:MOST_LETTER_MEDIA]
@@ -261,7 +258,7 @@ def letter_post(
 
 
 def _images(entry: Entry) -> tuple[Image | None, tuple[Image, ...]]:
-    """A single picture is shown on top, several below; those in the text are there already."""
+    """Return one picture for the top, or several for below, without the ones in the text."""
     new = [
         Image(one.url, one_line(one.alt), min(one.width or LETTER_WIDTH, LETTER_WIDTH))
         for one in pictures_beside(entry)[:MOST_LETTER_MEDIA]

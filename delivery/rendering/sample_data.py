@@ -1,4 +1,4 @@
-"""Posts that nobody wrote: to try a template on, and to show a template before there are posts. Pure."""
+"""Sample posts for testing templates, and for previews before there are posts. Pure."""
 
 from datetime import datetime, timedelta
 
@@ -11,7 +11,6 @@ _TITLES = ("Rain in the valley", "What the harbour master said", "Seven ways to 
 
 
 def a_post(number: int, *, now: datetime) -> Entry:
-    """A post as blogs usually have them."""
     return Entry(
         guid=f"made-up-{number}",
         title=_TITLES[number % len(_TITLES)],
@@ -23,19 +22,17 @@ def a_post(number: int, *, now: datetime) -> Entry:
 
 
 def usual(*, now: datetime) -> tuple[Entry, ...]:
-    """Three posts."""
     return tuple(a_post(number, now=now) for number in range(1, 4))
 
 
 def only_a_link(*, now: datetime) -> Entry:
-    """A post of which the feed gives nothing but title and link."""
     return Entry(
         guid="link", title=_TITLES[0], link="https://blog.example/posts/1", published=now - timedelta(hours=1)
     )
 
 
 def odd(*, now: datetime) -> tuple[tuple[Entry, ...], ...]:
-    """Collections that templates stumble over: nothing but text, very many, very long, right to left."""
+    """Return difficult collections: only text, very many, very long, right to left."""
     bare = Entry(guid="bare", title="", content="<p>Only this.</p>")
     many = tuple(a_post(number, now=now) for number in range(1, SAMPLE_POSTS + 1))
     long = Entry(

@@ -1,4 +1,4 @@
-"""Makes long posts fit a letter: Gmail hides what comes after 102 KB, the way to unsubscribe included."""
+"""Shortens long posts: Gmail clips letters at 102 KB, which would hide the unsubscribe link."""
 
 import re
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from common.text import words
 
 @dataclass(frozen=True, slots=True)
 class LetterRoom:
-    """What a letter has room for: characters of the posts' own html, posts in full, media of each."""
+    """Characters of post html, posts in full, media per post."""
 
     html: int
     posts: int = 50
     media: int = 10
 
 
-# Tried in this order until the letter fits. The first cuts nothing that could fit at all.
+# Tried in order until the letter fits. The first cuts nothing that could fit.
 ROOMS = (
     LetterRoom(100_000),
     LetterRoom(60_000),
@@ -30,14 +30,14 @@ ROOMS = (
     LetterRoom(10_000, posts=25, media=2),
     LetterRoom(8_000, posts=10, media=1),
 )
-# For a letter with posts that stand nowhere else: they are not cut.
+# For posts that are nowhere else.
 UNCUT_ROOMS = ROOMS[:1]
 
-# A post that is cut ends where one of these ends: a heading would stand over nothing.
+# Possible ends of a cut post; a heading would have nothing below it.
 _BLOCKS = words(
     "p li ul ol dl dd blockquote pre table tr figure div section article aside details center address"
 )
-# At least so much of what fits is kept; a longer block is cut inside.
+# Minimum to keep of what fits; a longer block is cut inside.
 _LEAST = 1 / 3
 _TAG = re.compile(rf"<(?P<end>/?)(?P<name>[a-z][a-z0-9]*){VALUES}>")
 _ANY_TAG = re.compile(r"<[^<>]*>")
@@ -46,7 +46,7 @@ _HALF_ENTITY = re.compile(r"&[#\w]{0,10}\Z")
 
 
 def fair_share(sizes: Sequence[int], budget: int) -> int:
-    """The size no post may exceed so that all together fit; what small posts leave, long ones get."""
+    """Return the size limit per post; long posts get what short ones leave."""
     left, share = budget, budget
     for number, size in enumerate(sorted(sizes)):
         share = left // (len(sizes) - number)
@@ -57,10 +57,9 @@ def fair_share(sizes: Sequence[int], budget: int) -> int:
 
 
 def shorten(html: str, size: int) -> str:
-    """The beginning of balanced html, at most `size` characters with its tags, which are all closed.
+    """Cut balanced html to `size` characters, tags included, and close all elements.
 
-    It ends where a block ends. Where that would leave little of it, it ends inside the block, after a
-    sentence or a word, with an ellipsis.
+    Cuts after a block, or, if that leaves little, after a sentence or word, with an ellipsis.
     """
     if len(html) <= size:
         return html
@@ -70,14 +69,12 @@ def shorten(html: str, size: int) -> str:
         inside = block
     if inside is not None:
         return str(inside)
-    # The html begins with more tags than fit: `size` characters of its text, before they are escaped.
+    # More leading tags than fit: take `size` characters of text, counted before escaping.
     return f"<p>{escape(Truncator(unescape(_ANY_TAG.sub(' ', html))).chars(size))}</p>"
 
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """Html up to a position, an ellipsis or none, and the elements that are open there."""
-
     html: str
     position: int
     open_elements: tuple[str, ...]
@@ -92,7 +89,7 @@ class _Cut:
 
 
 class _Walk:
-    """Goes through the tags as far as the size allows; notes the last places where the html may end."""
+    """Scan of the tags, recording the last possible cuts."""
 
     def __init__(self, html: str, size: int) -> None:
         self.after_block: _Cut | None = None
@@ -121,7 +118,7 @@ class _Walk:
         return sum(len(name) + len("</>") for name in self._open)
 
     def _text(self, start: int, end: int) -> None:
-        """Text that does not fit whole ends after its last sentence, else its last word, else anywhere."""
+        """Cut after the last sentence that fits, else the last word, else anywhere."""
         most = max(start, min(end, self._size - self._closings() - len(" …")))
         if not self._html[start:most].strip():
             return

@@ -1,4 +1,4 @@
-"""What an issue is called: in the archive, in the subject, and above the posts."""
+"""Titles and subjects of issues."""
 
 import re
 from collections.abc import Sequence
@@ -19,28 +19,28 @@ from feeds.parsing.entry import Entry
 
 LONGEST_SUBJECT = 200
 _LONGEST_NAME = 80
-# A longer title would hide how many there are besides; a text has no need to be a title's length.
+# A longer title would hide the count of the others.
 _LONGEST_FIRST = 100
-# After these comes no comma.
+# No comma follows these.
 _ENDS = tuple("?!…,;:؟！？。")
-# What a pattern of a theme may hold, in braces.
+# Allowed in braces in a theme's pattern.
 PATTERN_NAMES = ("newsletter", "title", "first", "count", "date", "upstream")
 _PLACE = re.compile(r"\{([^{}]*)\}")
 
 
 class BadPattern(Refused):
-    """A subject pattern that cannot be used. The message is a sentence that says what may stand in one."""
+    """The message lists the allowed names."""
 
 
 def title(entries: Sequence[Entry], language: str) -> str:
-    """The name in the archive: that of its only post, or of the first with how many there are besides."""
+    """Return the title of the only post, or of the first with the number of others."""
     with translation.override(spoken(language)):
         others = len(entries) - 1
         if not others:
             return post_title(entries[0])
         first = post_title(entries[0], longest=_LONGEST_FIRST)
         if first.endswith(".") and first.split()[-1].count(".") == 1:
-            # "It rained." goes on with a comma as "It rained"; "the U.S." stays.
+            # "It rained." becomes "It rained, and …"; "the U.S." keeps its full stop.
             first = first[:-1]
         if not speaks(language):
             return f"{first} + {others}"
@@ -50,12 +50,11 @@ def title(entries: Sequence[Entry], language: str) -> str:
 
 
 def post_title(entry: Entry, *, longest: int = LONGEST_SUBJECT) -> str:
-    """Its title in one line, cut at a word; the beginning of its text where it has none."""
     return cut_to(one_line(entry.title), longest) or beginning(entry) or gettext("Untitled post")
 
 
 def subject_line(facts: IssueFacts) -> str:
-    """One line of at most 200 characters: the issue's title, or what the theme's pattern makes."""
+    """Return one line of at most 200 characters: the title, or the theme's pattern."""
     usual = title(facts.entries, facts.language)
     if not facts.theme.subject:
         return usual
@@ -67,19 +66,19 @@ def subject_line(facts: IssueFacts) -> str:
         "date": dateline(facts),
         "upstream": _upstream(facts),
     }
-    # One pass over the pattern: what a title has in braces is never looked at.
+    # One pass: braces in a title are not replaced.
     filled = _PLACE.sub(lambda place: values.get(place[1], ""), facts.theme.subject)
     return cut_to(one_line(filled), LONGEST_SUBJECT) or usual
 
 
 def marked_as_test(subject: str, language: str) -> str:
-    """The subject of a letter that goes to its editor only, in the letter's language. Its holes stay."""
+    """Mark a test letter's subject in the letter's language. Keeps placeholders."""
     with translation.override(spoken(language)):
         return gettext("Test: %(subject)s") % {"subject": subject}
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises BadPattern unless all that stands in braces is one of PATTERN_NAMES."""
+    """Raise BadPattern unless all names in braces are PATTERN_NAMES."""
     names = _PLACE.findall(pattern)
     unknown = [name for name in names if name not in PATTERN_NAMES]
     there_are = ", ".join(f"{{{name}}}" for name in PATTERN_NAMES)
@@ -90,7 +89,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def dateline(facts: IssueFacts) -> str:
-    """The day or days, in the newsletter's zone and language."""
+    """Return the day or days, in the newsletter's zone and language."""
     if facts.arrangement == "daily" and facts.period_start:
         first = last = facts.period_start.astimezone(facts.zone).date()
     elif facts.arrangement == "each":
@@ -102,7 +101,7 @@ def dateline(facts: IssueFacts) -> str:
 
 
 def _upstream(facts: IssueFacts) -> str:
-    """As the Scala feedletter words it, with its dates: readers may have rules in their mail programs."""
+    """Return the Scala feedletter's subject, dates included: readers may filter by it."""
     name = shortened(one_line(facts.readers_name), _LONGEST_NAME)
     count = len(facts.entries)
     if facts.arrangement == "each" and count == 1:
@@ -123,13 +122,13 @@ def _upstream(facts: IssueFacts) -> str:
 
 
 def _short(day: date) -> str:
-    """As upstream writes it; other languages have their own way."""
+    """Return upstream's format in English, the language's own otherwise."""
     speaks_english = (get_language() or "en").startswith("en")
     return day.isoformat() if speaks_english else date_format(day, "SHORT_DATE_FORMAT")
 
 
 def _days(facts: IssueFacts) -> tuple[date, date]:
-    """The first and last day the posts are dated, never later than today; without dates, the period's."""
+    """Return the posts' first and last day, up to today; without dates, the period's."""
     dated = [min(entry.published, facts.now) for entry in facts.entries if entry.published]
     if not dated:
         # The end is the first instant of the next period.

@@ -1,6 +1,6 @@
-"""The %Fields% in what an editor types: tokens while rendering, holes in the letter, words in the archive.
+"""%Fields% that editors type: tokens, then placeholders in letters, or values in the archive. Pure.
 
-Pure. In the archive there is no reader: what belongs to one is left out, with the space before it.
+The archive has no reader, so a reader's fields are dropped, with the space before them.
 """
 
 import re
@@ -13,34 +13,32 @@ from delivery.rendering.errors import Rendered
 
 
 class TypedFields:
-    """The fields of one letter, of a newsletter with these extra parameters."""
-
     def __init__(self, params: Mapping[str, str]) -> None:
         self._params = params
         self._placeholders = Placeholders(params)
 
     def in_markdown(self, text: str) -> str:
-        r"""The text with tokens in it; of `\%x%` Markdown makes `%x%`. Raises UnknownField."""
+        r"""Replace fields by tokens. Markdown turns `\%x%` into `%x%`. Raises UnknownField."""
         return FIELD.sub(lambda match: match[0] if match[1] else self._placeholders.token(match[2]), text)
 
     def in_subject(self, text: str) -> str:
-        r"""The same for a line that is no Markdown, with `%x%` for `\%x%`. Raises UnknownField."""
+        r"""Replace fields outside Markdown, and `\%x%` by `%x%`. Raises UnknownField."""
         return FIELD.sub(lambda match: match[0][1:] if match[1] else self._placeholders.token(match[2]), text)
 
     def as_links(self, html: str, *, base: str) -> str:
-        """The html in which a link to a field is one: `[leave](%removeLink%)` was made absolute."""
+        """Restore links to fields, such as `[leave](%removeLink%)`, that were made absolute."""
         for token in self._placeholders.used.values():
             html = html.replace(f'"{base}{token}"', f'"{token}"')
         return html
 
     def as_placeholders(self, letter: Rendered) -> Rendered:
-        """The rendered letter with the fields among its holes: those of its template have holes already."""
+        """Turn tokens into placeholders, reusing the ones of its template."""
         for name, token in self._placeholders.used.items():
             at_cut = "|".join(re.escape(token[:end]) + "…" for end in range(len(token) - 1, 1, -1))
             hole = letter.placeholders.get(name, token)
 
             def written(text: str, token: str = token, hole: str = hole, at_cut: str = at_cut) -> str:
-                # An excerpt may have been cut within a token.
+                # Excerpts may be cut within a token.
                 return re.sub(at_cut, "…", text).replace(token, hole)
 
             letter = replace(
@@ -53,7 +51,7 @@ class TypedFields:
         return letter
 
     def for_nobody(self, text: str, shared: Mapping[str, str], *, is_html: bool) -> str:
-        """As the archive has it; `shared` are values that are all readers', by names in lower case."""
+        """Fill in the archive's values; `shared`, by lower-case name, apply to all readers."""
         values = values_without_reader(self._params, shared)
         for name, token in self._placeholders.used.items():
             value = values.get(name, "")

@@ -1,4 +1,4 @@
-"""Past issues: the list, and one of them."""
+"""Past issues: the list, and single issues."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,17 +22,17 @@ from delivery.views.newsletter import sign_up_form
 from subscriptions.views.pages import POLICY, page
 
 ISSUES_ON_A_PAGE = 50
-# Fewer are read through as fast as searched.
+# With fewer, reading is as fast as searching.
 TOO_FEW_TO_SEARCH = 12
 LONGEST_SEARCH = 100
 TITLES_SHOWN = 10
-# What an admin wrote may bring its styles along; scripts it may not.
+# Custom templates may contain styles, but no scripts.
 OWN_STYLES = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The part of the archive that is asked for: a year (0: all of them), words of an issue."""
+    """Requested year (0: all) and search words."""
 
     year: int
     words: str
@@ -40,8 +40,6 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Titles:
-    """The posts of an issue as the list shows them, and how many more there are."""
-
     shown: Sequence[str]
     more: int
 
@@ -50,7 +48,7 @@ class Titles:
 @page
 @cache_control(public=True, max_age=60)
 def archive(request: HttpRequest, name: str) -> HttpResponse:
-    """The issues of a newsletter by years, newest first, each with the titles of its posts."""
+    """List a newsletter's issues by year, newest first, with their posts' titles."""
     newsletter = newsletter_or_404(name)
     every, zone = published(newsletter), newsletter.zone
     years = [first.year for first in every.datetimes("published_at", "year", order="DESC", tzinfo=zone)]
@@ -63,7 +61,7 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
         begins, ends = (datetime(each, 1, 1, tzinfo=zone) for each in (wanted.year, wanted.year + 1))
         found &= Q(published_at__gte=begins, published_at__lt=ends)
     keys = every.filter(found).values_list("pk", flat=True)
-    # What is searched is read once, not once more to be counted.
+    # A search is read once, not again for counting.
     issues = Paginator(list(keys) if words else keys, ISSUES_ON_A_PAGE)
     shown = issues.get_page(request.GET.get("page"))
     rows = every.filter(pk__in=list(shown)).select_related("card").defer("html", "text", "card__words")
@@ -81,7 +79,7 @@ def archive(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _titles_of(issue: Issue) -> Titles | None:
-    """The titles that its own does not say already; None without a card, or where there are none."""
+    """Return titles not already in the issue's, or None."""
     card: IssueCard | None = getattr(issue, "card", None)
     if card is None:
         return None
@@ -94,7 +92,7 @@ def _titles_of(issue: Issue) -> Titles | None:
 @page
 @cache_control(public=True, max_age=300)
 def issue(request: HttpRequest, name: str, pk: int) -> HttpResponse:
-    """One issue as it stood, without anybody's name in it: fields belong to letters."""
+    """Show an issue as sent, without reader's fields."""
     found = issue_or_404(name, pk)
     form = partial(sign_up_form, found.subscribable)
     shown = issue_page(found, read=partial(shown_of, found), form=form)

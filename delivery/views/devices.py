@@ -1,4 +1,4 @@
-"""Notifications on a reader's device: asking for them, ending them, and what the browser needs for both."""
+"""Web push: subscribe, unsubscribe, and the browser's files."""
 
 import logging
 from functools import cache
@@ -33,13 +33,13 @@ from subscriptions.subscribers.devices import (
 log = logging.getLogger(__name__)
 
 WORKER = Path(__file__).parents[1] / "static/feedletter/push-worker.js"
-# As the Push API's PushSubscription calls them.
+# As in the Push API's PushSubscription.
 FIELDS = ("endpoint", "p256dh", "auth")
 NO_DEVICE = "An address of a push service was refused: %s"
 
 
 def device_key(newsletter: Subscribable) -> str:
-    """The key that its pages give to browsers; empty where they offer no notifications."""
+    """Return the public key for browsers, or "" without notifications."""
     if not takes_devices(newsletter):
         return ""
     try:
@@ -49,13 +49,13 @@ def device_key(newsletter: Subscribable) -> str:
         return ""
 
 
-@csrf_exempt  # no cookie is read: what is sent proves by itself that it comes from the device
+@csrf_exempt  # reads no cookie; the data prove that they come from the device
 @never_cache
 @require_POST
 def device(request: HttpRequest, name: str) -> HttpResponse:
-    """`act`: “tell” has the device told of the newsletter's issues, “stop” ends that, “ask” changes nothing.
+    """Subscribe (`act`: “tell”), unsubscribe (“stop”), or only report (“ask”).
 
-    Answers whether it is told, and whether its push service has given it up; or why not in a sentence.
+    Returns whether the device gets notifications and whether its push service dropped it, or an error.
     """
     newsletter, data, now = newsletter_or_404(name), _fields(request), utcnow()
     act, ip = request.POST.get("act"), request.META.get("REMOTE_ADDR", "")
@@ -80,7 +80,7 @@ def device(request: HttpRequest, name: str) -> HttpResponse:
 @never_cache
 @require_POST
 def renewed(request: HttpRequest) -> HttpResponse:
-    """A browser's own word that its push service gave it another address."""
+    """Record the push service's new address for a device."""
     try:
         done = renew_device(old=_fields(request, "old_"), data=_fields(request), now=utcnow())
     except InvalidDestination as error:
@@ -92,7 +92,7 @@ def renewed(request: HttpRequest) -> HttpResponse:
 @require_safe
 @cache_control(no_cache=True)
 def worker(request: HttpRequest) -> HttpResponse:
-    """The script that shows notifications. It stands at the root, so that it is for the whole site."""
+    """Return the service worker. At the root, so that its scope is the whole site."""
     response = HttpResponse(_worker(), content_type="text/javascript; charset=utf-8")
     response.headers["Content-Security-Policy"] = "default-src 'none'; connect-src 'self'"
     return response
@@ -101,7 +101,7 @@ def worker(request: HttpRequest) -> HttpResponse:
 @require_safe
 @cache_control(public=True, max_age=3600)
 def manifest(request: HttpRequest, name: str) -> HttpResponse:
-    """Makes the page something for a home screen, which iOS wants before it shows notifications."""
+    """Make the page installable, which iOS requires for notifications."""
     newsletter = newsletter_or_404(name)
     icon = {"src": static("feedletter/favicon.svg"), "type": "image/svg+xml", "sizes": "any"}
     said = {
@@ -115,7 +115,7 @@ def manifest(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def _consent() -> str:
-    """What the reader agrees to, word for word as the page has it (templates/pages/_device.html)."""
+    """Return the consent, word for word as on the page (templates/pages/_device.html)."""
     button = gettext("Tell me on this device")
     note = gettext("A notification for each new issue, without an address. Your browser asks you first.")
     return f"{button}. {note}"

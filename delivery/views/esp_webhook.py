@@ -1,4 +1,4 @@
-"""Where mail services tell what became of letters: /anymail/<service>/tracking/."""
+"""Tracking webhooks of mail services: /anymail/<service>/tracking/."""
 
 import base64
 import binascii
@@ -33,7 +33,7 @@ _NOTICE = ("eventType", "notificationType")
 
 
 class SesTrackingView(AmazonSESTrackingWebhookView):  # type: ignore[misc, unused-ignore]
-    """anymail's view, also for SNS's raw delivery, and without boto3, which only sending needs."""
+    """anymail's view with raw SNS delivery, and without boto3, which only sending needs."""
 
     auto_confirm_enabled = True
 
@@ -66,10 +66,10 @@ class SesTrackingView(AmazonSESTrackingWebhookView):  # type: ignore[misc, unuse
             raise FetchError(f"Amazon SNS answered {status} to the confirmation")
 
 
-# Services tell of up to some thousand letters at once.
+# Services report up to some thousand letters at once.
 LARGEST = 2 * 1024 * 1024
 
-# The argument of anymail's view with the key of the signature, for services that sign besides the password.
+# Parameter of anymail's view for the signature key, if the service signs besides the password.
 _SIGNED_WITH = {
     "mailersend": "signing_secret",
     "mailgun": "webhook_signing_key",
@@ -82,7 +82,7 @@ _SIGNED_WITH = {
 @takes_body(LARGEST)
 @csrf_exempt
 def esp_tracking(request: HttpRequest, esp: str) -> HttpResponseBase:
-    """Hands what the service says to anymail's view for it, which sends the signal."""
+    """Pass the call to anymail's view for the service, which sends the signal."""
     # Basic authentication (RFC 7617) with ANYMAIL_WEBHOOK_SECRET, which is name:password.
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
     try:
@@ -91,7 +91,7 @@ def esp_tracking(request: HttpRequest, esp: str) -> HttpResponseBase:
         said = ""
     secret = settings.ANYMAIL_WEBHOOK_SECRET
     if scheme.lower() != "basic" or not secret or not constant_time_compare(said, secret):
-        # Amazon SNS shows its password only when it is asked for one.
+        # Amazon SNS sends its password only when asked.
         return HttpResponse(status=401, headers={"WWW-Authenticate": 'Basic realm="Feedletter webhooks"'})
     name = esp.lower().replace("_", "-")
     name = ALIASES.get(name, name)
@@ -106,7 +106,7 @@ def esp_tracking(request: HttpRequest, esp: str) -> HttpResponseBase:
 
 
 class _Refused(Exception):
-    """A call with the right secret that cannot be taken: the answer's status, and why."""
+    """Authenticated call that is refused, with status and reason."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(reason)
@@ -116,7 +116,7 @@ class _Refused(Exception):
 def _answered(
     request: HttpRequest, service: Service, accounts: Sequence[EspSettings | None]
 ) -> HttpResponseBase:
-    """The view's answer, with the account whose signature fits. Raises _Refused."""
+    """Return the view's response, for the account whose signature matches. Raises _Refused."""
     view_class = _view_class(service)
     signed_with = _SIGNED_WITH.get(service.backend, "")
     refused = _Refused(404, f"{service.name} signs its calls, and no account here has the key of it.")
@@ -157,10 +157,10 @@ def _view_class(service: Service) -> Any:
 
 
 def _well_formed(read: Callable[[HttpRequest], Any], service: Service) -> Callable[[HttpRequest], Any]:
-    """Refuse a body that `read` cannot make sense of (400). With a 500 the service would try it again.
+    """Refuse a malformed body with 400. The service would retry after a 500.
 
-    All these errors are about the body: while anymail reads, its views take the body apart and trust its
-    shape, and no code of ours runs but the confirmation of a subscription (FetchError, 502).
+    All these errors concern the body: anymail's views trust its shape, and the only code of ours that runs is
+    the confirmation of a subscription (FetchError, 502).
     """
 
     def reading(request: HttpRequest) -> Any:

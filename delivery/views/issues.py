@@ -1,4 +1,4 @@
-"""What readers may see of newsletters and issues."""
+"""Newsletters and issues visible to readers."""
 
 from dataclasses import dataclass, replace
 
@@ -31,7 +31,7 @@ from subscriptions.views.rhythm import rhythm
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`is_wide`: the image is a picture of a post, not a mark."""
+    """Link preview. `is_wide`: the image is a post's picture, not a logo."""
 
     url: str
     title: str
@@ -43,7 +43,7 @@ class Share:
 
 
 def share_of(newsletter: Subscribable, brand: Brand, latest: Latest | None) -> Share:
-    """Of a newsletter's page: the newest picture there is, else its own."""
+    """Return a newsletter's link preview, with its newest picture or its own."""
     name = str(newsletter)
     picture = latest.picture if latest else ""
     return Share(
@@ -58,12 +58,11 @@ def share_of(newsletter: Subscribable, brand: Brand, latest: Latest | None) -> S
     )
 
 
-# Posts of the latest issue that stand on a newsletter's page.
+# On a newsletter's page.
 LATEST_POSTS_SHOWN = 3
 
 
 def shown_of(issue: Issue) -> Shown:
-    """The posts of an issue, in its order."""
     entries = [Entry.from_json(item.entry) for item in issue.issue_items.all()]
     shown = shown_posts(entries, newsletter_language=issue.subscribable.language)
     if not issue.note_top and not issue.note_foot:
@@ -73,14 +72,13 @@ def shown_of(issue: Issue) -> Shown:
 
 
 def latest_of(newsletter: Subscribable) -> Latest | None:
-    """The newest issue that is out, in part."""
     issue = published(newsletter).first()
     return part_of_issue(issue, newsletter) if issue else None
 
 
 def part_of_issue(issue: Issue, newsletter: Subscribable) -> Latest:
-    """An issue with the beginnings of its first posts."""
-    issue.subscribable = newsletter  # saves asking for it once more
+    """Return an issue with the beginnings of its first posts."""
+    issue.subscribable = newsletter  # saves a query
     items = issue.issue_items.all()
     entries = [Entry.from_json(item.entry) for item in items[:LATEST_POSTS_SHOWN]]
     posts = [part_of(entry, newsletter_language=newsletter.language) for entry in entries]
@@ -100,7 +98,7 @@ WITH_PAGES = Prepared(lambda name: Subscribable.objects.with_pages().named(name)
 
 
 def newsletter_or_404(name: str) -> Subscribable:
-    """The newsletter of that name if it has pages at all: the private have none."""
+    """Return the newsletter if it has pages, as private ones don't."""
     found = WITH_PAGES.first(name) if "\0" not in name else None
     if found is None:
         raise Http404
@@ -108,13 +106,13 @@ def newsletter_or_404(name: str) -> Subscribable:
 
 
 def published(newsletter: Subscribable) -> QuerySet[Issue]:
-    """Its issues, newest first, without their letters; one that waits for approval is not out yet."""
+    """Return published issues, newest first, without html and text."""
     out = newsletter.issues.filter(~FOR_SOME, published_at__isnull=False)
     return out.defer("html", "text").order_by("-published_at", "-pk")
 
 
 def issue_or_404(name: str, pk: int) -> Issue:
-    """The issue, its newsletter and what stands around it, if readers may see them. One query."""
+    """Return a visible issue with newsletter and surroundings, in one query."""
     shown = Issue.objects.filter(~FOR_SOME, subscribable__in=Subscribable.objects.with_pages().named(name))
     out = shown.filter(published_at__isnull=False).select_related("subscribable").defer("html", "text")
     return get_object_or_404(with_surroundings(out), pk=pk)

@@ -1,4 +1,4 @@
-"""The built-in mailbox: shows letters that were kept here because there is no mail server yet."""
+"""Built-in mailbox for letters kept because there is no mail server yet."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from delivery.models import MailboxMessage
 from subscriptions.views.pages import page
 
 LETTERS_ON_A_PAGE = 50
-# A letter is somebody else's html: no script, no origin, no form; its links open in a tab of their own.
+# Letters are foreign html: no scripts, origin or forms; links open in a new tab.
 SANDBOX = (
     "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; "
     "img-src * data:; style-src 'unsafe-inline'; frame-ancestors 'self'"
@@ -30,7 +30,7 @@ SANDBOX = (
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Headers in their order; html and text as their parts say, empty where there is none."""
+    """Headers in order; html and text may be empty."""
 
     headers: tuple[tuple[str, str], ...]
     html: str
@@ -38,7 +38,7 @@ class Opened:
 
 
 def take_apart(raw: bytes) -> Opened:
-    """A message taken apart. Never raises for what it holds: what can be read is shown."""
+    """Parse a message, showing whatever is readable. Never raises."""
     message: EmailMessage = message_from_bytes(raw, policy=policy.default)
     headers = tuple((name, str(value)) for name, value in message.items())
     return Opened(headers=headers, html=_part(message, "html"), text=_part(message, "plain"))
@@ -55,7 +55,7 @@ def _part(message: EmailMessage, sort: str) -> str:
 
 
 def embedded_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Only where the program runs embedded, and only for staff who may see deliveries and subscribers."""
+    """Restrict a view to embedded mode and permitted staff."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -69,7 +69,7 @@ def embedded_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespo
 
 
 def permitted(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Only for staff who may see deliveries and subscribers: a letter holds its reader's address and keys."""
+    """Require permission for deliveries and subscribers: letters hold readers' addresses and keys."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -84,7 +84,6 @@ def permitted(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 @embedded_staff
 @page
 def mailbox(request: HttpRequest) -> HttpResponse:
-    """The letters kept here, newest first."""
     messages = Paginator(MailboxMessage.objects.defer("raw").order_by("-stored_at", "-pk"), LETTERS_ON_A_PAGE)
     shown = messages.get_page(request.GET.get("page"))
     context = {"letters": shown, "total": messages.count, "keeps": keeps_letters()}
@@ -94,7 +93,6 @@ def mailbox(request: HttpRequest) -> HttpResponse:
 @embedded_staff
 @page
 def message(request: HttpRequest, pk: int) -> HttpResponse:
-    """One letter: as it looks, as text, and its headers."""
     kept, letter = _open(pk)
     context = {"kept": kept, "letter": letter, "keeps": keeps_letters()}
     return render(request, "pages/mailbox_message.html", context)
@@ -103,7 +101,7 @@ def message(request: HttpRequest, pk: int) -> HttpResponse:
 @embedded_staff
 @xframe_options_sameorigin
 def message_html(request: HttpRequest, pk: int) -> HttpResponse:
-    """The letter's html alone, for the frame."""
+    """Return the letter's html, for the frame."""
     _, letter = _open(pk)
     response = HttpResponse(f'<base target="_blank">{letter.html}')
     response.headers["Content-Security-Policy"] = SANDBOX

@@ -1,7 +1,4 @@
-"""A newsletter's page: what it is, how often it comes, the latest issues and the sign-up form.
-
-An issue's page ends with the same form.
-"""
+"""A newsletter's page and the sign-up form, which also ends issues' pages."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -21,16 +18,16 @@ from subscriptions.views.newsletters import form_of, take_form
 from subscriptions.views.pages import focus_on_error, page
 from subscriptions.views.rhythm import rhythm
 
-# The newest is shown in part, the others by name.
+# The newest in part, others by title.
 NEWEST_SHOWN = 6
 MOST_SIBLINGS = 10
 
 
-@csrf_exempt  # the form may stand on the blog itself; it changes nothing for whoever is signed in here
+@csrf_exempt  # the form may be on the blog itself, and does not change a signed-in user
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def newsletter_page(request: HttpRequest, name: str) -> HttpResponse:
-    """GET shows the page, POST takes a sign-up."""
+    """Show the page on GET; sign up on POST."""
     subscribable = newsletter_or_404(name)
     if request.method != "POST":
         shown = _page(request, subscribable, form_of(subscribable))
@@ -51,7 +48,7 @@ def _page(
     issues = list(published(subscribable)[:NEWEST_SHOWN])
     latest = part_of_issue(issues[0], subscribable) if issues else None
     brand = brand_of(subscribable)
-    # The same posts at another pace, for readers who want them more or less often.
+    # The same posts at another pace.
     listed = Subscribable.objects.listed().siblings_of(subscribable).order_by("title", "name")
     siblings = [each for each in listed[:MOST_SIBLINGS] if is_open(each)]
     context = {
@@ -70,7 +67,7 @@ def _page(
 
 
 def sign_up_form(newsletter: Subscribable) -> str:
-    """The html of its form. It may be kept for as long as a page may."""
+    """Return the form's html, cacheable as long as a page."""
     context = {
         "newsletter": newsletter,
         "form": form_of(newsletter),

@@ -1,4 +1,4 @@
-"""A preview for the browser: the frames of the page, and the same as JSON while somebody types."""
+"""Previews in the browser: frames, or JSON for live previews."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,25 +27,23 @@ from subscriptions.views.pages import as_stylesheet
 
 @require_safe
 def look_css(request: HttpRequest, name: str) -> HttpResponse:
-    """By day and by night; empty where nothing was chosen."""
+    """Return day and night styles; empty without a theme."""
     return as_stylesheet(request, stylesheet_of(newsletter_or_404(name)))
 
 
 def stylesheet_of(newsletter: Subscribable) -> str:
-    """What the newsletter's pages wear."""
     theme = theme_of(newsletter)
     accent = theme.accent or newsletter.params.get("accent", "") or site_facts().accent
     return colours.stylesheet(accent, theme.background)
 
 
 def install() -> None:
-    """Called once, when the app is ready."""
     brand_sources.append(brands)
     latest_sources.append(latest_of)
 
 
 def brands(newsletters: Sequence[Subscribable]) -> Mapping[int, Brand]:
-    """By one question; those without a look of their own are left out."""
+    """Return brands by newsletter, where there is one, in one query."""
     themes = {
         row.subscribable_id: theme_facts(row) for row in Theme.objects.filter(subscribable__in=newsletters)
     }
@@ -68,11 +66,11 @@ STYLESHEET = "feedletter/site.css"
 
 
 def frames(shown: Preview, newsletter: Subscribable) -> dict[str, str]:
-    """The html by day and by night, each for a frame of its own that runs nothing."""
+    """Return the html by day and night, for frames that run nothing."""
     html = shown.html
     if FORM in html:
         html = html.replace(FORM, sign_up_form(newsletter), 1)
-    # A page's stylesheets are written into it, so that its night can be shown by day.
+    # A page's stylesheets are inlined, so that its night can be shown by day.
     link = '<link rel="stylesheet" href="{}">'
     ours = link.format(static(STYLESHEET))
     if ours in html:
@@ -86,7 +84,6 @@ def frames(shown: Preview, newsletter: Subscribable) -> dict[str, str]:
 
 
 def as_json(shown: Preview, newsletter: Subscribable, note: str) -> dict[str, Any]:
-    """What the page puts into its places."""
     problem = shown.problem
     return {
         "subject": shown.subject,

@@ -1,4 +1,4 @@
-"""Issues as RSS 2.0, with what they hold (https://www.rssboard.org/rss-specification)."""
+"""Issues as RSS 2.0 (https://www.rssboard.org/rss-specification)."""
 
 import hashlib
 from collections.abc import Sequence
@@ -28,19 +28,19 @@ from subscriptions.links import page_url
 from subscriptions.models import Subscribable
 
 IN_THE_FEED = 20
-# Raised whenever the same issues are written down in another way.
+# Increase when the same issues are written differently.
 FEED_VERSION = "2"
 
 
 @require_safe
 @cache_control(public=True, max_age=300)
 def feed(request: HttpRequest, name: str) -> HttpResponse:
-    """The newest issues; 304 for whoever has them already."""
+    """Return the newest issues, or 304."""
     newsletter = newsletter_or_404(name)
     issues, brand = list(published(newsletter)[:IN_THE_FEED]), brand_of(newsletter)
     changed = issues[0].published_at if issues else newsletter.created_at
     modified = int(changed.timestamp()) if changed else None
-    # Changes with what the feed says. Issues do not change once they are out.
+    # Covers all of the feed's contents. Published issues don't change.
     told: list[object] = [FEED_VERSION, page_url(newsletter)]
     told += [newsletter.title, newsletter.description, newsletter.language, brand]
     told += [(issue.pk, issue.title, issue.published_at) for issue in issues]
@@ -49,13 +49,13 @@ def feed(request: HttpRequest, name: str) -> HttpResponse:
     if response is None:
         prefetch_related_objects(issues, "issue_items")
         for issue in issues:
-            issue.subscribable = newsletter  # saves asking for it once more
+            issue.subscribable = newsletter  # saves a query
         posts = [(issue, shown_of(issue)) for issue in issues]
         response = HttpResponse(
             rss(newsletter, posts, brand=brand, changed=changed),
             content_type="application/rss+xml; charset=utf-8",
         )
-    # A conditional answer says again what a whole one would (RFC 9110 §15.4.5).
+    # As a full response would (RFC 9110 §15.4.5).
     response.headers["ETag"] = etag
     if modified is not None:
         response.headers["Last-Modified"] = http_date(modified)
@@ -69,9 +69,9 @@ def rss(
     brand: Brand,
     changed: datetime | None = None,
 ) -> bytes:
-    """An RSS 2.0 document; each issue is an item, in short and with its posts in full."""
+    """Return an RSS 2.0 document. Items hold a summary and the full posts."""
     page = page_url(newsletter)
-    # A feed with a control character in it is refused by every reader (XML 1.0 §2.2).
+    # Readers refuse feeds with control characters (XML 1.0 §2.2).
     document = IssuesFeed(
         title=one_line(str(newsletter)),
         link=page,
@@ -82,7 +82,7 @@ def rss(
         changed=changed,
     )
     for issue, shown in issues:
-        # The posts, between what an editor says of them.
+        # Posts between the editor's notes.
         posts = format_html_join("\n", "<h2>{}</h2>\n{}{}", map(_pieces, shown.posts))
         parts = ((part,) for part in (shown.note_top, posts, shown.note_foot) if part)
         document.add_item(
@@ -98,7 +98,10 @@ def rss(
 
 
 class IssuesFeed(Rss201rev2Feed):
-    """With content:encoded (https://www.rssboard.org/rss-profile#namespace-elements-content) and an image."""
+    """RSS with an image and content:encoded.
+
+    See https://www.rssboard.org/rss-profile#namespace-elements-content.
+    """
 
     def rss_attributes(self) -> dict[str, str]:
         attributes: dict[str, str] = super().rss_attributes()
@@ -109,7 +112,7 @@ class IssuesFeed(Rss201rev2Feed):
         if not self.feed["logo"]:
             return
         handler.startElement("image", AttributesImpl({}))
-        # The title and link of an image are those of its channel.
+        # An image has its channel's title and link.
         for name, value in (("url", "logo"), ("title", "title"), ("link", "link")):
             handler.addQuickElement(name, self.feed[value])
         handler.endElement("image")
@@ -123,7 +126,6 @@ class IssuesFeed(Rss201rev2Feed):
 
 
 def _pieces(post: PagePost) -> tuple[str, SafeString, str]:
-    """A post's title, its pictures and its words."""
     title = format_html('<a href="{}">{}</a>', post.link, post.title) if post.link else post.title
     rows = ((image.url, image.words) for image in post.images)
     return title, format_html_join("", '<p><img src="{}" alt="{}"></p>\n', rows), post.html

@@ -1,4 +1,4 @@
-"""Where Twilio tells what readers answer, and what became of messages: /sms/<account>/…"""
+"""Twilio's webhooks for replies and message status: /sms/<account>/…"""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ TwilioView = Callable[..., HttpResponse]
 
 
 def by_twilio(view: TwilioView) -> TwilioView:
-    """Only for what is signed with the account's token, at the address that Twilio knows."""
+    """Require the signature of the account's token for the URL that Twilio knows."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, account: str, **more: int) -> HttpResponse:
@@ -39,7 +39,7 @@ def by_twilio(view: TwilioView) -> TwilioView:
 
 
 def site_of(request: HttpRequest) -> str:
-    """Return SITE_URL, or the site's former address if the request came to that."""
+    """Return SITE_URL, or a former address if the request used it."""
     host, _ = split_domain_port(request.get_host())
     is_former = validate_host(host, settings.FORMER_HOSTS)
     return f"{request.scheme}://{request.get_host()}" if is_former else str(settings.SITE_URL)
@@ -47,7 +47,7 @@ def site_of(request: HttpRequest) -> str:
 
 @by_twilio
 def sms_inbound(request: HttpRequest, account: str) -> HttpResponse:
-    """STOP, START and HELP are done; all else is nobody's to read."""
+    """Act on STOP, START and HELP; ignore all other messages."""
     number, body = request.POST.get("From", ""), request.POST.get("Body", "")
     opt_out_type = request.POST.get("OptOutType", "")
     wish, said = wish_of(body, opt_out_type), ""
@@ -61,7 +61,7 @@ def sms_inbound(request: HttpRequest, account: str) -> HttpResponse:
 
 @by_twilio
 def sms_status(request: HttpRequest, account: str, pk: int) -> HttpResponse:
-    """What became of one delivery's message."""
+    """Record the status of a delivery's message."""
     take_status(
         account=account,
         delivery_id=pk,

@@ -1,4 +1,4 @@
-"""Bridges in the admin: adding one, trying it, and what it posted last."""
+"""Admin of bridges: adding, testing and recent posts."""
 
 from delivery.admin.bridges.add import add_application, add_bridge
 from delivery.admin.bridges.oauth_callback import bridge_connected

@@ -1,4 +1,4 @@
-"""The page “Add a bridge”: the service, then where it posts to."""
+"""Page “Add a bridge”: the service, then the destination."""
 
 from functools import partial
 from typing import Any
@@ -27,26 +27,25 @@ from subscriptions.models import Subscribable
 
 MAY_ADD = ("subscriptions.add_subscribable", "subscriptions.add_subscription")
 MAY_ADD_ACCOUNT = "delivery.add_serviceaccount"
-# What the page is opened for.
+# Optional parameters of the page.
 GIVEN = ("feed", "newsletter")
-# What a form's button says: the service is to be asked.
+# Button value: ask the service.
 ASK = "ask"
 ADD_PAGE, SET_UP_PAGE, APPLICATION_PAGE = "add_bridge", "bridge_set_up", "bridge_application"
 
 
 def set_up_url(bridge: Subscribable) -> str:
-    """Where a bridge is looked at and tried."""
     return reverse(SET_UP_PAGE, args=[bridge.name])
 
 
 def add_bridge_url(**given: Any) -> str:
-    """The page that adds one, for a feed (`feed`) or beside a newsletter (`newsletter`), by their keys."""
+    """Return the page's URL, for a `feed` or beside a `newsletter`, by primary key."""
     url = reverse(ADD_PAGE)
     return f"{url}?{urlencode(given)}" if given else url
 
 
 def add_bridge(request: HttpRequest) -> HttpResponse:
-    """GET shows the services, or the form of one (`kind`); POST connects."""
+    """Show the services or the form of one (`kind`) on GET; connect on POST."""
     if not request.user.has_perms(MAY_ADD):
         raise PermissionDenied
     feeds = _given_feeds(request)
@@ -80,7 +79,7 @@ def add_bridge(request: HttpRequest) -> HttpResponse:
 
 
 def add_application(request: HttpRequest, kind: str) -> HttpResponse:
-    """How an application is made at a service, and the form for what it has; once for all bridges there."""
+    """Show how to register an application, and store it for all bridges to that service."""
     if not request.user.has_perm(MAY_ADD_ACCOUNT):
         raise PermissionDenied
     oauth = next((oauth_of(one) for one in channels.bridge_kinds() if one.key == kind), None)
@@ -111,7 +110,7 @@ def add_application(request: HttpRequest, kind: str) -> HttpResponse:
 
 
 def _answer(request: HttpRequest, form: ConnectForm, given: dict[str, str]) -> HttpResponse | None:
-    """The way to the service or to the new bridge. None where it was refused, which the form shows."""
+    """Redirect to the service or the new bridge. Return None if refused; the form shows the reason."""
     data = form.cleaned_data
     named: dict[str, Any] = {"name": data["name"], "title": data["title"]}
     if form.asks_service:
@@ -139,7 +138,7 @@ def add_connected(
     name: str,
     title: str,
 ) -> Subscribable:
-    """The new bridge, which posts nothing yet. Raises InvalidDestination and ValidationError."""
+    """Add a bridge that posts nothing yet. Raises InvalidDestination and ValidationError."""
     made = connect_bridge(
         name=name,
         title=title,
@@ -166,7 +165,6 @@ def _given_feeds(request: HttpRequest) -> list[Feed]:
 
 
 def _initial(kind: channels.ChannelSpec, feeds: list[Feed]) -> dict[str, Any]:
-    """A bridge begins with the words of its first feed."""
     title = f"{feeds[0]} on {kind.label}"[:200] if feeds else ""
     name = free_name(str(feeds[0])) if feeds else ""
     return {"feeds": [feed.pk for feed in feeds], "title": title, "name": name}

@@ -1,4 +1,4 @@
-"""The forms of a bridge, made of what its kind declares."""
+"""Forms of a bridge, built from its channel spec."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,13 +30,13 @@ from subscriptions.models import Subscribable
 from subscriptions.models.subscribable import NAME
 from subscriptions.subscribers.devices import count_devices
 
-# Nobody's: only its looks are wanted.
+# No real recipient: only for the preview.
 SAMPLE = Recipient(0, "", "")
 NOBODY_TOLD = "No device is told of it so far. Its page offers that to readers."
 
 
 def notification_of(subscribable: Subscribable) -> SafeString | str:
-    """How its newest post would be told; nothing where devices are told nothing."""
+    """Show the newest post as a notification; "" if devices get none."""
     if not subscribable.offers_devices:
         return ""
     who = "" if count_devices(subscribable) else paragraph(NOBODY_TOLD)
@@ -67,38 +67,37 @@ RHYTHMS = {
     Arrangement.MONTHLY: "One post a month",
 }
 
-# Of a new bridge, whatever its service.
+# Fields of any new bridge.
 OWN_NAMES = ("feeds", "title", "name")
 
 
 class KindForm(forms.Form):
-    """Fields of one channel, under names that hold the channel's. A subclass says which."""
+    """Base form with the fields of one channel, prefixed with its key."""
 
     def __init__(self, kind: channels.ChannelSpec, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.kind = kind
 
     def add(self, fields: tuple[channels.Field, ...], known: Mapping[str, str]) -> None:
-        """Adds a channel's fields, with what is known of them."""
         for field in fields:
             made = form_field(field)
             made.required, made.initial = field.required, known.get(field.name, "")
             self.fields[name_of(self.kind, field)] = made
 
     def given(self, fields: tuple[channels.Field, ...]) -> dict[str, str]:
-        """What was typed, by the channel's own names."""
+        """Return the typed values by the channel's own names."""
         return filled(self.kind, fields, self.cleaned_data)
 
     def refuse(self, error: Refused) -> None:
-        """Shows a channel's refusal at the field that it names, else above the form."""
+        """Show a refusal at the field it names, else above the form."""
         for name, text in refusal_by_field(self.kind, str(error), otherwise="").items():
             self.add_error(name if name in self.fields else None, text)
 
 
 class DestinationForm(KindForm):
-    """Where a bridge posts to; secrets are typed anew.
+    """Destination of a bridge; secrets must be typed again.
 
-    `asks_service`: the service is to give what it can, so that only what it has to know before is needed.
+    `asks_service`: require only the fields that the service can't supply.
     """
 
     def __init__(
@@ -113,7 +112,7 @@ class DestinationForm(KindForm):
         self.asks_service, self.oauth = asks_service, oauth_of(kind)
         self.add(kind.destination_fields, known or {})
         apps = applications(self.oauth) if self.oauth else []
-        # Whether the service can be asked: where admins add applications, one has to be there.
+        # Where admins register applications, at least one is needed.
         self.can_ask = self.oauth is not None and bool(apps or not self.oauth.account_fields)
         if len(apps) > 1:
             self.fields["app"] = forms.ChoiceField(
@@ -135,49 +134,48 @@ class DestinationForm(KindForm):
         return self.given(self.kind.destination_fields)
 
     def known_before(self) -> dict[str, str]:
-        """What the service is asked with, cleaned. Raises InvalidDestination."""
+        """Return the cleaned values that the request to the service needs. Raises InvalidDestination."""
         return read_fields(self._asked(), self.given(tuple(self._asked())), owner=self.kind.label)
 
     def typed_besides(self) -> dict[str, str]:
-        """What was typed besides and is no secret: it goes before what the service says."""
+        """Return other values that aren't secret. They take precedence over the service's."""
         asked = self._asked()
         return self.given(
             tuple(field for field in self.kind.destination_fields if field not in asked and not field.secret)
         )
 
     def chosen_app(self) -> str:
-        """The name of the application that asks; empty where it registers itself."""
+        """Return the application's name, or "" if it registers itself."""
         return str(self.cleaned_data.get("app") or self.app)
 
     @property
     def fields_to_ask(self) -> list[forms.BoundField]:
-        """What is filled in before the service is asked."""
         names = [name_of(self.kind, field) for field in self._asked()]
         return [self[name] for name in (*names, "app") if name in self.fields]
 
     @property
     def fields_to_paste(self) -> list[forms.BoundField]:
-        """What the service gives, and who wants to may paste."""
+        """Return the fields that the service supplies, or that can be pasted."""
         asked = self._asked()
         rest = [field for field in self.kind.destination_fields if field not in asked]
         return [self[name_of(self.kind, field)] for field in rest]
 
     @property
     def is_pasted(self) -> bool:
-        """Whether somebody tried to paste, or something is wrong there."""
+        """Return whether pasted fields were submitted or have errors."""
         tried = self.is_bound and not self.asks_service
         return tried or any(field.errors for field in self.fields_to_paste)
 
     @property
     def words(self) -> dict[str, list[str]]:
-        """What was typed and is no secret: it stands in the form again if the service says no."""
+        """Return what was typed, without secrets, to show again if the service refuses."""
         types = {name: getattr(field.widget, "input_type", "") for name, field in self.fields.items()}
         open_ = [name for name, kind in types.items() if kind != "password"]
         return {name: self.data.getlist(name) for name in open_ if name in self.data}  # type: ignore[attr-defined]
 
 
 class ApplicationForm(forms.Form):
-    """What an admin copies of an application at the service, by which bridges are connected."""
+    """Credentials of an application registered at the service."""
 
     def __init__(self, oauth: OAuth, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -191,7 +189,7 @@ class ApplicationForm(forms.Form):
         return filled(self.oauth, self.oauth.account_fields, self.cleaned_data)
 
     def refuse(self, error: Refused) -> None:
-        """Shows a refusal at the field that it names, else above the form."""
+        """Show a refusal at the field it names, else above the form."""
         name, _, text = str(error).partition(": ")
         field = name_of(self.oauth, name)
         known = field in self.fields
@@ -199,8 +197,6 @@ class ApplicationForm(forms.Form):
 
 
 class ConnectForm(DestinationForm):
-    """A new bridge: its feeds, its names, and where it posts to."""
-
     feeds = forms.ModelMultipleChoiceField(
         queryset=Feed.objects.none(),
         label="Posts of",
@@ -223,18 +219,17 @@ class ConnectForm(DestinationForm):
         super().__init__(kind, *args, **kwargs)
         choice: Any = self.fields["feeds"]
         choice.queryset = Feed.objects.filter(dropping=False).order_by("title", "pk")
-        # The service comes first: that is what whoever opens the page has at hand.
+        # The service first: its data is what people have at hand.
         last = OWN_NAMES
         self.order_fields([*(name for name in self.fields if name not in last), *last])
 
     @property
     def own_fields(self) -> list[forms.BoundField]:
-        """Those of the bridge itself."""
         return [self[name] for name in OWN_NAMES]
 
 
 class HowForm(KindForm):
-    """How a bridge posts: its rhythm, and its channel's options."""
+    """Schedule and channel options of a bridge."""
 
     arrangement = forms.ChoiceField(label="When", widget=UnfoldAdminRadioSelectWidget())
     at = forms.TimeField(
@@ -257,7 +252,6 @@ class HowForm(KindForm):
         self.add(kind.option_fields, bridge.options)
 
     def changes(self) -> dict[str, Any]:
-        """For `alter_subscribable`."""
         arrangement, at = self.cleaned_data["arrangement"], self.cleaned_data["at"]
         found: dict[str, Any] = {"options": self.given(self.kind.option_fields)}
         if arrangement == self.bridge.arrangement and arrangement not in RHYTHMS:

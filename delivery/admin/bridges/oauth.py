@@ -1,4 +1,4 @@
-"""The way to a service that is asked for a yes, and to the form again where it said no."""
+"""Redirects to a service for authorisation, and back to the form if it refuses."""
 
 import hashlib
 import hmac
@@ -25,7 +25,7 @@ from delivery.admin.bridges.forms import DestinationForm
 from delivery.bridges.handshake import send_to_service
 
 IN_SESSION = "bridges_begun"
-# Of windows in which somebody is at it.
+# Open windows per session.
 MOST_BEGUN = 4
 LASTS = timedelta(minutes=10)
 
@@ -35,16 +35,16 @@ def new_token() -> str:
 
 
 def keep_begun(session: SessionBase, token: str, values: Mapping[str, Any], *, now: datetime) -> None:
-    """Keeps what can be written as JSON."""
+    """Store JSON-serializable values."""
     entry = [_digest(token), (now + LASTS).timestamp(), encrypt({"values": json.dumps(values)})]
     session[IN_SESSION] = [*session.get(IN_SESSION, []), entry][-MOST_BEGUN:]
 
 
 def look_up_begun(session: SessionBase, token: str, *, now: datetime) -> dict[str, Any] | None:
-    """What was kept under that token; None if nothing was, or it is too old."""
+    """Return the stored values, or None if missing or expired."""
     found = None
     for digest, ends, sealed in session.get(IN_SESSION, []):
-        # (All are compared, so that the time tells nothing.)
+        # Compares all, so that timing reveals nothing.
         if hmac.compare_digest(digest, _digest(token)) and now.timestamp() < ends:
             found = sealed
     try:
@@ -54,7 +54,7 @@ def look_up_begun(session: SessionBase, token: str, *, now: datetime) -> dict[st
 
 
 def take_begun(session: SessionBase, token: str, *, now: datetime) -> dict[str, Any] | None:
-    """The same, and it is gone: saved at once, before anything else is done with it."""
+    """Remove the stored values and return them. Saves the session at once."""
     found = look_up_begun(session, token, now=now)
     session[IN_SESSION] = [entry for entry in session.get(IN_SESSION, []) if entry[0] != _digest(token)]
     session.save()
@@ -67,21 +67,21 @@ def _digest(token: str) -> str:
 
 F = TypeVar("F", bound=DestinationForm)
 BACK_PAGE = "bridge_connected"
-# The parameter of a form's address under which it finds what was typed before the service said no.
+# URL parameter for what was typed before the service refused.
 TYPED = "typed"
 
 
 def return_url() -> str:
-    """Where every service leads back to: its application names this address."""
+    """Return the redirect URI that applications register at the service."""
     return f"{settings.SITE_URL}{reverse(BACK_PAGE)}"
 
 
 def lead_there(
     request: HttpRequest, form: DestinationForm, *, back: str, then: Mapping[str, Any]
 ) -> HttpResponse | None:
-    """A page that leads to the service; None where that cannot be, which the form shows.
+    """Return a page that redirects to the service, or None if refused; the form shows the reason.
 
-    `back` is the form's address, `then` what the way back needs to know. The form has to be valid.
+    `back` is the form's URL, `then` the state for the callback. The form must be valid.
     """
     oauth, now, state = form.oauth, utcnow(), new_token()
     try:
@@ -117,7 +117,7 @@ def lead_there(
 
 
 def _refuse_other_address(request: HttpRequest, service: str) -> None:
-    """The session's cookie is for one host: who came by another one would come back as a stranger."""
+    """Session cookies belong to one host: from another, the user would return without a session."""
     if request.get_host() != urlsplit(settings.SITE_URL).netloc:
         raise NotConnected(
             f"{service} leads back to {settings.SITE_URL}, and you came by {request.get_host()}. Open the"
@@ -126,7 +126,6 @@ def _refuse_other_address(request: HttpRequest, service: str) -> None:
 
 
 def lead_back(request: HttpRequest, begun: Mapping[str, Any], error: Exception) -> HttpResponse:
-    """To the form, which shows the refusal, and what was typed."""
     token = new_token()
     kept = {"words": begun["words"], "error": refusal_sentence(error)}
     keep_begun(request.session, token, kept, now=utcnow())
@@ -135,7 +134,7 @@ def lead_back(request: HttpRequest, begun: Mapping[str, Any], error: Exception) 
 
 
 def form_again(request: HttpRequest, make: Callable[[QueryDict], F]) -> F | None:
-    """The form as it was before the service said no; None where there is nothing of the sort to show."""
+    """Return the form as before the service refused, or None."""
     kept = look_up_begun(request.session, request.GET.get(TYPED, ""), now=utcnow())
     if request.method == "POST" or kept is None or "error" not in kept:
         return None

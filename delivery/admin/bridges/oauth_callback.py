@@ -1,4 +1,4 @@
-"""The address that every service leads back to, with a yes or a no."""
+"""OAuth callback of all services."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ NOT_OURS = (
 
 
 def bridge_connected(request: HttpRequest) -> HttpResponse:
-    """Only who began it goes on, once, within ten minutes (RFC 6749 §10.12)."""
+    """Continue once, in the same session, within ten minutes (RFC 6749 §10.12)."""
     if request.method != "GET":
         return HttpResponseNotAllowed(["GET"])
     begun = take_begun(request.session, request.GET.get("state", ""), now=utcnow())
@@ -37,7 +37,7 @@ def bridge_connected(request: HttpRequest) -> HttpResponse:
 
 
 def _gone_on(request: HttpRequest, begun: dict[str, Any]) -> HttpResponse:
-    """Raises what the service, or saving, says against it."""
+    """Raises the errors of the service or of saving."""
     kind = channels.get(begun["kind"])
     params = {name: value for name, value in request.GET.items() if isinstance(value, str)}
     parsed = given_destination(

@@ -1,4 +1,4 @@
-"""Bridges on the pages of feeds, newsletters and bridges themselves."""
+"""Panels about bridges on the pages of feeds, newsletters and bridges."""
 
 from typing import Any
 
@@ -34,14 +34,13 @@ def is_bridge(subscribable: Subscribable) -> bool:
 
 
 def bridges_of_feed(feed: Feed) -> SafeString | str:
-    """The bridges that post what comes of a feed, and the way to another."""
     if feed.dropping:
         return ""
     return _listed(feed.subscribables.all(), add_bridge_url(feed=feed.pk))
 
 
 def bridges_beside(subscribable: Subscribable) -> SafeString | str:
-    """On a newsletter's page: the bridges of its feeds. None on a bridge's own."""
+    """List the bridges of a newsletter's feeds; "" for a bridge."""
     if is_bridge(subscribable):
         return ""
     rows = Subscribable.objects.filter(feeds__in=subscribable.feeds.all()).distinct()
@@ -49,7 +48,7 @@ def bridges_beside(subscribable: Subscribable) -> SafeString | str:
 
 
 def _listed(rows: "QuerySet[Subscribable]", add_url: str) -> SafeString:
-    """The oldest bridges among these: a feed that a bot lends to servers has thousands."""
+    """List the oldest: a feed that a bot offers to servers has thousands."""
     bridges = rows.filter(channel__in=[kind.key for kind in channels.bridge_kinds()]).order_by("pk")
     more = bridges.count() - BRIDGES_SHOWN
     table = html_table(
@@ -66,7 +65,6 @@ def _plain(add_url: str) -> SafeString:
 
 
 def what_it_posts(subscribable: Subscribable) -> SafeString | str:
-    """On a bridge's page: who it posts as, and its last posts with where they stand."""
     if not is_bridge(subscribable):
         return ""
     connections = connections_of(subscribable)
@@ -98,7 +96,7 @@ def _standing(subscription: Subscription) -> SafeString:
 
 
 def what_was_posted(issue: Issue) -> SafeString | str:
-    """On the page of a bridge's issue: how it stands there. It is composed anew, by what is kept of it."""
+    """Show the post of a bridge's issue, composed again from stored data."""
     bridge = issue.subscribable
     if not is_bridge(bridge):
         return ""
@@ -140,8 +138,7 @@ def _last_posts(bridge: Subscribable) -> SafeString:
 
 
 def _how(row: Delivery, changes: SentChanges | None) -> Any:
-    """Its state; where it stands there, and what was done about it since; or what the service said against
-    it."""
+    """Return the state, with the link and later changes, or the service's error."""
     said = changes.words if changes else ""
     if changes and changes.is_gone:
         return said

@@ -1,4 +1,4 @@
-"""A bridge's own page: who it posts as, how its posts will look, a test, and the word to begin."""
+"""Set-up page of a bridge: destinations, previews, test posts and start."""
 
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -46,14 +46,12 @@ from subscriptions.newsletters.define import alter_subscribable
 MAY_SEE, MAY_CHANGE = "subscriptions.view_subscribable", "subscriptions.change_subscribable"
 LOOKED_AT = 3
 RECONNECT_PAGE = "bridge_reconnect"
-# The parameter of its address, and what its button says, where another account said yes.
+# URL parameter and button value for a different account that gave authorisation.
 OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
 class BridgeConnection:
-    """A destination as the page shows it, with the test posts that stand there."""
-
     subscription: Subscription
     tests: list[Delivery]
     deletes: bool
@@ -61,7 +59,7 @@ class BridgeConnection:
 
     @property
     def disabled(self) -> str:
-        """Why nothing is posted there; empty if it is."""
+        """Return why nothing is posted there, or ""."""
         to = self.subscription.destination
         return (to.disabled_reason or "The service refused it.") if to.disabled_at else ""
 
@@ -71,7 +69,7 @@ class BridgeConnection:
 
 
 def refusal_words(destination: Destination) -> str:
-    """Return what a destination says that refuses us for want of a right; empty where none does."""
+    """Return the error of a destination where we lack a permission, or ""."""
     lane = None if destination.disabled_at else refusing_lane(destination)
     if lane is None:
         return ""
@@ -87,7 +85,7 @@ def reconnect_url(subscription: Subscription) -> str:
 
 
 def bridge_set_up(request: HttpRequest, bridge: str) -> HttpResponse:
-    """GET shows, POST acts and leads back."""
+    """Show on GET; act and redirect on POST."""
     if not request.user.has_perm(MAY_SEE):
         raise PermissionDenied
     row = _bridge(bridge)
@@ -185,7 +183,7 @@ def _taken_back(test: Delivery) -> str:
 
 
 def _looks(bridge: Subscribable, connections: list[Subscription]) -> tuple[list[Looks], str]:
-    """How its newest posts would stand there, or why that cannot be shown."""
+    """Return previews of the newest posts, or why there are none."""
     try:
         letters = newest_letters(bridge, now=utcnow(), count=LOOKED_AT)
         to = recipient_at(connections[0].destination) if connections else None
@@ -195,7 +193,7 @@ def _looks(bridge: Subscribable, connections: list[Subscription]) -> tuple[list[
 
 
 def bridge_reconnect(request: HttpRequest, bridge: str) -> HttpResponse:
-    """Asks for a destination's fields anew (`to` is its subscription), and enables it."""
+    """Renew a destination's fields and enable it. `to` is its subscription."""
     if not request.user.has_perm(MAY_CHANGE):
         raise PermissionDenied
     row = _bridge(bridge)
@@ -233,7 +231,7 @@ def _chosen(bridge: Subscribable, key: str) -> Subscription:
 
 
 def _answer(request: HttpRequest, form: DestinationForm, subscription: Subscription) -> HttpResponse | None:
-    """The way to the service, or back to the bridge. None where it was refused, which the form shows."""
+    """Redirect to the service or the bridge. Return None if refused; the form shows the reason."""
     if form.asks_service:
         then = {"to": subscription.pk, "bridge": subscription.subscribable.name}
         return lead_there(request, form, back=reconnect_url(subscription), then=then)
@@ -249,7 +247,7 @@ def _answer(request: HttpRequest, form: DestinationForm, subscription: Subscript
 def connected_again(
     request: HttpRequest, begun: dict[str, Any], parsed: channels.ParsedDestination
 ) -> HttpResponse:
-    """A bridge goes on with what its service gave; whether with another account, the admin is asked.
+    """Continue after authorisation; ask the admin if it was a different account.
 
     Raises InvalidDestination.
     """
@@ -264,7 +262,6 @@ def connected_again(
 
 
 def _moved(request: HttpRequest, subscription: Subscription, token: str) -> HttpResponse:
-    """The admin wants it to post to the other account that said yes."""
     begun = take_begun(request.session, token, now=utcnow())
 
     def moved() -> str:

@@ -1,4 +1,4 @@
-"""Text messages on the pages of newsletters that are sent so, and of the accounts that send them."""
+"""SMS panels of newsletters and accounts."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from delivery.models import Lane, ServiceAccount
 from subscriptions.models import Subscribable
 
 SMS = "sms"
-# Ofcom's number for stories: nobody's.
+# Fictional number reserved by Ofcom.
 SAMPLE_PHONE = Recipient(delivery_id=0, core="+447700900123", label="+44 7700 900123")
 TEXTS_SHOWN = 2
 NOWHERE = (
@@ -31,7 +31,7 @@ NOWHERE = (
 
 
 def how_it_texts(subscribable: Subscribable) -> SafeString | str:
-    """On a newsletter's page: its newest messages as a phone shows them, what each costs, and the caps."""
+    """Show a newsletter's newest messages as on a phone, with costs and caps."""
     if subscribable.channel != SMS:
         return ""
     try:
@@ -57,7 +57,7 @@ def _bubble(text: str, refusal: str) -> SafeString:
 
 
 def measure_words(measure: SmsMeasure) -> str:
-    """“1 part of 160, 98 used”: what a message costs."""
+    """Return a message's cost, such as “1 part of 160, 98 used”."""
     parts = f"{pluralize(measure.parts, 'part')} of {measure.room}"
     return f"{parts}, {measure.units} used"
 
@@ -72,7 +72,7 @@ def _caps(lane: Lane) -> list[tuple[str, Any]]:
 
 
 def what_twilio_needs(account: ServiceAccount) -> SafeString | str:
-    """On an account's page: what is sent with it, its caps, and the addresses that Twilio has to know."""
+    """Show an account's use, its caps, and the URLs that Twilio must know."""
     if account.kind != SMS:
         return ""
     lane = lane_for(kind=SMS, core="", options={"account": account.name})

@@ -1,4 +1,4 @@
-"""For which newsletter a letter of one's own is, and when it goes."""
+"""Forms of a broadcast: newsletter, audience and time."""
 
 import re
 from contextlib import suppress
@@ -31,7 +31,7 @@ from subscriptions.rules.words import clock_words, zone_words
 
 
 class BeginForm(forms.Form):
-    """Where there is one newsletter, nobody need choose."""
+    """Preselects the newsletter if there is only one."""
 
     subscribable = forms.ModelChoiceField(
         Subscribable.objects.none(),
@@ -55,22 +55,18 @@ class BeginForm(forms.Form):
 
 
 class PictureForm(forms.Form):
-    """A picture for the text."""
-
     picture = PictureField(required=True, error_messages={"required": "Choose a picture first."})
     shows = forms.CharField(required=False, max_length=300)
 
     @property
     def markdown(self) -> str:
-        """What stands for it in the text, once it is kept."""
+        """Store the picture and return its Markdown."""
         name = kept_picture(self.cleaned_data["picture"])
         shows = re.sub(r"([\\\[\]])", r"\\\1", one_line(self.cleaned_data["shows"]))
         return f"![{shows}](/pictures/{name})"
 
 
 class AudienceForm(forms.Form):
-    """Whom it is for: tags that one has or has not, and readers of other newsletters."""
-
     any_of = forms.MultipleChoiceField(
         label="Only who has one of these tags",
         required=False,
@@ -92,7 +88,7 @@ class AudienceForm(forms.Form):
     def __init__(self, letter: Broadcast, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.newsletter = letter.subscribable
-        # One that is of a newer release, or names what was deleted, is chosen anew.
+        # Unreadable if from a newer release or if it names deleted rows; then it is chosen again.
         with suppress(UnknownAudience):
             chosen = audience_of(letter)
             tags = dict(SubscriberTag.objects.filter(pk__in=chosen.tags).values_list("pk", "name"))
@@ -123,7 +119,7 @@ class AudienceForm(forms.Form):
 
 
 class ScheduleForm(forms.Form):
-    """A day and an hour on the newsletter's own clock."""
+    """Day and time in the newsletter's time zone."""
 
     at = forms.CharField(widget=MomentWidget())
 
@@ -138,7 +134,7 @@ class ScheduleForm(forms.Form):
         ].help_text = f"The newsletter’s own clock, which shows {clock_words(shown.time())} now."
 
     def clean_at(self) -> datetime:
-        """The instant; in a gap of the clock, the first one after it."""
+        """Return the instant; in a clock's gap, the first one after it."""
         try:
             reading = datetime.fromisoformat(self.cleaned_data["at"])
         except ValueError:
@@ -152,21 +148,18 @@ class ScheduleForm(forms.Form):
 
 
 def words_of(form: PictureForm) -> str:
-    """What is wrong with it."""
     return " ".join(str(error) for errors in form.errors.values() for error in errors)
 
 
 def posted_text(request: HttpRequest) -> LetterText:
-    """What stands in the form."""
     return LetterText(request.POST.get("subject", ""), request.POST.get("markdown", ""))
 
 
 def in_bounds(text: LetterText) -> LetterText:
-    """What is shown of a text that is too long to be saved."""
+    """Cut a text that is too long to be saved, for the preview."""
     return LetterText(text.subject[:LONGEST_SUBJECT], text.markdown[:MOST_MARKDOWN])
 
 
 def seen(request: HttpRequest) -> int:
-    """The version that the page showed."""
     version = request.POST.get("version", "")
     return int(version) if version.isdecimal() and len(version) < 10 else 0

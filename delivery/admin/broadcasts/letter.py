@@ -1,4 +1,4 @@
-"""The pages on which an editor writes a letter, sees it, and sends it."""
+"""Pages on which an editor writes, previews and sends a broadcast."""
 
 from collections.abc import Callable
 from typing import Any
@@ -77,7 +77,7 @@ def drop(pk: int) -> str:
 
 @admin.register(Broadcast)
 class BroadcastAdmin(SendPage):
-    """The page of a letter is a desk: what is written, and beside it the letter that it makes."""
+    """Its change page is an editor with a preview beside it."""
 
     list_display = ("shown_subject", "newsletter", "shown_state", "goes_out", "author", "changed")
     list_display_links = ("shown_subject",)
@@ -118,10 +118,8 @@ class BroadcastAdmin(SendPage):
         ]
         return own + super().get_urls()
 
-    # --- beginning
-
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Asks for whom it is; all else is written at the desk."""
+        """Ask only for the newsletter; the rest is written in the editor."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = BeginForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
@@ -143,13 +141,11 @@ class BroadcastAdmin(SendPage):
         }
         return TemplateResponse(request, "admin/delivery/broadcast_begin.html", context)
 
-    # --- the desk
-
     @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """The desk; once it has gone out, the page of its issue."""
+        """Show the editor, or redirect to the issue once sent."""
         key = unquote(object_id)
         letter = self.found(request, int(key) if key.isdecimal() and len(key) < 19 else 0)
         if letter.issue is not None:
@@ -172,7 +168,7 @@ class BroadcastAdmin(SendPage):
         return self.kept(request, letter) or self.back(letter, place)
 
     def test(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
-        """What was written, to whoever wrote it."""
+        """Send a test to the user."""
         if (refused := self.kept(request, letter)) is not None:
             return refused
         address = getattr(request.user, "email", "")
@@ -195,7 +191,6 @@ class BroadcastAdmin(SendPage):
         return self.kept(request, letter) or HttpResponseRedirect(place)
 
     def edit(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
-        """Takes it off the schedule."""
         try:
             unschedule_letter(letter_id=letter.pk)
         except Refused as error:
@@ -205,7 +200,7 @@ class BroadcastAdmin(SendPage):
         return self.back(letter)
 
     def picture(self, request: HttpRequest, letter: Broadcast) -> HttpResponse:
-        """Without a script: the picture stands at the end of the text."""
+        """Append a picture, for browsers without JavaScript."""
         if (refused := self.kept(request, letter)) is not None:
             return refused
         form = PictureForm(request.POST, request.FILES)
@@ -220,7 +215,7 @@ class BroadcastAdmin(SendPage):
 
     @takes_body(MOST_BYTES + MAX_FORM_BYTES, files=True)
     def picture_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Keeps a picture, and says what stands for it in the text."""
+        """Store a picture and return its Markdown."""
         self.found(request, pk)
         self.require_change(request)
         form = PictureForm(request.POST, request.FILES)
@@ -229,7 +224,7 @@ class BroadcastAdmin(SendPage):
         return JsonResponse({"markdown": form.markdown})
 
     def kept(self, request: HttpRequest, letter: Broadcast) -> HttpResponse | None:
-        """Saves what the form has, if it has any; the desk with all that was typed where that is refused."""
+        """Save the form, if posted. If refused, return the editor with all that was typed."""
         if "markdown" not in request.POST:
             return None
         try:
@@ -250,7 +245,6 @@ class BroadcastAdmin(SendPage):
         )
 
     def keep_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Saves while somebody types."""
         letter = self.found(request, pk)
         self.require_change(request)
         try:
@@ -261,7 +255,7 @@ class BroadcastAdmin(SendPage):
         return JsonResponse({"version": saved.version, "said": f"Saved at {clock_words(at.time())}."})
 
     def show_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """The letter that a text makes, as JSON: for the page that follows the typing."""
+        """Return the live preview as JSON."""
         newsletter = self.found(request, pk).subscribable
         text = in_bounds(posted_text(request))
         shown = preview_written(subscribable=newsletter, text=text, now=utcnow())
@@ -277,7 +271,7 @@ class BroadcastAdmin(SendPage):
         context = {
             **self.page_context(request, letter, str(letter)),
             "text": text,
-            # A text that was refused is still written on the version that its writer saw.
+            # A refused text still belongs to the version that its author saw.
             "version": seen(request) if refused else letter.version,
             "edits": may_edit and letter.send_at is None,
             "may_edit": may_edit,
@@ -295,8 +289,6 @@ class BroadcastAdmin(SendPage):
             "saved_at": panels.in_zone(letter.changed_at, newsletter),
         }
         return TemplateResponse(request, "admin/delivery/broadcast.html", context)
-
-    # --- the list
 
     @display(description="changed", ordering="changed_at")
     def changed(self, letter: Broadcast) -> str:

@@ -1,4 +1,4 @@
-"""What a newsletter's page says about the letters that its editor writes."""
+"""Panels about broadcasts on a newsletter's page."""
 
 from datetime import datetime
 from typing import Any
@@ -26,17 +26,15 @@ LETTER_STATE_WORDS = {
 
 
 def standing_of(letter: Broadcast) -> str:
-    """One of LETTER_STATE_WORDS."""
     return "trouble" if letter.state == "scheduled" and letter.last_error else letter.state
 
 
 def in_zone(moment: datetime, subscribable: Subscribable) -> str:
-    """A moment as the newsletter's readers would say it, with the zone."""
     return moment_words(moment, subscribable.zone)
 
 
 def for_whom(letter: Broadcast) -> str:
-    """A sentence of whom it is for, without counting them; or of what is wrong with that."""
+    """Describe the audience without counting it, or return its error."""
     try:
         recipients_of(letter)
         return f"For {audience_words(letter)}."
@@ -45,7 +43,7 @@ def for_whom(letter: Broadcast) -> str:
 
 
 def goes_to(letter: Broadcast) -> str:
-    """ "812 of 10,000 subscribers as of now: those with the tag “press”"; or why it goes to nobody."""
+    """Return "812 of 10,000 subscribers as of now: those with the tag “press”", or the error."""
     try:
         count, every = count_readers(letter)
         whom = audience_words(letter)
@@ -60,7 +58,6 @@ def goes_to(letter: Broadcast) -> str:
 
 
 def before_sending(letter: Broadcast, from_email: str) -> list[tuple[str, Any]]:
-    """What whoever sends it should know first."""
     newsletter = letter.subscribable
     rows: list[tuple[str, Any]] = [
         ("Newsletter", str(newsletter)),
@@ -84,7 +81,7 @@ LETTERS_SHOWN = 10
 
 
 def letters_written(subscribable: Subscribable) -> SafeString | str:
-    """Drafts and what is scheduled, and a way to begin one; nothing for a bridge."""
+    """List unsent broadcasts, with a button to write one; "" for a bridge."""
     if subscribable.channel != "email":
         return ""
     rows = unsent_letters().filter(subscribable=subscribable).defer("markdown")[:LETTERS_SHOWN]

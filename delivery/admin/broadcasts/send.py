@@ -1,4 +1,4 @@
-"""The page that says who will get a letter, and sends it now or at a time."""
+"""Page that shows a broadcast's audience, and sends or schedules it."""
 
 from typing import Any
 
@@ -24,10 +24,10 @@ from delivery.rules.audience import is_for_some
 
 
 class LetterPage(ServiceAdmin):
-    """Part of BroadcastAdmin."""
+    """Base of BroadcastAdmin."""
 
     def found(self, request: HttpRequest, pk: int) -> Broadcast:
-        """Raises Http404, and PermissionDenied for outsiders."""
+        """Raises Http404 and PermissionDenied."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         letter: Broadcast | None = self.get_queryset(request).select_related("issue").filter(pk=pk).first()
@@ -58,10 +58,9 @@ class LetterPage(ServiceAdmin):
 
 
 class SendPage(LetterPage):
-    """Part of BroadcastAdmin."""
+    """Base of BroadcastAdmin."""
 
     def send_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Says who will get it, and asks when."""
         letter = self.found(request, pk)
         self.require_change(request)
         if letter.issue is not None:
@@ -72,7 +71,7 @@ class SendPage(LetterPage):
         whom = AudienceForm(letter, data=request.POST if "whom" in request.POST else None)
         try:
             if whom.is_bound and not self.is_for_those(request, letter, whom):
-                # Nobody sends it to more people than they have read.
+                # Never send to more people than were shown.
                 form = ScheduleForm(letter.subscribable, initial=typed)
             elif do == "now":
                 return self.send_now(request, letter, seen(request))
@@ -93,7 +92,7 @@ class SendPage(LetterPage):
         return TemplateResponse(request, "admin/delivery/broadcast_send.html", context)
 
     def is_for_those(self, request: HttpRequest, letter: Broadcast, whom: AudienceForm) -> bool:
-        """Whether it is for those whom the form says; if not it is from now on, and that is said first."""
+        """Return whether the audience is unchanged; otherwise save and show the new one."""
         if not whom.is_valid():
             return False
         if whom.audience.to_json() == letter.audience:

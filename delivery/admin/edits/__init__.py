@@ -1,1 +1,1 @@
-"""The next issue and drafts in an editor's hands: their panels, and what their buttons do."""
+"""Editing of the next issue and of drafts."""

@@ -1,4 +1,4 @@
-"""The panels by which an editor sees and changes the next issue, a draft, and what waits to settle."""
+"""Panels for editing the next issue, drafts and posts that are settling."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -32,7 +32,7 @@ from subscriptions.rules.edits import LONGEST_NOTE, LONGEST_SUBJECT, CannotEdit,
 from subscriptions.rules.words import clock_words, zone_words
 from subscriptions.subscribers.counts import reachable_count
 
-# The form that all buttons of a next issue's or a draft's page send, so that no button loses what was typed.
+# Form sent by all buttons of the page, so that no button loses typed text.
 EDIT_FORM = "fl-edit"
 
 
@@ -40,8 +40,6 @@ MARKDOWN = "Plain text or Markdown: *italic*, **bold**, [a link](https://example
 
 
 class WordingForm(forms.Form):
-    """Subject and notes; all may be empty."""
-
     subject = forms.CharField(
         max_length=LONGEST_SUBJECT,
         required=False,
@@ -79,7 +77,7 @@ EDIT_ROWS_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class EditRow:
-    """A post. `key` is its item's, 0 for one whose feed was deleted: that stays where it is."""
+    """Post. `key` is its item's, or 0 if its feed was deleted; such a post can't be moved."""
 
     key: int
     title: str
@@ -87,12 +85,11 @@ class EditRow:
     about: str = ""
     can_up: bool = False
     can_down: bool = False
-    # Which of its buttons was pressed last, so that a keyboard goes on from there.
+    # Button pressed last, to keep the keyboard focus.
     focus: str = ""
 
 
 def edit_rows(posts: Sequence[tuple[int, str]], *, about: dict[int, str], asked: Any = None) -> list[EditRow]:
-    """Posts by their items' keys and titles, in their order."""
     key, _, pressed = str((asked or {}).get("moved", "")).partition("-")
     last = len(posts) - 1
     found = []
@@ -100,7 +97,7 @@ def edit_rows(posts: Sequence[tuple[int, str]], *, about: dict[int, str], asked:
         can = {"up": place > 0, "down": place < last}
         focus = ""
         if pk and key == str(pk):
-            # At an end its button is gone: the other one takes the keyboard.
+            # At either end one button disappears; focus the other.
             focus = pressed if can.get(pressed) else "down" if can["down"] else "up" if can["up"] else ""
         found.append(
             EditRow(
@@ -117,7 +114,7 @@ def edit_rows(posts: Sequence[tuple[int, str]], *, about: dict[int, str], asked:
 
 
 def edit_url(name: str, pk: int) -> str:
-    """Where the buttons of a collection ("next_issue"), draft ("issue") or newsletter ("settling") lead."""
+    """Return the buttons' URL. `name`: next_issue (a collection), issue (a draft) or settling."""
     return reverse(f"admin:delivery_{name}_edit", args=[pk])
 
 
@@ -132,7 +129,6 @@ EACH = (
 
 
 def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
-    """The posts of what is being collected, in the order in which they would go, with what can be done."""
     newsletter = assignable.subscribable
     form = {
         "action": edit_url("next_issue", assignable.pk),
@@ -171,13 +167,12 @@ def next_issue(assignable: Assignable, request: HttpRequest) -> PanelHtml:
 
 
 def _withdrawn(assignable: Assignable) -> dict[int, str]:
-    """When their feeds have withdrawn posts, by their items' keys."""
     rows = Item.objects.filter(assignables=assignable, set_aside_at__isnull=False).only("set_aside_at")
     return {item.pk: withdrawn_words(item, assignable.subscribable) for item in rows}
 
 
 def words_of_next(assignable: Assignable, request: HttpRequest) -> PanelHtml:
-    """The form of its words; nothing for a bridge, or for who may not change them."""
+    """Return the form for subject and notes; "" for a bridge or without permission."""
     if assignable.subscribable.channel != "email" or not request.user.has_perm(MAY_EDIT_NEXT):
         return ""
     return _words(wording_of(assignable))
@@ -189,12 +184,12 @@ def _words(wording: Wording) -> SafeString:
 
 
 def made_key(assignable: Assignable) -> str:
-    """By which the issue is found that a collection became while its page was open."""
+    """Return the key to find the issue if the collection becomes one while the page is open."""
     return f"{assignable.subscribable_id} {assignable.within_type_id}"
 
 
 def next_letter(assignable: Assignable) -> PanelHtml:
-    """Exactly as it would go out now; nothing for a bridge."""
+    """Show the letter exactly as it would be sent now; "" for a bridge."""
     if assignable.subscribable.channel != "email":
         return ""
     try:
@@ -219,7 +214,7 @@ def next_letter(assignable: Assignable) -> PanelHtml:
 
 
 def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
-    """The posts of an issue; those of a draft with what can be done to them."""
+    """Show an issue's posts, with buttons if it is a draft."""
     if issue.published_at is not None or issue.cancelled_at is not None:
         titles = [str(row) or "Untitled" for row in issue.set_aside.all()[:SETTLING_SHOWN]]
         said = paragraph(f"Left out by an editor: {', '.join(titles)}.") if titles else ""
@@ -240,14 +235,13 @@ def draft_posts(issue: Issue, request: HttpRequest) -> PanelHtml:
 
 
 def words_of_draft(issue: Issue, request: HttpRequest) -> PanelHtml:
-    """The form of a draft's words; nothing for what has gone out, or for a bridge."""
+    """Return the form for subject and notes; "" for a bridge or a published issue."""
     if not edits_words(issue, request):
         return ""
     return _words(Wording(issue.own_subject, issue.note_top, issue.note_foot))
 
 
 def edits_words(issue: Issue, request: HttpRequest) -> bool:
-    """Whether the issue's page has the form of its words."""
     is_draft = issue.published_at is None and issue.cancelled_at is None
     return is_draft and issue.subscribable.channel == "email" and request.user.has_perm(MAY_EDIT_DRAFTS)
 
@@ -261,12 +255,11 @@ def _named(posts: Any) -> list[tuple[int, str]]:
 
 
 def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelHtml:
-    """What its next issue is, what is in it so far, and which posts wait to settle."""
     collections: Any = newsletter.assignables.annotate(kept=KEPT, every=Count("assignments"))
     rows: list[tuple[str, Any]] = []
     lines: list[SafeString] = []
     for row in collections.order_by("period_end", "opened_at", "pk")[:SETTLING_SHOWN]:
-        row.subscribable = newsletter  # saves a query for each
+        row.subscribable = newsletter  # saves a query each
         said = held_words(row.kept, row.every - row.kept)
         rows.append(("In it so far", format_html("{}. {}", link_to(row, said), waits_for(row))))
         if not lines:
@@ -295,7 +288,6 @@ def next_of_newsletter(newsletter: Subscribable, request: HttpRequest) -> PanelH
 
 
 def next_issue_meaning(newsletter: Subscribable) -> str:
-    """What “the next issue” means for a newsletter that comes like this."""
     match newsletter.arrangement:
         case "each":
             said = EACH

@@ -1,4 +1,4 @@
-"""What the buttons at the next issue, at a draft and at posts that wait to settle do."""
+"""Button actions for the next issue, drafts and settling posts."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ OUT_MEANWHILE = "Not saved: it has gone out, or became a draft, before you chang
 
 
 def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
-    """One edit of what is being collected. `around` is what every page of the admin shows."""
+    """Edit the collection. `around` is the admin's base context."""
     _refuse(request, MAY_EDIT_NEXT)
     row = Assignable.objects.select_related("subscribable").filter(pk=pk).first()
     if row is None:
@@ -69,7 +69,6 @@ def edit_next(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> Ht
 
 
 def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> HttpResponse:
-    """One edit of a draft."""
     _refuse(request, MAY_EDIT_DRAFTS)
     issue = Issue.objects.defer("html", "text", "placeholders").filter(pk=pk).first()
     if issue is None:
@@ -91,14 +90,14 @@ def edit_draft(request: HttpRequest, pk: int, *, around: Mapping[str, Any]) -> H
 def save_words_of_draft(
     request: HttpRequest, issue: Issue, *, around: Mapping[str, Any]
 ) -> HttpResponse | None:
-    """Save the words that were typed on a draft's page. Return a page with them where that is refused."""
+    """Save the draft's typed words. If refused, return a page with them."""
     if not request.user.has_perm(MAY_EDIT_DRAFTS):
         return None
     return _save_words(request, _words_of_draft(issue, around))
 
 
 def edit_settling(request: HttpRequest, pk: int) -> HttpResponse:
-    """Leaves out a post that waits to settle, or puts it back."""
+    """Leave out a settling post, or put it back."""
     _refuse(request, MAY_EDIT_NEXT)
     newsletter = Subscribable.objects.filter(pk=pk).first()
     if newsletter is None:
@@ -120,8 +119,6 @@ def back_words(title: str) -> str:
 
 
 def _quietly(act: Callable[[], object], said: str = "") -> Callable[[], str]:
-    """The act, with a sentence for when it is done."""
-
     def run() -> str:
         act()
         return said
@@ -140,7 +137,6 @@ def _refuse(request: HttpRequest, permission: str) -> None:
 
 
 def _latest(request: HttpRequest) -> str | None:
-    """The name of the edit that the button shows."""
     return request.POST.get("latest")
 
 
@@ -152,7 +148,6 @@ def _number(request: HttpRequest) -> int:
 def _acted(
     request: HttpRequest, row: Any, acts: Mapping[str, Callable[[], str]], do: str, item_id: int
 ) -> HttpResponse:
-    """Does it, and leads back to where it was asked for."""
     if request.method != "POST":
         return HttpResponseRedirect(object_url(row))
     if do not in acts:
@@ -162,10 +157,9 @@ def _acted(
 
 
 def _back(row: Any, do: str, item_id: int) -> HttpResponse:
-    """Lead to the post that a button was about."""
     if isinstance(row, Assignable) and not Assignable.objects.filter(pk=row.pk).exists():
         return HttpResponseRedirect(_issue_or_newsletter(row))
-    # Browsers heed no autofocus where the address names a place: after a move the button itself is the place.
+    # Browsers ignore autofocus in URLs with a fragment, so after a move the button is the target.
     place = f"?moved={item_id}-{do}" if do in (UP, DOWN) else f"#post-{item_id}" if item_id else ""
     return HttpResponseRedirect(f"{object_url(row)}{place}")
 
@@ -175,7 +169,7 @@ def _sent_anyway(title: str) -> str:
 
 
 def _gone(request: HttpRequest, around: Mapping[str, Any]) -> HttpResponse:
-    """Answer for a collection that is an issue by now. Typed words go into its draft, or are shown."""
+    """Answer for a collection that became an issue: put typed words into its draft, or show them."""
     if request.method != "POST":
         raise Http404
     newsletter, _, key = request.POST.get("made", "").partition(" ")
@@ -213,7 +207,7 @@ def _test(request: HttpRequest, row: Assignable) -> str:
 
 
 def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) -> HttpResponse:
-    """Says first to how many it goes; a second click does it."""
+    """Show the number of readers first; send on confirmation."""
     newsletter = row.subscribable
     if "confirmed" not in request.POST:
         posts = pluralize(row.assignments.kept().count(), "post")
@@ -241,7 +235,7 @@ def _send_now(request: HttpRequest, row: Assignable, around: Mapping[str, Any]) 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The words of a next issue or a draft. `save` gets them and the fingerprint of those shown."""
+    """Words of a next issue or draft. `save` gets them and the fingerprint of the shown ones."""
 
     row: Assignable | Issue
     around: Mapping[str, Any]
@@ -263,14 +257,14 @@ def _saved_and_acted(
     do: str,
     item_id: int,
 ) -> HttpResponse:
-    """Do what a button says, and save the words that were typed beside it."""
+    """Do a button's action and save the words typed beside it."""
     if request.method != "POST":
         return HttpResponseRedirect(object_url(row))
     is_next = isinstance(row, Assignable)
     if do not in (*acts, "words") and not (is_next and do == "send_now"):
         return HttpResponseNotAllowed(["POST"])
     if do == "undo":
-        # Saving first would make the words the latest step, and that would be undone.
+        # Saved first, the words would be the step that is undone.
         is_undone = report(request, acts[do])
         refused = _save_words(request, words, is_undone=is_undone)
         return refused or _back(row, do, item_id)
@@ -284,7 +278,7 @@ def _saved_and_acted(
 
 
 def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False) -> HttpResponse | None:
-    """Save the typed words, if there are any. Return a page with them where that is refused."""
+    """Save typed words, if any. If refused, return a page with them."""
     if request.method != "POST" or "note_top" not in request.POST:
         return None
     shown = request.POST.get("shown", "")
@@ -292,7 +286,6 @@ def _save_words(request: HttpRequest, words: _Words, *, is_undone: bool = False)
     if form.is_valid():
         try:
             if do != "words" and fingerprint(form.wording) == shown:
-                # Nothing was typed.
                 return None
             if is_undone:
                 shown = shown_before_undo(form.wording, _current(words.row), shown)

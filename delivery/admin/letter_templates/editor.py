@@ -1,4 +1,4 @@
-"""One request to a template's page: whose template, what is written, and for which reader it is shown."""
+"""State of one request to a template's page."""
 
 import difflib
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from subscriptions.models import Subscribable
 
 
 def letters(subscribable: Subscribable) -> SafeString | str:
-    """Every mail and page, and whether its template is the newsletter's own; nothing for a bridge."""
+    """List mails and pages with their templates; "" for a bridge."""
     if subscribable.channel != "email":
         return ""
     own = {row.name: row for row in LetterTemplate.objects.filter(subscribable=subscribable, is_current=True)}
@@ -37,7 +37,6 @@ def letters(subscribable: Subscribable) -> SafeString | str:
 
 
 def page_of(subscribable: Subscribable, name: str, *, edit: bool = False) -> str:
-    """The address of a mail's page in the admin."""
     view = "edit" if edit else "preview"
     folder, _, template = name.partition("/")
     return reverse(f"admin:delivery_lettertemplate_{view}", args=[subscribable.name, folder, template])
@@ -54,7 +53,7 @@ def _row(subscribable: Subscribable, known: KnownTemplate, own: LetterTemplate |
     if own is None:
         return title, "default", "", "", links
     said = f"own, version {own.version}"
-    # It rendered when it was saved; a parameter may have gone since.
+    # It rendered when saved; a parameter may have been removed since.
     if problem := preview(subscribable=subscribable, name=own.name, now=utcnow()).problem:
         said = format_html('{}<span class="fl-note fl-wrong">It does not render. {}</span>', said, problem)
     return title, said, when(own.created_at), own.author, links
@@ -65,20 +64,19 @@ MOST_LINES_COMPARED = 3_000
 
 @dataclass(frozen=True, slots=True)
 class ComparedLine:
-    """A line of a comparison; `kind` is new, old, place or empty."""
+    """Line of a diff; `kind` is new, old, place or empty."""
 
     kind: str
     text: str
 
 
 def versions(subscribable_id: int, name: str) -> list[LetterTemplate]:
-    """The newest first, without their texts."""
+    """Return versions, newest first, without texts."""
     rows = LetterTemplate.objects.filter(subscribable=subscribable_id, name=name).order_by("-version")
     return list(rows.defer("html", "text")[:100])
 
 
 def compared(before: TemplateSource, after: TemplateSource) -> list[tuple[str, list[ComparedLine]]]:
-    """What differs, by part; a part without a difference is left out."""
     kinds = {"+": "new", "-": "old", "@": "place"}
     found = []
     for part in ("subject", "html", "text"):
@@ -96,7 +94,7 @@ def compared(before: TemplateSource, after: TemplateSource) -> list[tuple[str, l
 
 
 class TemplateEditor:
-    """`row` is the version in use, if there is one; `data` is what the browser sent."""
+    """`row` is the version in use, if any; `data` are the request's."""
 
     def __init__(
         self,
@@ -118,13 +116,13 @@ class TemplateEditor:
 
     @property
     def source(self) -> TemplateSource | None:
-        """What to show: the draft, or what the newsletter has; none for our file."""
+        """Return the draft or the custom template; None for our file."""
         if self.is_draft:
             return self.draft
         return source_of(self.row) if self.row else None
 
     def shown(self) -> Preview:
-        """What the reader who was asked for would get; a made-up one, and a sentence, if there is no such."""
+        """Preview for the chosen reader; for a sample reader, with a message, if there is no such reader."""
         source = self.source
         if source is not None and not source.html.strip():
             reason = "write something, or go back to the default"
@@ -150,7 +148,6 @@ class TemplateEditor:
         return rows.select_related("subscribable")
 
     def context(self, *, edits: bool, shown: Preview | None) -> dict[str, Any]:
-        """What the page is rendered from."""
         shown = shown or self.shown()
         usual = usual_source(self.known.name)
         source = self.source or usual
@@ -195,7 +192,6 @@ class TemplateEditor:
 
 
 def _line_of(source: TemplateSource, problem: BrokenTemplate | None) -> str:
-    """The text of the line that a problem is about."""
     if problem is None or not problem.line or not problem.part:
         return ""
     lines = str(getattr(source, problem.part, "")).splitlines()

@@ -1,4 +1,4 @@
-"""The pages on which a mail or page of a newsletter is looked at and written."""
+"""Pages to preview and edit a newsletter's mails and pages."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ SAVED = "Version {} is in use from now on. Letters that have gone out stay as th
 
 @admin.register(LetterTemplate)
 class LetterTemplateAdmin(ReadOnlyAdmin):
-    """The list has every version; a row leads to where it can be read, compared and used again."""
+    """Lists all versions; a row links to where it can be read, compared and restored."""
 
     list_display = ("name", "newsletter", "version", "is_current", "author", "note", "saved")
     list_filter = (
@@ -76,21 +76,20 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """A version is shown beside the one in use."""
+        """Redirect to the version beside the one in use."""
         rows = LetterTemplate.objects.select_related("subscribable")
         row = get_object_or_404(rows, pk=_number(object_id))
         url = page_of(row.subscribable, row.name, edit=True)
         return HttpResponseRedirect(f"{url}?version={row.version}")
 
     def preview_view(self, request: HttpRequest, newsletter: str, folder: str, template: str) -> HttpResponse:
-        """The mail as a reader gets it."""
         desk = self.desk(request, newsletter, f"{folder}/{template}")
         if request.POST.get("do") == "test":
             return self.send_test(request, desk)
         return self.page(request, desk, edits=False)
 
     def edit_view(self, request: HttpRequest, newsletter: str, folder: str, template: str) -> HttpResponse:
-        """The same beside its source."""
+        """Show the preview beside its source."""
         desk = self.desk(request, newsletter, f"{folder}/{template}")
         if not self.may_edit(request):
             return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name))
@@ -104,7 +103,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         return act(request, desk) if act else self.page(request, desk, edits=True)
 
     def show_view(self, request: HttpRequest, newsletter: str, folder: str, template: str) -> HttpResponse:
-        """What a draft makes, as JSON: for the page that follows the typing."""
+        """Return the live preview as JSON."""
         desk = self.desk(request, newsletter, f"{folder}/{template}")
         return JsonResponse(as_json(desk.shown(), desk.newsletter, desk.reader_problem))
 
@@ -126,7 +125,6 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         return self.back(desk)
 
     def again(self, request: HttpRequest, desk: TemplateEditor) -> HttpResponse:
-        """An old version becomes the newest."""
         try:
             row = use_again(
                 version=get_object_or_404(desk.versions(), version=_number(request.POST.get("version"))),
@@ -145,7 +143,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         return self.back(desk)
 
     def send_test(self, request: HttpRequest, desk: TemplateEditor) -> HttpResponse:
-        """What is shown, to whoever asks for it."""
+        """Send the shown mail to the user."""
         address = getattr(request.user, "email", "")
         shown = desk.shown()
         if not address:
@@ -184,7 +182,7 @@ class LetterTemplateAdmin(ReadOnlyAdmin):
         return HttpResponseRedirect(page_of(desk.newsletter, desk.known.name, edit=True))
 
     def desk(self, request: HttpRequest, newsletter: str, name: str) -> TemplateEditor:
-        """What the request is about. Raises Http404 where there is none, PermissionDenied for outsiders."""
+        """Return the request's state. Raises Http404 and PermissionDenied."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         found = get_object_or_404(Subscribable, name=newsletter, channel="email")

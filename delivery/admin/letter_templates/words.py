@@ -1,4 +1,4 @@
-"""What a template may use, for the page where one is written."""
+"""Reference of template variables, for the editor."""
 
 from collections.abc import Mapping
 
@@ -70,7 +70,7 @@ FIELD_MEANINGS: Mapping[str, str] = {
 
 
 def groups(subscribable: Subscribable, name: str) -> list[tuple[str, list[Row]]]:
-    """Titles, each with what may be written and what stands there then."""
+    """Return groups of rows: what to write, and its meaning."""
     folder, _, template = name.partition("/")
     if folder == "pages":
         return [("Values", [*NEWSLETTER_VALUES, *PAGE_VALUES]), ("The frame", list(PAGE_BLOCKS)), _rest()]
@@ -85,7 +85,6 @@ def groups(subscribable: Subscribable, name: str) -> list[tuple[str, list[Row]]]
 
 
 def field_rows(subscribable: Subscribable) -> list[Row]:
-    """Every %Field% of the newsletter; extra parameters last."""
     names = field_names(subscribable.params).values()
     return [(f"%{name}%", FIELD_MEANINGS.get(name, "your own parameter")) for name in names]
 

@@ -1,4 +1,4 @@
-"""Mail accounts in the admin: the page that sets mail up, and a page for each account."""
+"""Admin of mail accounts, and the mail set-up page."""
 
 from delivery.admin.mail.account import AccountAdmin
 from delivery.admin.mail.set_up import mail_set_up

@@ -1,4 +1,4 @@
-"""The pages of mail accounts."""
+"""Admin pages of mail accounts."""
 
 from copy import deepcopy
 from typing import Any
@@ -39,7 +39,7 @@ SET_UP_PAGE = "mail_set_up"
 
 
 def mail_set_up_url(account: Model | None = None) -> str:
-    """The page that sets mail up; where an account is named, it stands out there."""
+    """Return the set-up page's URL, with one account highlighted."""
     url = reverse(SET_UP_PAGE)
     return f"{url}?account={account.pk}#account-{account.pk}" if account else url
 
@@ -70,7 +70,6 @@ def describe_account(account: Account) -> SafeString:
 
 
 def trial_words(account: Account) -> str:
-    """When it was tried last, and how that went."""
     if account.tried_at is None:
         return "Not yet."
     said = account.trouble or "the test mail was taken."
@@ -78,13 +77,13 @@ def trial_words(account: Account) -> str:
 
 
 def refused_call_words(target: object) -> str:
-    """The last call of that service that was refused, if there is one."""
+    """Describe the service's last refused webhook call, if any."""
     refused = last_refused_call(target.esp) if isinstance(target, EspSettings) else None
     return f"A call of {when(refused[0])} was refused. {refused[1]}" if refused else ""
 
 
 def try_logins(request: HttpRequest, keys: list[int]) -> str:
-    """Asks each server; what one says against it is told, and stops no other."""
+    """Test each login; report errors without stopping."""
     said = []
     for account in Account.objects.filter(pk__in=keys):
         try:
@@ -133,7 +132,7 @@ class AccountAdmin(ServiceAdmin):
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if self.has_add_permission(request) and "provider" not in request.GET:
-            # The provider comes first: it decides what is asked for.
+            # The provider determines the fields.
             return HttpResponseRedirect(f"{mail_set_up_url()}?add#add")
         answer: HttpResponse = super().add_view(request, *args, **kwargs)
         return answer
@@ -143,7 +142,7 @@ class AccountAdmin(ServiceAdmin):
     ) -> Any:
         made = super().get_form(request, obj, change=change, form=_form(request, obj), **kwargs)
         if provider := _provider(request, obj):
-            # The classes of forms share their fields.
+            # Form classes share field objects.
             made.base_fields = deepcopy(made.base_fields)
             for name, text in hints_of(provider).items():
                 field = made.base_fields[name]
@@ -177,7 +176,7 @@ class AccountAdmin(ServiceAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        # What comes next is always to try it.
+        # The next step is always a test.
         buttons = {"show_save_and_continue": False, "show_save_and_add_another": False}
         return super().changeform_view(request, object_id, form_url, {**(extra_context or {}), **buttons})
 
@@ -216,7 +215,6 @@ def _form(request: HttpRequest, account: Account | None) -> type[AccountForm]:
 
 
 def _provider(request: HttpRequest, account: Account | None) -> Provider | None:
-    """The provider of an SMTP account, where it is one that is known."""
     if account is None:
         return PROVIDERS.get(request.GET.get("provider", ""))
     target = known_target(account)

@@ -1,4 +1,4 @@
-"""The forms of a mail account: fields for a server, or for a service; nobody has to write a URL."""
+"""Forms of mail accounts, with fields instead of a URL."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ SECURITIES = (
     (STARTTLS, "STARTTLS (usual at port 587)"),
     (PLAIN, "None: only for a server on this machine or network"),
 )
-# How the services call what anymail calls so.
+# The services' names for anymail's settings.
 SECRET_LABELS = {
     "api_key": "API key",
     "api_token": "API token",
@@ -54,7 +54,6 @@ Rows = tuple[tuple[str | None, tuple[str, ...]], ...]
 
 
 def secret_field(label: str, help_text: str, *, required: bool) -> forms.CharField:
-    """A field whose value is typed unseen and not sent back."""
     widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password", "spellcheck": "false"})
     return forms.CharField(
         label=label,
@@ -67,7 +66,6 @@ def secret_field(label: str, help_text: str, *, required: bool) -> forms.CharFie
 
 
 def line_field(label: str, help_text: str = "", *, required: bool = True) -> forms.CharField:
-    """A field of one line that is no prose."""
     attrs = {"spellcheck": "false", "autocapitalize": "none", "autocomplete": "off"}
     return forms.CharField(
         label=label,
@@ -79,9 +77,9 @@ def line_field(label: str, help_text: str = "", *, required: bool = True) -> for
 
 
 class AccountForm(forms.ModelForm):  # type: ignore[type-arg]
-    """What both sorts have: a name, and who letters come from. `url` is among the cleaned data.
+    """Name and sender, common to servers and services. Cleaned data include `url`.
 
-    `rows` are the parts of the form, with their titles; `title` is the first one's.
+    `rows` are the form's sections with titles; `title` is the first one's.
     """
 
     title = "Any SMTP server"
@@ -118,11 +116,11 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]
         return {**cleaned, "url": url}
 
     def target(self, cleaned: dict[str, Any]) -> SmtpSettings | EspSettings:
-        """What the fields say. Raises ValidationError."""
+        """Build the settings. Raises ValidationError."""
         raise NotImplementedError
 
     def _usual_sender(self, cleaned: dict[str, Any]) -> str:
-        """Empty where there is a usual one; else the user, if that is an address. Raises ValidationError."""
+        """Return "" if there is a default sender, else the user, which must be an address."""
         for address, sender in (
             (settings.DEFAULT_FROM_EMAIL, ""),
             (cleaned.get("user"), cleaned.get("user")),
@@ -138,8 +136,6 @@ class AccountForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class ServerForm(AccountForm):
-    """An SMTP server."""
-
     user = line_field("User", required=False)
     password = secret_field("Password", STORED, required=False)
     host = line_field("Host", "Such as mail.example.org.")
@@ -179,13 +175,13 @@ class ServerForm(AccountForm):
         return SmtpSettings(cleaned["host"], cleaned["port"], user, password, cleaned["security"])
 
     def _kept_password(self, cleaned: dict[str, Any]) -> str:
-        """The stored one, for its own server alone. Raises ValidationError."""
+        """Return the stored password, for the same server only. Raises ValidationError."""
         known = self.known
         if not isinstance(known, SmtpSettings) or not known.password:
             raise ValidationError({"password": "User and password go together. Give the password."})
         is_same = known.host.lower() == cleaned["host"].lower() and known.port == cleaned["port"]
         if not is_same or (cleaned["security"] == PLAIN and known.security != PLAIN):
-            # Nobody gets at a stored password by naming a server of their own.
+            # Otherwise naming another server would disclose a stored password.
             raise ValidationError(
                 {"password": "For another server, port or security, give the password again."}
             )
@@ -193,7 +189,7 @@ class ServerForm(AccountForm):
 
 
 class ServiceForm(AccountForm):
-    """A mail service. `service_form` makes the class for each."""
+    """Base for mail services. See `service_form`."""
 
     esp = ""
 
@@ -230,7 +226,6 @@ class ServiceForm(AccountForm):
 
 
 def service_form(esp: str) -> type[ServiceForm]:
-    """The form with what that service asks for."""
     service = SERVICES[esp]
     fields: dict[str, Any] = {"key": secret_field(SECRET_LABELS[service.key], STORED, required=True)}
     if service.secret:
@@ -257,14 +252,14 @@ def service_form(esp: str) -> type[ServiceForm]:
 
 
 def form_for(provider: str, account: Account | None) -> type[ServerForm] | type[ServiceForm]:
-    """The form of an account; of a new one by its provider: a key of PROVIDERS or SERVICES, or another."""
+    """Return the form class of an account, or of a new one by provider."""
     target = known_target(account) if account else None
     esp = target.esp if isinstance(target, EspSettings) else provider
     return service_form(esp) if esp in SERVICES else ServerForm
 
 
 def known_target(account: Account) -> SmtpSettings | EspSettings | None:
-    """Where the account leads; None where its secrets cannot be read."""
+    """Return the account's settings, or None if its secrets are unreadable."""
     try:
         target = target_of(account)
     except ImproperlyConfigured:
@@ -273,7 +268,7 @@ def known_target(account: Account) -> SmtpSettings | EspSettings | None:
 
 
 def initial_of(provider: str) -> dict[str, Any]:
-    """What the form for a new account begins with: a name that is free, and the provider's server."""
+    """Return the initial values of a new account: a free name and the provider's server."""
     known = PROVIDERS.get(provider)
     stem = provider if known or provider in SERVICES else "mail"
     names, number = set(Account.objects.values_list("name", flat=True)), 1
@@ -287,5 +282,4 @@ def initial_of(provider: str) -> dict[str, Any]:
 
 
 def hints_of(provider: Provider) -> dict[str, str]:
-    """The help texts of the fields that the provider says something about."""
     return {"user": provider.user, "password": f"{provider.proof} {STORED}"}

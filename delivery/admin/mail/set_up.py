@@ -1,4 +1,4 @@
-"""The page “Mail set-up”: where letters go, the accounts there are, and what each needs next."""
+"""Page “Mail set-up”: where letters go, accounts and their next steps."""
 
 from dataclasses import dataclass
 
@@ -24,14 +24,14 @@ from delivery.letters.trial import try_account
 from delivery.models import Account
 
 MAY_SEE, MAY_ADD, MAY_CHANGE = "delivery.view_account", "delivery.add_account", "delivery.change_account"
-# In the session: where this person's test mails go, if not to their own address.
+# Session key of a test address other than the user's own.
 TEST_ADDRESS = "mail_trial_to"
 LONGEST_TEST_ADDRESS = 320
 
 
 @dataclass(frozen=True, slots=True)
 class ShownAccount:
-    """An account as the page shows it. `next`: what is the next thing to do, of try, change and default."""
+    """Account on the page. `next` is the suggested step: try, change or default."""
 
     account: Account
     server: str
@@ -49,7 +49,7 @@ class ShownAccount:
 
 
 def mail_set_up(request: HttpRequest) -> HttpResponse:
-    """GET shows, POST acts and leads back: nothing is done again by Back or by loading the page anew."""
+    """Show on GET; act and redirect on POST, so that reloading repeats nothing."""
     if not request.user.has_perm(MAY_SEE):
         raise PermissionDenied
     if request.method == "POST":
@@ -112,7 +112,6 @@ def _acted(request: HttpRequest) -> HttpResponse:
 
 
 def where_letters_go() -> str:
-    """A sentence or two about the default, as it is now."""
     if "EMAIL_URL" in settings.GIVEN:
         wins = (
             "EMAIL_URL is set in the environment, and wins over what is set up here. To choose here, remove"
@@ -156,8 +155,6 @@ def _shown(account: Account, *, is_chosen: bool) -> ShownAccount:
 
 
 def _groups() -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Title, explanation, and the providers with the addresses of their forms."""
-
     def form(provider: str) -> str:
         return add_url(Account, provider=provider)
 

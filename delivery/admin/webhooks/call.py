@@ -1,4 +1,4 @@
-"""The log of what webhooks were told."""
+"""Admin log of webhook calls."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The pages of webhooks."""
+"""Admin pages of webhooks."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -46,7 +46,6 @@ ANSWER_SHOWN = 80
 
 
 def webhook_state(webhook: Webhook) -> tuple[str, str]:
-    """A key for the colour, and a word."""
     if webhook.disabled_at:
         return "off", "switched off"
     if not webhook.active:
@@ -55,7 +54,6 @@ def webhook_state(webhook: Webhook) -> tuple[str, str]:
 
 
 def explained(webhook: Webhook) -> str:
-    """The same as a sentence or two."""
     if webhook.disabled_at:
         return (
             f"Switched off on {when(webhook.disabled_at)}, because its address said that it is gone"
@@ -72,7 +70,6 @@ def explained(webhook: Webhook) -> str:
 
 
 def outcome(call: WebhookCall) -> str:
-    """How a call stands, in a few words."""
     tries = pluralize(call.attempts, "try", "tries")
     match call.state:
         case WebhookCall.State.QUEUED:
@@ -85,12 +82,11 @@ def outcome(call: WebhookCall) -> str:
 
 
 def said(call: WebhookCall) -> str:
-    """The last answer."""
     return shortened(call.error, ANSWER_SHOWN) or (f"HTTP {call.status}" if call.status else "–")
 
 
 def next_step(call: WebhookCall) -> str:
-    """When, if ever, the call is tried again."""
+    """Return when the call is retried, if ever."""
     if call.state != WebhookCall.State.QUEUED:
         return "–"
     if not call.webhook.active:
@@ -182,7 +178,7 @@ def asked_to_delete_webhooks(keys: list[int]) -> list[str]:
 
 
 class WebhookForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The service checks what is given once more; the secret is made there."""
+    """The service validates again and generates the secret."""
 
     url = forms.CharField(
         label="Address",
@@ -242,7 +238,7 @@ class WebhookAdmin(ServiceAdmin):
         return ((None, {"fields": ("name", "url", "events", "newsletters")}),)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """The form's own fields as they are, without Django's buttons beside them."""
+        """Return the form's own fields, without Django's add and change buttons."""
         return (
             db_field.formfield(**kwargs)
             if db_field.many_to_many

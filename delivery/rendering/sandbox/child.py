@@ -1,7 +1,7 @@
-"""The child's side of the sandbox: reads jobs from its line, renders, answers; ends when the line does.
+"""Child process of the sandbox; ends when its connection closes.
 
-It is started without our settings, so that it knows no secret and no database. Jobs come pickled from our
-own process; answers go back as JSON: what a template made is never unpickled.
+It has no settings of ours, so no secrets and no database. Jobs are pickled by our own process; answers are
+JSON, since a template's output must not be unpickled.
 """
 
 import json
@@ -23,14 +23,14 @@ from common.child_process import framed, messages, set_limits
 
 CPU_SECONDS = 2.0
 MEMORY = 256 * 1024 * 1024
-# The system ends the process after so many: a single long step may never come back to Python.
+# The system kills the process then: one long step may never return to Python.
 HARD_SECONDS = 3
-# A fresh process now and then gives back memory that was fragmented or kept.
+# A new process frees fragmented or leaked memory.
 MOST_JOBS = 500
 
 
 def serve(line: socket.socket) -> None:
-    """Answers jobs until there are no more."""
+    """Answer jobs until there are no more."""
     for count, job in enumerate(map(pickle.loads, messages(line)), 1):
         if count == 1:
             _prepare(job["settings"])
@@ -41,7 +41,7 @@ def serve(line: socket.socket) -> None:
 def _prepare(values: Mapping[str, Any]) -> None:
     settings.configure(USE_TZ=True, USE_I18N=True, INSTALLED_APPS=[], **values)
     django.setup()
-    # Loaded before the limits are set, and none of it needs an app.
+    # Before the limits are set; needs no app.
     from delivery.rendering import posts
     from delivery.rendering.sandbox import custom_template
 
@@ -50,7 +50,7 @@ def _prepare(values: Mapping[str, Any]) -> None:
 
 
 def _answer(line: socket.socket, job: dict[str, Any], *, last: bool) -> bool:
-    """Answers one job. Returns whether this process has to end after it."""
+    """Answer a job and return whether this process must end."""
     from delivery.rendering.errors import BrokenTemplate, TooLong, broken
 
     for name, value in job["settings"].items():
@@ -67,7 +67,7 @@ def _answer(line: socket.socket, job: dict[str, Any], *, last: bool) -> bool:
             "wrong": {"name": wrong.name, "reason": wrong.reason, "part": wrong.part, "line": wrong.line}
         }
     with suppress(OSError):
-        # Octets in memory. Not ru_maxrss, which begins with what the parent had.
+        # In bytes. ru_maxrss would start with the parent's.
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
         ends = ends or int(pages) * resource.getpagesize() > MEMORY // 2
     octets = json.dumps({**answer, "ends": ends}, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -76,7 +76,7 @@ def _answer(line: socket.socket, job: dict[str, Any], *, last: bool) -> bool:
 
 
 def _done(job: dict[str, Any]) -> dict[str, Any]:
-    """What the job asks for. Its data are freed when this returns, before memory is measured."""
+    """Do the job. Its data are freed on return, before memory is measured."""
     from delivery.rendering.sandbox import custom_template
 
     body = pickle.loads(job["body"])  # noqa: S301 - from our own parent
@@ -89,12 +89,12 @@ def _done(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def frozen(values: dict[str, str]) -> Mapping[str, str]:
-    """What the parent's frozen mappings become again here."""
+    """Restore a frozen mapping pickled by the parent."""
     return MappingProxyType(values)
 
 
 class _Limit:
-    """Raises in the middle of whatever is being done when SECONDS of processor time are over."""
+    """Interrupts the work after CPU_SECONDS of processor time."""
 
     def __init__(self, error: type[BaseException]) -> None:
         self.error, self.reached, self.armed = error, False, False

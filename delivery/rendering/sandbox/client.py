@@ -1,7 +1,7 @@
-"""Renders what admins wrote in a child process with 2 seconds of processor time and 256 MB.
+"""Renders custom templates in a child process with 2 seconds of processor time and 256 MB.
 
-One child for each process of ours, started at the first such template and kept while there is work: a
-rendering costs milliseconds. A child that exceeds its limits is replaced by the next rendering.
+Each process keeps one child while there is work: a rendering takes milliseconds. A child that exceeds its
+limits is replaced.
 """
 
 import atexit
@@ -27,7 +27,7 @@ from delivery.rendering.errors import BrokenTemplate, RenderedParts
 from delivery.rendering.facts import TemplateSource
 from delivery.rendering.sandbox.child import frozen
 
-# On the clock; the child's own limit, of processor time, is shorter: machines may be busy.
+# Wall-clock time. The child's limit is processor time and shorter; machines may be busy.
 PATIENCE_SECONDS = 20.0
 IDLE_SECONDS = 60.0
 MOST_ANSWER = 64_000_000
@@ -36,7 +36,7 @@ MOST_ANSWER = 64_000_000
 def render_custom(
     path: str, own: TemplateSource, context: Mapping[str, Any], placeholders: Placeholders
 ) -> RenderedParts:
-    """The parts that an admin's own source makes. Raises LetterError: it is broken, or takes too much."""
+    """Render a template. Raises LetterError if it is broken or exceeds its limits."""
     answer = _sandbox.ask(
         path, {"do": "draw", "own": own, "context": dict(context), "placeholders": placeholders}
     )
@@ -46,18 +46,16 @@ def render_custom(
 
 
 def check_fields(path: str, own: TemplateSource, fields: Mapping[str, str]) -> None:
-    """Raises LetterError unless all fields of the source are among these: in lower case → as written."""
+    """Raise LetterError for fields not in `fields` (lower case → as written)."""
     _sandbox.ask(path, {"do": "check", "own": own, "fields": dict(fields)})
 
 
 def close() -> None:
-    """Ends the child, if there is one. The next template starts another."""
+    """End the child. The next template starts another."""
     _sandbox.close()
 
 
 class _Sandbox:
-    """The child of this process. Threads take turns."""
-
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.child: Child | None = None
@@ -103,7 +101,7 @@ class _Sandbox:
             self._end()
 
     def after_fork(self) -> None:
-        """A lock may have been held, and the child is the parent's."""
+        """Reset: the lock may be held, and the child is the parent's."""
         child, self.lock, self.child, self.idle = self.child, threading.Lock(), None, None
         if child is not None:
             child.forget()
@@ -131,7 +129,7 @@ def _packed(job: dict[str, Any]) -> bytes:
 
 
 def _surroundings() -> dict[str, Any]:
-    """The settings that templates depend on, with the language and the time zone of this thread."""
+    """Return the settings, language and time zone that templates depend on."""
     locales = [Path(app.path) / "locale" for app in apps.get_app_configs()] if apps.ready else []
     return {
         "settings": {

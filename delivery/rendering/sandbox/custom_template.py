@@ -1,4 +1,4 @@
-"""Renders what an admin wrote. Only a sandbox calls this: such a template may be without end."""
+"""Renders custom templates. Only for the sandbox: they may never end."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ MOST_OUTPUT = 5_000_000
 def draw(
     path: str, own: TemplateSource, context: Mapping[str, Any], placeholders: Placeholders
 ) -> RenderedParts:
-    """The parts that the source makes; the usual text where it has none. Raises BrokenTemplate."""
+    """Render, with the default text if there is none. Raises BrokenTemplate."""
     if path.startswith(f"{engine.PAGE_FOLDER}/"):
         return RenderedParts(html=_part(path, "html", own.html, context, placeholders))
     subject = (
@@ -53,7 +53,7 @@ def shortened_around(subject: str, tokens: Iterable[str]) -> str:
 
 
 def check_source_fields(path: str, own: TemplateSource, fields: Mapping[str, str]) -> None:
-    """Raises BrokenTemplate for an unknown field, also in parts that a rendering would leave out."""
+    """Raise BrokenTemplate for an unknown field, also in parts that rendering would skip."""
     for part in PARTS:
         try:
             for node in engine.fields_of(_template(path, part, getattr(own, part))):
