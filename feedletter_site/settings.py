@@ -235,8 +235,7 @@ CACHES = {
     }
 }
 
-# For readers; the admin has its own.
-LOGIN_URL = "reader_sign_in"
+LOGIN_URL = "admin:login"
 LOGIN_REDIRECT_URL = "/admin/"
 PASSWORD_RESET_TIMEOUT = 3600
 

@@ -7,7 +7,6 @@ from functools import wraps
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -80,7 +79,7 @@ def for_users(view: View) -> View:
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
             back = request.get_full_path() if request.method in ("GET", "HEAD") else reverse("reader:all")
-            return redirect_to_login(back, settings.LOGIN_URL)
+            return redirect_to_login(back, "reader_sign_in")
         return view(request, *args, **kwargs)
 
     return reading_page(wrapped)

@@ -17,6 +17,7 @@ from feeds.polling.poll import poll_due
 from reader.models import Star, TimelineEntry, Unread
 from tests.demo.test_demo import NOW, TODAY
 
+NEEDS_APP = "reader"
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -154,6 +154,7 @@ def test_pages_lead_to_each_other_and_to_the_bridge(services: ServicesServer) ->
     assert not isinstance(post("mastodon", letter("x"))[0], Permanent)
 
 
+@pytest.mark.needs("reader")
 def test_only_the_demos_overview_leads_there(
     services: ServicesServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

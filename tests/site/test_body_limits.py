@@ -57,6 +57,7 @@ def a_file(size: int) -> SimpleUploadedFile:
     return SimpleUploadedFile("x.csv", b"x" * size)
 
 
+@pytest.mark.needs("reader")
 @pytest.mark.parametrize("path", STRANGERS)
 def test_a_stranger_sends_no_more_than_a_form_anywhere(path: str, written: list[str]) -> None:
     answer = Client().post(path, {"file": a_file(MAX_FORM_BYTES)})
@@ -97,6 +98,7 @@ def test_staff_upload_files_where_one_is_asked_for(path: str, written: list[str]
     assert Client().get(path).status_code == 302
 
 
+@pytest.mark.needs("reader")
 def test_files_are_taken_by_few_pages_only() -> None:
     from django.urls import get_resolver
 

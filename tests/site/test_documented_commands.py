@@ -26,6 +26,7 @@ def test_a_command_is_documented(name: str) -> None:
     assert re.search(rf"`{name}[` ]", TABLE), "in docs/customising.md, under Commands"
 
 
+@pytest.mark.needs("reader")
 @pytest.mark.parametrize("page", [*PAGES, "../README.md"])
 def test_no_page_names_a_command_that_there_is_not(page: str) -> None:
     text = PAGES.get(page) or (DOCS / page).read_text(encoding="utf-8")

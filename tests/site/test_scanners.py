@@ -42,6 +42,7 @@ from subscriptions.subscribers.sign_up import confirm_subscriptions, sign_up
 from tests.delivery.collecting import a_newsletter, collect
 from tests.factories import NOW, FeedFactory, SubscribableFactory, SubscriptionFactory
 
+NEEDS_APP = "reader"
 pytestmark = pytest.mark.django_db(transaction=True)
 TEMPLATES = Path(django_settings.BASE_DIR) / "templates" / "letters"
 HOUR = timedelta(hours=1)

@@ -18,6 +18,7 @@ from feedletter_site.management.commands.up import (
     refuse_second,
     refuse_taken,
 )
+from feedletter_site.ticks.schedule import STAGES
 from tests.e2e.processes import ROOT, clean_environment, running, until
 from tests.services import free_port
 
@@ -79,7 +80,7 @@ def test_there_are_more_threads_than_stages(settings: Settings) -> None:
     worker = plan("127.0.0.1:8000").commands["worker"]
     threads = int(worker[worker.index("-c") + 1])
     queues = worker[worker.index("-Q") + 1].split(",")
-    assert {route["queue"] for route in settings.CELERY_TASK_ROUTES.values()} <= set(queues)
+    assert {settings.CELERY_TASK_ROUTES[stage]["queue"] for stage in STAGES} <= set(queues)
     assert threads > len(queues)
 
 

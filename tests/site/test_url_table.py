@@ -128,6 +128,8 @@ def sample(route: str) -> str:
 TABLE = sorted(set(addresses(get_resolver().url_patterns, "", "")))
 
 
+@pytest.mark.needs("reader")
+@pytest.mark.needs("chat")
 def test_the_walk_sees_every_part_of_the_site() -> None:
     names = {name for name, _ in TABLE}
     assert {"api-feed-list", "api-delivery-detail", "api-subscribe", "admin:index", "healthz"} <= names

@@ -34,6 +34,7 @@ from tests.site.migrate_from.test_cordfeeder import DAY, C, G, outcome, rounds, 
 from tests.site.migrate_from.test_read_ahead import posted
 
 __all__ = ["servers", "service", "site"]
+NEEDS_APP = "chat"
 pytestmark = pytest.mark.django_db(transaction=True)
 ADD = "/admin/feedletter_site/arrival/add/"
 LONG = timedelta(minutes=5)

@@ -34,6 +34,7 @@ from tests.servers.services.discord_client import DiscordService
 from tests.site.migrate_from.cordfeeder_database import OldFeed, write_database
 
 __all__ = ["service", "site"]
+NEEDS_APP = "chat"
 pytestmark = pytest.mark.django_db(transaction=True)
 
 DAY = timedelta(days=1)

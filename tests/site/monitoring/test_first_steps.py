@@ -22,6 +22,7 @@ def undone() -> list[str]:
     return [step.name for step in open_steps(email="ada@example.org") if not step.is_done]
 
 
+@pytest.mark.needs("reader")
 def test_each_step_ticks_when_it_is_done_and_in_the_end_the_list_is_gone(settings: Any) -> None:
     settings.EMAIL_URL = "mailbox:"
     assert undone() == list(STEP_NAMES)

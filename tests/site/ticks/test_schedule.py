@@ -73,6 +73,8 @@ BESIDE = {
 }
 
 
+@pytest.mark.needs("reader")
+@pytest.mark.needs("chat")
 def test_every_scheduled_task_exists_and_every_stage_has_a_queue_of_its_own() -> None:
     app.loader.import_default_modules()
     assert set(STAGES) <= set(app.tasks)
