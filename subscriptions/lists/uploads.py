@@ -1,4 +1,4 @@
-"""Uploaded lists: checked by a worker, imported on an admin's word, deleted."""
+"""Uploaded lists: checked and imported by a worker."""
 
 import codecs
 import zlib
@@ -22,7 +22,7 @@ PIECE_SIZE = 1024 * 1024
 LONGEST_LINE = 64 * 1024
 OLD_ENCODING = "windows-1252"
 _UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-# The fastest, as a list is read four times and kept for minutes.
+# Fastest: a list is read four times and kept for minutes.
 COMPRESSION_LEVEL = 1
 # Before a start, and after the end.
 WAITS_FOR, KEPT_FOR = timedelta(days=7), timedelta(days=30)
@@ -48,7 +48,7 @@ def keep_pieces(row: ListImport, pieces: Iterable[bytes]) -> int:
 
 
 def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Convert UTF-16 to UTF-8, and the carriage returns of old Macs to line feeds."""
+    """Convert UTF-16 to UTF-8, and carriage returns of old Macs to line feeds."""
     remaining = iter(pieces)
     first = next(remaining, b"")
     everything = (piece for piece in chain([first], remaining) if piece)
@@ -63,7 +63,7 @@ def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _utf16(first: bytes) -> str:
-    """Detect UTF-16 by its mark, or by zeros in the first letters."""
+    """Detect it by its mark, or by zeros in the first letters."""
     if name := _UTF16.get(first[:2]):
         return name
     letters = first[:4]
@@ -73,10 +73,9 @@ def _utf16(first: bytes) -> str:
 
 
 class FileLines(Iterator[str]):
-    """Lines of a file in pieces. `position`: start of the next line; `handed_out`: lines so far.
+    """Lines of a file in pieces. `position`: start of the next line.
 
-    Lines that are not UTF-8 are read as windows-1252 and counted in `in_old_encoding`. Lines over
-    LONGEST_LINE are split.
+    Lines that are not UTF-8 are read as windows-1252 and counted. Lines over LONGEST_LINE are split.
     """
 
     def __init__(self, pieces: Iterator[bytes], position: int = 0) -> None:
@@ -221,7 +220,7 @@ def forget_old_imports(*, now: datetime) -> None:
 
 
 def end_import(row: ListImport, state: State, now: datetime) -> None:
-    """End a locked import in the caller's transaction, and delete its file."""
+    """End a locked import in the caller's transaction."""
     row.state, row.lease_token, row.lease_until = state, None, None
     if state not in (State.CHECKED, State.ASKING):
         row.ended_at = now

@@ -1,6 +1,6 @@
-"""Worker that checks and imports uploaded lists.
+"""Worker for uploaded lists.
 
-A batch and the position after it are stored in one transaction, so another worker can continue.
+Stores a batch and the position after it in one transaction, so another worker can continue.
 """
 
 import logging
@@ -71,10 +71,7 @@ def claimable_imports(now: datetime) -> "QuerySet[ListImport]":
 
 @transaction.atomic
 def claim_import(*, now: datetime) -> ListImport | None:
-    """Lease the oldest waiting list.
-
-    A check starts anew, as the addresses seen by the earlier worker are lost.
-    """
+    """Lease the oldest waiting list. A check starts anew, as the addresses seen are lost."""
     rows = claimable_imports(now).order_by("pk")
     row = rows.select_for_update(of=("self",), skip_locked=True, no_key=True).first()
     if row is None:
@@ -129,7 +126,7 @@ def _lines(row: ListImport, head: Head, position: int = 0) -> StoredLines:
 
 
 def _judge(row: ListImport, head: Head, terms: Terms) -> bool:
-    """Return whether the import can go on. Raises ValidationError for a file without addresses."""
+    """Return whether the import can go on. Raises ValidationError without addresses."""
     lines = _lines(row, head)
     try:
         columns = survey_of(head, terms, _renewing(row, records(lines, head)))
@@ -154,7 +151,7 @@ class _LostError(Exception):
 
 
 def _renewing(row: ListImport, read: Iterator[Record]) -> Iterator[Record]:
-    """Renew the lease from time to time, as nothing is stored meanwhile."""
+    """Renew the lease, as nothing is stored meanwhile."""
     for number, record in enumerate(read, 1):
         if not number % LINES_A_RENEWAL and not held_by(row).update(lease_until=utcnow() + LEASE):
             raise _LostError
@@ -172,7 +169,7 @@ class _Place:
 
 
 def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
-    """Check in one go, as only this worker knows the addresses seen."""
+    """One go: only this worker knows the addresses seen."""
     with closing(SeenAddresses()) as seen:
         for batch in read:
             repeated = seen.drop_repeated(batch)
@@ -190,7 +187,7 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
 
 
 def _add_samples(row: ListImport, done: ImportPlan) -> None:
-    """Keep address, name, status and change of the first lines of each status."""
+    """Keep the first lines of each status."""
     kept = Counter(status for _, _, status, _ in row.sample)
     if len(kept) == len(LIST_STATUSES) and min(kept.values()) >= SAMPLES_OF_A_STATUS:
         return

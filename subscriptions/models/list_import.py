@@ -7,7 +7,7 @@ from subscriptions.models.subscription import Subscription
 
 
 class ListImport(models.Model):
-    """`position` and `line` advance in the transaction that stores the lines before."""
+    """`position` and `line` advance in the transaction that stores the lines."""
 
     class State(models.TextChoices):
         UPLOADING = "uploading", "being uploaded"
@@ -23,22 +23,21 @@ class ListImport(models.Model):
     file_name = models.CharField("file", max_length=200)
     size = models.PositiveBigIntegerField(default=0)
     by = models.CharField("uploaded by", max_length=150, blank=True, default="")
-    # Status and consent text of lines without their own.
+    # Defaults of the list.
     status = models.CharField(max_length=12, default=Subscription.Status.UNCONFIRMED)
     words = models.TextField(blank=True, default="")
-    # The uploader's meanings by column name, and the order of day and month.
+    # Meanings by column name, and the order of day and month.
     meanings = models.JSONField(null=True, blank=True)
     dates = models.CharField(max_length=3, blank=True, default="", db_default="")
 
     state = models.CharField(max_length=10, choices=State, default=State.UPLOADING)
     trouble = models.TextField(blank=True, default="")
     created_at = models.DateTimeField("uploaded", default=timezone.now)
-    # Start of the current pass, to compute the pace.
+    # Start of the current pass.
     reading_since = models.DateTimeField(null=True, blank=True, editable=False)
     begun_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
     names = models.JSONField(default=list)
-    # Counts of the whole file (lists.worker).
     findings = models.JSONField(null=True, blank=True, editable=False)
     program = models.CharField(max_length=40, blank=True, default="")
     sample = models.JSONField(default=list)
@@ -68,7 +67,7 @@ class ListImport(models.Model):
 
 
 class ListPart(models.Model):
-    """Compressed piece of the file, for any worker. Deleted when done."""
+    """Compressed piece of the file."""
 
     list_import = models.ForeignKey(
         ListImport, on_delete=models.CASCADE, related_name="parts", db_index=False

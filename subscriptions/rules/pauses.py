@@ -1,4 +1,4 @@
-"""Readers' pauses. They end at the start of a day, in the newsletter's zone."""
+"""Pauses end at the start of a day, in the newsletter's zone."""
 
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
@@ -29,7 +29,7 @@ def day_after(length: str, *, now: datetime, zone: ZoneInfo) -> date:
 
 
 def bounds(*, now: datetime, zone: ZoneInfo) -> tuple[date, date]:
-    """Return tomorrow, and the day in a year."""
+    """Tomorrow, and the day in a year."""
     today = wall(now, zone).date()
     return today + timedelta(days=1), in_month(today, 12, today.day)
 

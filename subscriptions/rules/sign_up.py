@@ -11,7 +11,7 @@ A_DAY = timedelta(days=1)
 AT_MOST_A_DAY = 5
 LONGEST_NAME = 100
 LONGEST_LANGUAGE = 35
-# As many as fit into one mail and its link.
+# Fits into one mail and its link.
 MOST_AT_ONCE = 20
 _PLACES = (
     ("Gmail", "https://mail.google.com/", "gmail.com googlemail.com"),
@@ -49,7 +49,7 @@ class SignUpReply(Enum):
 
 
 def answer(status: str, *, earlier: Iterable[datetime], now: datetime) -> SignUpReply:
-    """Return the mail to send. `earlier`: times of earlier mails to this subscription."""
+    """`earlier`: times of earlier mails to this subscription."""
     if not may_write(earlier=earlier, now=now):
         return SignUpReply.NOTHING
     return SignUpReply.ALREADY if status == "confirmed" else SignUpReply.CONFIRM
@@ -66,12 +66,12 @@ def remembered(seconds: Iterable[float] | None) -> list[datetime]:
 
 
 def noted(seconds: Iterable[float] | None, now: datetime) -> list[float]:
-    """Return recent moments and `now`, as Unix seconds."""
+    """Recent moments and `now`, as Unix seconds."""
     return [second for second in seconds or () if second > (now - A_DAY).timestamp()] + [now.timestamp()]
 
 
 def tidy_name(name: str) -> str:
-    """Return a single line without control characters, at most 100 long."""
+    """At most 100 characters, on one line."""
     visible = (" " if unicodedata.category(char)[0] in "CZ" else char for char in name[: LONGEST_NAME * 10])
     return " ".join("".join(visible).split())[:LONGEST_NAME].rstrip()
 

@@ -1,5 +1,3 @@
-"""Suggestions for mistyped domains (“Did you mean gmail.com?”)."""
-
 import re
 from collections.abc import Mapping
 
@@ -44,7 +42,7 @@ def meant(address: str) -> str:
 
 
 def is_one_slip(typed: str, word: str) -> bool:
-    """Return whether one letter is missing, extra or wrong, or two are swapped."""
+    """One letter is missing, extra or wrong, or two are swapped."""
     if typed == word or abs(len(typed) - len(word)) > 1:
         return False
     start = next(

@@ -1,18 +1,17 @@
-"""Lineage of a subscription: it and those it was switched to. Leaving and pausing affect all."""
+"""A subscription and those it was switched to. Leaving and pausing affect all."""
 
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from subscriptions.models import FrequencyChange, Subscription
 
-# A reader may switch to and fro for years.
 MOST_SWITCHES = 20
 
 
 def lineage_of(subscription: Subscription) -> set[int]:
-    """Return keys of it and its successors, and of both sides of a pending switch.
+    """Keys of it and its successors, and both sides of a pending switch.
 
-    Subscriptions that existed before a switch are excluded.
+    Excludes subscriptions that existed before a switch.
     """
     keys = {subscription.pk}
     switches = FrequencyChange.objects.filter(was_there=False).order_by()
@@ -27,14 +26,13 @@ def lineage_of(subscription: Subscription) -> set[int]:
 
 
 def switches_that_ended(keys: set[int]) -> "QuerySet[FrequencyChange]":
-    """Return switches that ended these, unless they were restored."""
+    """Excludes switches after which these were restored."""
     ended = Coalesce("old__ended_at", "old__left_at")
     gone = FrequencyChange.objects.annotate(ended=ended).filter(old__in=keys, settled_at=F("ended"))
     return gone.filter(Q(old__status="unsubscribed") | Q(old__ended_at__isnull=False)).order_by()
 
 
 def successor(subscription: Subscription) -> Subscription | None:
-    """Return the subscription that replaced it by a switch."""
     if subscription.status == "confirmed" and subscription.ended_at is None:
         return None
     rows = (
@@ -44,7 +42,7 @@ def successor(subscription: Subscription) -> Subscription | None:
 
 
 def predecessors(subscription: Subscription) -> set[int]:
-    """Return keys of earlier subscriptions, to which links in older letters belong."""
+    """Links in older letters belong to these."""
     keys = {subscription.pk}
     for _ in range(MOST_SWITCHES):
         olds = set(

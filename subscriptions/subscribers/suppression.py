@@ -1,4 +1,4 @@
-"""Addresses that get no mail: suppressed until lifted, or disabled temporarily."""
+"""Addresses that get no mail: suppressed until lifted, or disabled."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,7 +13,7 @@ DISABLED_BY_HAND = "Disabled by hand."
 
 
 def suppress(*, kind: str, core: str, reason: str, now: datetime) -> bool:
-    """Return False if suppressed before, keeping the first reason."""
+    """False if suppressed before; keeps the first reason."""
     shown = shortened(one_line(reason), MAX_REASON)
     _, created = Suppression.objects.get_or_create(
         kind=kind, core=core, defaults={"reason": shown, "created_at": now}
@@ -23,7 +23,7 @@ def suppress(*, kind: str, core: str, reason: str, now: datetime) -> bool:
 
 @transaction.atomic
 def lift(*, suppressions: Iterable[Suppression]) -> int:
-    """Also enables the addresses. Return the number."""
+    """Also enables the addresses."""
     rows = list(suppressions)
     for row in rows:
         known = Destination.objects.filter(kind=row.kind, core=row.core, disabled_at__isnull=False)
@@ -33,7 +33,7 @@ def lift(*, suppressions: Iterable[Suppression]) -> int:
 
 
 def disable(*, destination: Destination, now: datetime, reason: str = DISABLED_BY_HAND) -> bool:
-    """Return False if disabled before, keeping the first reason."""
+    """False if disabled before; keeps the first reason."""
     enabled = Destination.objects.filter(pk=destination.pk, disabled_at=None)
     return bool(enabled.update(disabled_at=now, disabled_reason=one_line(reason)))
 

@@ -54,7 +54,7 @@ def _form(request: HttpRequest, reader: Destination, form: SignInForm, *, status
 
 @by_token
 def confirm_address(request: HttpRequest, token: str) -> HttpResponse:
-    """GET shows a button, because programs open mailed links. POST makes the change."""
+    """GET shows a button, because programs open mailed links."""
     now = utcnow()
     change = changing.change_of_link(token=token, now=now)
     speak(change.language)
@@ -89,6 +89,6 @@ def undo_address(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def masked(address: str) -> str:
-    """Shorten an address, as its owner may have mistyped the other one."""
+    """The owner may have mistyped the other one."""
     name, _, domain = address.rpartition("@")
     return f"{name[:1]}…@{domain}"

@@ -1,4 +1,4 @@
-"""Rhythm of newsletters in the reader's language. Admins: `subscriptions.rules.words`."""
+"""Rhythm in the reader's language. Admins: `subscriptions.rules.words`."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -43,7 +43,7 @@ def rhythm(newsletter: Subscribable) -> str:
 
 
 def next_letter(newsletter: Subscribable) -> datetime | None:
-    """Return None without a calendar."""
+    """None without a calendar."""
     ends = next_ends(newsletter.schedule, newsletter.zone, utcnow(), 1)
     return ends[0].astimezone(newsletter.zone) if ends and not newsletter.stopped else None
 

@@ -1,5 +1,3 @@
-"""Statistics of a list's columns."""
-
 import re
 import unicodedata
 from collections import Counter
@@ -42,9 +40,8 @@ _NEGATED = words(
 
 @dataclass(slots=True)
 class ColumnSurvey:
-    """Counts of a column's cells.
+    """`sorts`: counts by `statuses.sort_of`, unless `is_text`. `filled`: neither empty nor no.
 
-    `sorts`: counts by `statuses.sort_of`, unless `is_text`. `filled`: cells that are neither empty nor no.
     `leaving`: lines for which the column means no mail and the line's status is less strict.
     """
 
@@ -67,10 +64,7 @@ class ColumnSurvey:
 
 
 class Survey:
-    """Counter of columns' contents, in bounded memory.
-
-    `places`: columns to count; `texts`: columns to search only. `status_of`: a line's status as known so far.
-    """
+    """Bounded memory. `places`: columns to count; `texts`: columns to search only."""
 
     def __init__(
         self, places: Iterable[int], texts: Iterable[int], status_of: Callable[[Sequence[str]], str]
@@ -95,7 +89,7 @@ class Survey:
                 self._count_leaving(column, rows, cells, leaving)
 
     def _sorted(self, place: int, cells: Sequence[str]) -> dict[str, str]:
-        """Return the statuses of cells that mean no mail."""
+        """Statuses of cells that mean no mail."""
         column, known, leaving = self.columns[place], self._known[place], {}
         for cell, count in Counter(cells).items():
             sort = known.get(cell)
@@ -126,7 +120,7 @@ class Survey:
 
 
 def leaving_among(cells: Sequence[str]) -> dict[str, str]:
-    """Return the statuses of texts that mean no mail, ignoring addresses."""
+    """Statuses of texts that mean no mail."""
     texts = [cell for cell in cells if " " in cell or "@" not in cell]
     whole = "\n".join(texts)
     is_ascii = whole.isascii()
