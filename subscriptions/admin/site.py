@@ -56,7 +56,7 @@ def put_on_your_site(subscribable: Subscribable) -> SafeString | str:
 
 
 def widget(subscribable: Subscribable, url: str) -> SafeString:
-    """No hash in the script's URL: other sites keep it for years."""
+    """The script's URL has no hash: other sites keep it for years."""
     script = f"{settings.SITE_URL}{settings.STATIC_URL}{WIDGET}"
     return format_html(
         '<a href="{}" data-feedletter>{}</a>\n<script async src="{}"></script>',

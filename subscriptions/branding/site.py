@@ -58,7 +58,7 @@ def _facts_or_usual() -> SiteFacts:
 
 @transaction.atomic
 def alter_site(**changes: Any) -> SiteSettings:
-    """Raises ValidationError by field."""
+    """Change the given fields. Raises ValidationError by field."""
     row, _ = SiteSettings.objects.select_for_update().get_or_create(pk=ONLY)
     for name, value in changes.items():
         if name not in SITE_FIELDS:

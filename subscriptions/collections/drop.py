@@ -93,7 +93,7 @@ def drop_feed(*, feed: Feed, force: bool, now: datetime) -> str:
 
 
 def _drop_now(feed: Feed) -> str:
-    """The newsletters and the feed must be locked."""
+    """Call it with the newsletters and the feed locked."""
     if not feed.read_by:
         feed.delete()
         return f"{feed} was deleted."
@@ -112,7 +112,7 @@ def on_the_way(feed: Feed) -> int:
 
 @transaction.atomic
 def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime) -> str:
-    """Subscribers require `force`."""
+    """Delete a newsletter, with `force` also one with subscribers."""
     lock_for_membership(Subscribable.objects.filter(pk=subscribable.pk))
     count = subscribable.subscriptions.exclude(status="unsubscribed").count()
     readers = pluralize(count, "subscriber")

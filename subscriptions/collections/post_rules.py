@@ -111,7 +111,7 @@ def change_rules(
 
 
 def refuse_slow_rule(row: PostRule) -> None:
-    """Raises ValidationError."""
+    """Raise ValidationError if it is too slow on current posts."""
     if row.test != PostRule.Test.MATCHES:
         return
     try:

@@ -35,7 +35,7 @@ LABELS = {"weekly": "on one or several weekdays", "cron": "my own schedule, as a
 
 
 def name_of(kind: channels.Keyed, field: channels.Field | str) -> str:
-    """The name must be a JavaScript variable's."""
+    """Return a JavaScript variable's name."""
     name = field if isinstance(field, str) else field.name
     return f"{kind.key}_{name}".replace("-", "_")
 
@@ -49,7 +49,7 @@ def destination_form_fields() -> dict[str, forms.Field]:
 
 
 def shown_for(attribute: str, condition: Mapping[str, str]) -> dict[str, str]:
-    """Conditions by field. `condition` has an expression per channel."""
+    """Return conditions by field. `condition` has an expression per channel."""
     return {name_of(kind, field): condition.get(kind.key, "false") for kind, field in _each(attribute)}
 
 

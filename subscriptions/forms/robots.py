@@ -45,7 +45,7 @@ class RobotProofForm(forms.Form):
 
     @property
     def is_robot(self) -> bool:
-        """The hidden field was filled in. If so, do nothing."""
+        """Return whether the hidden field was filled in. If so, do nothing."""
         return bool(self.data.get("website"))
 
     @property

@@ -125,7 +125,7 @@ def plan_import(
 
 
 def owners_of_upstream_ids(lines: Iterable[Wanted]) -> dict[int, int]:
-    """Keys are upstream numbers, of any newsletter."""
+    """Return subscriptions of any newsletter, by upstream number."""
     numbers = {number for wanted in lines for number in wanted.row.upstream_ids}
     if not numbers:
         return {}

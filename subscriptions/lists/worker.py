@@ -169,7 +169,7 @@ class _Place:
 
 
 def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
-    """One go: only this worker knows the addresses seen."""
+    """Check in one go: only this worker knows the addresses seen."""
     with closing(SeenAddresses()) as seen:
         for batch in read:
             repeated = seen.drop_repeated(batch)

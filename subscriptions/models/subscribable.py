@@ -71,11 +71,11 @@ class SubscribableQuerySet(models.QuerySet["Subscribable"]):
         return self.exclude(visibility="private")
 
     def named(self, *names: str) -> Self:
-        """Names may be a stranger's. PostgreSQL raises an error for NUL."""
+        """Filter by names from strangers. PostgreSQL raises an error for NUL."""
         return self.filter(name__in=[name for name in names if "\0" not in name])
 
     def siblings_of(self, newsletter: "Subscribable") -> Self:
-        """Same feeds and channel."""
+        """Filter others with exactly the same feeds and channel."""
         feeds = list(newsletter.feeds.values_list("pk", flat=True))
         theirs = models.Count("feeds", distinct=True)
         shared = models.Count("feeds", distinct=True, filter=Q(feeds__in=feeds))

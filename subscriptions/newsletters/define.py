@@ -88,7 +88,7 @@ def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> S
 
 
 def usual_access(feeds: Iterable[Feed]) -> dict[str, Any]:
-    """Close a newsletter if one of its feeds needs credentials."""
+    """Return defaults that close a newsletter if one of its feeds needs credentials."""
     if not any(feed.credentials for feed in feeds):
         return {}
     return {"visibility": Subscribable.Visibility.PRIVATE, "sign_up": Subscribable.SignUp.CLOSED}
@@ -203,7 +203,7 @@ def refuse_unknown(given: Mapping[str, Any]) -> None:
 
 
 def refuse_unused(arrangement: str, given: Mapping[str, Any]) -> None:
-    """Raises ValidationError."""
+    """Raise ValidationError for options that the arrangement does not use."""
     if arrangement not in ARRANGEMENTS:
         raise ValidationError({"arrangement": f"Choose one of {', '.join(ARRANGEMENTS)}."})
     unused = sorted(
@@ -214,7 +214,7 @@ def refuse_unused(arrangement: str, given: Mapping[str, Any]) -> None:
 
 
 def check_subscribable(subscribable: Subscribable) -> None:
-    """Raises ValidationError with the field."""
+    """Raise ValidationError with the field."""
     subscribable.full_clean(validate_constraints=False, validate_unique=True)
     try:
         check_schedule(subscribable.schedule, subscribable.time_zone)

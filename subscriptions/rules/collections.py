@@ -93,7 +93,7 @@ def period_slot(
 def _candidates(
     final_at: datetime, now: datetime, schedule: Schedule, zone: ZoneInfo
 ) -> Iterator[tuple[datetime, Period]]:
-    """The item's own period, then from `now` on, with a moment in each."""
+    """Yield periods with a moment in each: the item's own, then from `now` on."""
     yield final_at, period_for(final_at, schedule, zone)
     moment = max(now, final_at)
     while True:

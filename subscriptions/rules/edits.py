@@ -53,7 +53,7 @@ def _marks(shown: str, current: Wording) -> list[str]:
 
 
 def shown_before_undo(typed: Wording, current: Wording, shown: str) -> str:
-    """With this fingerprint, fields typed before an undo override restored ones."""
+    """Return a fingerprint with which fields typed before an undo override restored ones."""
     ours, restored = fingerprint(typed).split("-"), fingerprint(current).split("-")
     marks = zip(ours, _marks(shown, current), restored, strict=True)
     return "-".join(mark if mine == mark else now for mine, mark, now in marks)

@@ -106,7 +106,7 @@ def allowed(kept: str, url: str) -> Address | None:
 
 
 def sources(kept: Iterable[Site]) -> list[str]:
-    """`http:` matches https too (CSP 3 §6.7.2.8)."""
+    """Return CSP sources. `http:` matches https too (CSP 3 §6.7.2.8)."""
     return [f"http://{site}" for site in kept]
 
 

@@ -14,13 +14,13 @@ class Suffix(StrEnum):
 
 
 def invitation(subscription_id: int, *, salt: str, suffix: Suffix) -> str:
-    """SHA3-256 over id (8 octets, big-endian), salt and suffix, in hex."""
+    """Return SHA3-256 over id (8 octets, big-endian), salt and suffix, in hex."""
     octets = subscription_id.to_bytes(8, "big", signed=True)
     return hashlib.sha3_256(octets + salt.encode() + suffix.encode()).hexdigest()
 
 
 def is_invited(subscription_id: int, given: str, *, salt: str, suffix: Suffix) -> bool:
-    """Constant time. False without a salt."""
+    """Check it in constant time. False without a salt."""
     if not salt or not given.isascii():
         return False
     return hmac.compare_digest(invitation(subscription_id, salt=salt, suffix=suffix), given.lower())

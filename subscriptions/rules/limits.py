@@ -54,7 +54,7 @@ def is_reached(limit: Limit, used: int) -> bool:
 
 
 def parse_limits(text: str) -> tuple[Limit, ...]:
-    """Other scopes have USUAL_LIMITS. Raises ValueError."""
+    """Scopes not named have USUAL_LIMITS. Raises ValueError."""
     named = _parsed(text)
     scopes = {limit.scope for limit in named}
     return (*named, *(limit for limit in _parsed(USUAL_LIMITS) if limit.scope not in scopes))
@@ -71,7 +71,7 @@ def _parsed(text: str) -> tuple[Limit, ...]:
 
 
 def is_near(ip: str) -> bool:
-    """Local or private, and so hardly a reader's."""
+    """Return whether it is local or private, and so hardly a reader's."""
     address = read_address(ip)
     return address is None or any(address in network for network in _NEAR)
 

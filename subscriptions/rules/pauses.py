@@ -29,7 +29,7 @@ def day_after(length: str, *, now: datetime, zone: ZoneInfo) -> date:
 
 
 def bounds(*, now: datetime, zone: ZoneInfo) -> tuple[date, date]:
-    """Tomorrow, and the day in a year."""
+    """Return tomorrow, and the day in a year."""
     today = wall(now, zone).date()
     return today + timedelta(days=1), in_month(today, 12, today.day)
 

@@ -52,7 +52,7 @@ def period_for(moment: datetime, schedule: Schedule, zone: ZoneInfo) -> Period:
 
 
 def next_ends(schedule: Schedule, zone: ZoneInfo, after: datetime, count: int = 5) -> list[datetime]:
-    """In UTC, if there are periods."""
+    """Return ends in UTC, if there are periods."""
     ends: list[datetime] = []
     for _ in range(count if schedule.has_periods else 0):
         after = period_for(after, schedule, zone).end

@@ -97,7 +97,7 @@ def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
 
 
 def judge(entry: Entry, rules: Sequence[Rule]) -> Verdict:
-    """Drop rules, then keep rules, of which one must match if any. A rule that fails keeps the post."""
+    """Apply drop rules, then keep rules, of which one must match if any. A rule that fails keeps the post."""
     troubles: list[Trouble] = []
     for rule in _of(DROP, rules):
         if field := _fits(rule, entry, troubles, otherwise=""):
@@ -127,7 +127,7 @@ def rewrite(entry: Entry, rules: Sequence[Rule]) -> Rewritten:
 
 
 def in_order(posts: Sequence[T], order: str, title: Callable[[T], str]) -> list[T]:
-    """Posts are newest first. Titles ignore case and accents; untitled posts are last."""
+    """Sort posts that are newest first. Titles ignore case and accents; untitled posts are last."""
 
     def alphabetical(post: T) -> tuple[bool, str]:
         marks = unicodedata.normalize("NFKD", title(post))
@@ -210,7 +210,7 @@ def _verb(rule: Rule) -> str:
 
 
 def visible(html: str) -> str:
-    """One line for each block."""
+    """Return the text, with a line for each block."""
     pieces = []
     for token, is_tag in _tokens(html):
         name = _NAME.match(token) if is_tag else None

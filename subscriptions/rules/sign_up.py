@@ -49,7 +49,7 @@ class SignUpReply(Enum):
 
 
 def answer(status: str, *, earlier: Iterable[datetime], now: datetime) -> SignUpReply:
-    """`earlier`: times of earlier mails to this subscription."""
+    """Return the mail to send. `earlier`: times of earlier mails."""
     if not may_write(earlier=earlier, now=now):
         return SignUpReply.NOTHING
     return SignUpReply.ALREADY if status == "confirmed" else SignUpReply.CONFIRM
@@ -66,12 +66,12 @@ def remembered(seconds: Iterable[float] | None) -> list[datetime]:
 
 
 def noted(seconds: Iterable[float] | None, now: datetime) -> list[float]:
-    """Recent moments and `now`, as Unix seconds."""
+    """Return recent moments and `now`, as Unix seconds."""
     return [second for second in seconds or () if second > (now - A_DAY).timestamp()] + [now.timestamp()]
 
 
 def tidy_name(name: str) -> str:
-    """At most 100 characters, on one line."""
+    """Return a single line without control characters, at most 100 long."""
     visible = (" " if unicodedata.category(char)[0] in "CZ" else char for char in name[: LONGEST_NAME * 10])
     return " ".join("".join(visible).split())[:LONGEST_NAME].rstrip()
 

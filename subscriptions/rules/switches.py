@@ -73,7 +73,7 @@ def bound_of(
 
 
 def is_nested(bound: Bound, other: Rhythm) -> bool:
-    """A collection of the other newsletter ends there, so no post is repeated."""
+    """Return whether a collection of the other newsletter ends there: then no post is repeated."""
     if other.schedule.arrangement == "each":
         return True
     if bound.at is None or not other.schedule.has_periods:
@@ -82,7 +82,7 @@ def is_nested(bound: Bound, other: Rhythm) -> bool:
 
 
 def is_olds(bound: Bound, place: Place, *, is_over: bool) -> bool:
-    """The old subscription gets the post. `is_over`: every_n is past its bound."""
+    """Return whether the old subscription gets the post. `is_over`: every_n is past its bound."""
     if bound.at is not None:
         return place.end <= bound.at if place.end is not None else place.final_at < bound.at
     if place.number is not None and bound.number is not None:

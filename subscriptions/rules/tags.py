@@ -39,7 +39,7 @@ def tidy_tags(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def tags_of_cell(text: str) -> tuple[str, ...]:
-    """Cells: `a, b`, `a;b`, `"a","b"` or `["a", "b"]`. Raises BadTag."""
+    """Parse `a, b`, `a;b`, `"a","b"` or `["a", "b"]`. Raises BadTag."""
     if text.startswith("["):
         try:
             listed = json.loads(text)

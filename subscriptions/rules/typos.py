@@ -42,7 +42,7 @@ def meant(address: str) -> str:
 
 
 def is_one_slip(typed: str, word: str) -> bool:
-    """One letter is missing, extra or wrong, or two are swapped."""
+    """Return whether one letter is missing, extra or wrong, or two are swapped."""
     if typed == word or abs(len(typed) - len(word)) > 1:
         return False
     start = next(

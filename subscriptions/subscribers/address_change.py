@@ -143,7 +143,7 @@ def _mail(
 
 
 def _digest(token: str) -> str:
-    """Lookup time reveals nothing: nobody can choose how a digest begins."""
+    """Nobody can choose how a digest begins, so the time of a lookup reveals nothing."""
     return hashlib.sha256(f"feedletter.address_change.v1:{token}".encode()).hexdigest()
 
 
@@ -271,7 +271,7 @@ def _end(subscription: Subscription, now: datetime) -> None:
 
 
 def _carry_tags(change: AddressChange) -> dict[str, list[int]]:
-    """The old address's tags, and those new to the new address."""
+    """Return the old address's tags, and those new to the new address."""
     had = list(change.old.taggings.values_list("tag_id", flat=True))
     there = set(change.new.taggings.values_list("tag_id", flat=True))
     given = [tag for tag in had if tag not in there]

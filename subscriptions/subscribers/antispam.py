@@ -37,7 +37,7 @@ def shown_stamp(*, now: datetime) -> str:
 
 
 def was_read(stamp: str, *, now: datetime) -> bool:
-    """Open long enough, but not for days."""
+    """Return whether the form was open long enough, but not for days."""
     try:
         at = signing.read(SHOWN, stamp, now=now)["at"]
     except signing.TokenError:
@@ -61,7 +61,7 @@ def is_solved(solution: str, *, now: datetime) -> bool:
 
 
 def new_question(*, now: datetime, ip: str = "") -> str:
-    """Only for the same IP address."""
+    """Return a token for the same IP address only."""
     facts: dict[str, str | int] = {
         "id": secrets.token_urlsafe(9),
         "at": _milliseconds(now),
@@ -91,7 +91,7 @@ def is_answered(question: str, reply: str, *, now: datetime, ip: str = "") -> bo
 
 
 def _numbers(question: str, now: datetime) -> tuple[int, int]:
-    """The token must not reveal the numbers."""
+    """Derive the numbers with our key: the token must not reveal them."""
     drawn = signing.stamp(QUESTION, str(signing.read(QUESTION, question, now=now)["id"]))
     least, many = min(NUMBER_NAMES), len(NUMBER_NAMES)
     return least + int(drawn[:8], 16) % many, least + int(drawn[8:16], 16) % many

@@ -83,14 +83,14 @@ class Target:
 
 
 def movable(keys: Iterable[int]) -> "QuerySet[Subscription]":
-    """Received and not being switched."""
+    """Return received subscriptions that are not being switched."""
     changing = FrequencyChange.objects.filter(settled_at=None)
     rows = Subscription.objects.confirmed().filter(pk__any_of=frozenset(keys))
     return rows.exclude(pk__in=changing.values("old")).exclude(pk__in=changing.values("new"))
 
 
 def targets(keys: Iterable[int]) -> list[Target]:
-    """Three queries."""
+    """Takes three queries."""
     chosen = movable(keys)
     people = Count("destination", distinct=True)
     by_channel = dict(chosen.order_by().values_list("subscribable__channel").annotate(n=people))

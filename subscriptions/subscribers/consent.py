@@ -13,7 +13,7 @@ CONSENTS_AT_ONCE = 1000
 
 
 def consent(subscription: Subscription, act: Consent.Act, origin: Origin, *, at: datetime) -> Consent:
-    """Unsaved. The IP address only if the newsletter keeps it."""
+    """Return an unsaved row, with the IP address only if the newsletter keeps it."""
     ip = None
     if subscription.subscribable.keep_ip:
         with suppress(ValueError):

@@ -65,7 +65,7 @@ def reader_counts(newsletter: Subscribable) -> ReaderCounts:
 
 
 def confirmed_counts(newsletters: Iterable[int]) -> dict[int, int]:
-    """Two queries."""
+    """Takes two queries."""
     keys = list(newsletters)
     counts = {key: int(kept["confirmed"]) for key, kept in kept_figures(KIND, keys).items()}
     rows = Subscription.objects.confirmed().filter(

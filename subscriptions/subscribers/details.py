@@ -24,7 +24,7 @@ def save_details(
     language: str | None = None,
     tags: Iterable[str] | None = None,
 ) -> None:
-    """Changes a pending switch's newsletter too. Language "" is the newsletter's. Raises BadTag."""
+    """Also changes a pending switch's newsletter. Language "" is the newsletter's. Raises BadTag."""
     changes: dict[str, Any] = {}
     if name is not None:
         changes["display_name"] = tidy_name(name)
@@ -68,7 +68,7 @@ def _set_pause(subscription: Subscription, until: datetime | None) -> None:
 
 
 def _change(subscription: Subscription, **changes: Any) -> list[int]:
-    """Keys of changed rows in its lineage."""
+    """Return keys of changed rows in its lineage."""
     rows = Subscription.objects.filter(pk__in=lineage_of(subscription))
     different = list(rows.exclude(**changes).order_by("pk").values_list("pk", flat=True)) if changes else []
     rows.filter(pk__in=different).update(**changes)

@@ -71,7 +71,7 @@ def is_told(*, newsletter: Subscribable, data: Mapping[str, str]) -> bool:
 
 
 def is_gone(data: Mapping[str, str]) -> bool:
-    """The push service dropped the device. Raises InvalidDestination."""
+    """Return whether the push service dropped the device. Raises InvalidDestination."""
     device = _known(data)
     return device is not None and device.disabled_at is not None
 

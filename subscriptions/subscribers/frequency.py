@@ -46,7 +46,7 @@ class Cost:
 
 
 def siblings(newsletter: Subscribable, *, now: datetime) -> list[Subscribable]:
-    """Open ones, the rarest last."""
+    """Return open siblings, the rarest last."""
     rows = Subscribable.objects.listed().siblings_of(newsletter).filter(sign_up=Subscribable.SignUp.OPEN)
     newsletters = [one for one in rows.order_by("title", "name")[:MOST_SIBLINGS] if is_open(one)]
     return sorted(newsletters, key=lambda one: rarity(one.rhythm, now))
@@ -95,12 +95,12 @@ def switch_beginning(subscription: Subscription) -> FrequencyChange | None:
 
 
 def is_over(switch: FrequencyChange, now: datetime) -> bool:
-    """The bound has passed, so it cannot be undone."""
+    """Return whether the bound has passed. Then it cannot be undone."""
     return switch.at <= now if switch.at is not None else switch.rarer.counter > (switch.number or 0)
 
 
 def still_to_come(switch: FrequencyChange) -> int:
-    """Posts that an every-n switch still needs."""
+    """Return how many posts an every-n switch still needs."""
     rows = Assignable.objects.filter(subscribable=switch.rarer, within_type_id=numbered(switch.number or 0))
     held = rows.annotate(held=KEPT).values_list("capacity", "held").first()
     return max((held[0] or 1) - held[1], 0) if held else 0
@@ -155,7 +155,7 @@ def switch(
 
 @transaction.atomic
 def undo_switch(*, subscription: Subscription, now: datetime) -> bool:
-    """False without a pending switch. Raises CannotSwitch if it has taken effect."""
+    """Return False without a pending switch. Raises CannotSwitch if it has taken effect."""
     _lock_counting(subscription)
     made = switch_ending(_locked(subscription))
     if made is None:

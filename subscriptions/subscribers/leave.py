@@ -49,7 +49,7 @@ def say_why(*, subscription: Subscription, why: str) -> None:
 
 
 def may_say_why(subscription: Subscription, now: datetime) -> bool:
-    """Ask for a day, and once."""
+    """Return whether to ask for a reason: for a day, and once."""
     left_at = subscription.left_at
     return bool(left_at and now - left_at < UNDO_FOR and not subscription.left_why)
 
@@ -117,7 +117,7 @@ def _say_farewell(gone: list[Subscription], now: datetime) -> None:
 
 
 def not_left(destination: Destination) -> "QuerySet[Subscription]":
-    """Received, unconfirmed, or just ended by a switch."""
+    """Return all that are received, unconfirmed, or just ended by a switch."""
     return destination.subscriptions.exclude(status=Subscription.Status.UNSUBSCRIBED).order_by("pk")
 
 

@@ -9,7 +9,7 @@ MOST_SWITCHES = 20
 
 
 def lineage_of(subscription: Subscription) -> set[int]:
-    """Keys of it and its successors, and both sides of a pending switch.
+    """Return keys of it and its successors, and of both sides of a pending switch.
 
     Excludes subscriptions that existed before a switch.
     """
@@ -26,7 +26,7 @@ def lineage_of(subscription: Subscription) -> set[int]:
 
 
 def switches_that_ended(keys: set[int]) -> "QuerySet[FrequencyChange]":
-    """Excludes switches after which these were restored."""
+    """Return switches that ended these, unless they were restored."""
     ended = Coalesce("old__ended_at", "old__left_at")
     gone = FrequencyChange.objects.annotate(ended=ended).filter(old__in=keys, settled_at=F("ended"))
     return gone.filter(Q(old__status="unsubscribed") | Q(old__ended_at__isnull=False)).order_by()
@@ -42,7 +42,7 @@ def successor(subscription: Subscription) -> Subscription | None:
 
 
 def predecessors(subscription: Subscription) -> set[int]:
-    """Links in older letters belong to these."""
+    """Return keys of earlier subscriptions, to which links in older letters belong."""
     keys = {subscription.pk}
     for _ in range(MOST_SWITCHES):
         olds = set(

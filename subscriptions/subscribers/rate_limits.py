@@ -52,7 +52,7 @@ class Count:
 
 
 def read_counts(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
-    """Counts by key, without and with the row counted in now."""
+    """Return counts by key, without and with the row counted in now."""
     if not wanted:
         return {}
     each = (

@@ -110,7 +110,7 @@ def _mail_link(destination: Destination, wish: SignInRequest, *, now: datetime) 
 
 
 def digest_of(token: str) -> str:
-    """Lookup time reveals nothing: nobody can choose how a digest begins."""
+    """Nobody can choose how a digest begins, so the time of a lookup reveals nothing."""
     return hashlib.sha256(f"feedletter.sign_in.v1:{token}".encode()).hexdigest()
 
 
@@ -142,5 +142,5 @@ def _used() -> str:
 
 
 def forget_links(*, now: datetime) -> int:
-    """Pages explain links and limits count them until then."""
+    """Until deletion, pages explain links and limits count them."""
     return SignIn.objects.filter(asked_at__lt=now - 2 * A_DAY).delete()[0]

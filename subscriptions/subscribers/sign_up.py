@@ -210,7 +210,7 @@ def _answer_within_limits(asked: SignUpRequest) -> None:
 
 
 def subscriptions_of_link(*, token: str, now: datetime, lock: bool = False) -> list[Subscription]:
-    """Unconfirmed and confirmed ones. Raises TokenError."""
+    """Return unconfirmed and confirmed ones. Raises TokenError."""
     try:
         nonces, expired = signing.read(links.CONFIRM, token, now=now), False
     except signing.TokenExpired as error:
@@ -247,7 +247,7 @@ def confirm_subscriptions(*, token: str, now: datetime, origin: Origin | None = 
 
 @transaction.atomic
 def confirm_by_code(*, kind: str, core: str, typed: str, now: datetime, origin: Origin) -> list[Subscription]:
-    """None for a wrong code."""
+    """Return none for a wrong code."""
     subscriptions = subscriptions_of_code(kind=kind, core=core, typed=typed, now=now)
     confirm_waiting(subscriptions, now=now, origin=origin)
     return subscriptions
@@ -286,7 +286,7 @@ def take_newsletter(
 
 
 def mark_confirmed(subscription: Subscription, *, now: datetime) -> None:
-    """Needs a transaction and a locked, unconfirmed row."""
+    """Run it in a transaction, on a locked, unconfirmed row."""
     subscription.status = Subscription.Status.CONFIRMED
     subscription.confirmed_at = now
     subscription.left_at = subscription.paused_until = subscription.undo_until = None

@@ -13,7 +13,7 @@ DISABLED_BY_HAND = "Disabled by hand."
 
 
 def suppress(*, kind: str, core: str, reason: str, now: datetime) -> bool:
-    """False if suppressed before; keeps the first reason."""
+    """Return False if suppressed before, keeping the first reason."""
     shown = shortened(one_line(reason), MAX_REASON)
     _, created = Suppression.objects.get_or_create(
         kind=kind, core=core, defaults={"reason": shown, "created_at": now}
@@ -33,7 +33,7 @@ def lift(*, suppressions: Iterable[Suppression]) -> int:
 
 
 def disable(*, destination: Destination, now: datetime, reason: str = DISABLED_BY_HAND) -> bool:
-    """False if disabled before; keeps the first reason."""
+    """Return False if disabled before, keeping the first reason."""
     enabled = Destination.objects.filter(pk=destination.pk, disabled_at=None)
     return bool(enabled.update(disabled_at=now, disabled_reason=one_line(reason)))
 

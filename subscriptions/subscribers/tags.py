@@ -53,7 +53,7 @@ def fetch_tags(path: str) -> "Prefetch[Any]":
 
 
 def tags_of(destinations: Iterable[int]) -> dict[int, list[str]]:
-    """Sorted names by destination, without people who have none."""
+    """Return sorted tag names, without people who have none."""
     names: dict[int, list[str]] = {}
     rows = Tagging.objects.filter(destination__pk__any_of=frozenset(destinations))
     for pk, name in rows.order_by("tag__key").values_list("destination_id", "tag__name"):
@@ -101,7 +101,7 @@ def untag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
 
 
 def replace_tags(*, destination: Destination, names: Iterable[str]) -> bool:
-    """The caller emits the event, in its transaction. Raises BadTag."""
+    """Return whether any changed; the caller emits the event in its transaction. Raises BadTag."""
     tags = tags_named(tidy_tags(names))
     gone, _ = destination.taggings.exclude(tag__in=tags).delete()
     had = set(destination.taggings.values_list("tag_id", flat=True))

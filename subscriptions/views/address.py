@@ -89,6 +89,6 @@ def undo_address(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def masked(address: str) -> str:
-    """The owner may have mistyped the other one."""
+    """Shorten an address, as its owner may have mistyped the other one."""
     name, _, domain = address.rpartition("@")
     return f"{name[:1]}…@{domain}"

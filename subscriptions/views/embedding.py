@@ -22,7 +22,7 @@ NewsletterView = Callable[[HttpRequest, Subscribable], HttpResponse]
 
 
 def of_newsletter(view: NewsletterView) -> Callable[..., HttpResponse]:
-    """Excludes private ones. Uses no cookies."""
+    """Pass the newsletter unless it is private. Uses no cookies."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, name: str) -> HttpResponse:

@@ -109,7 +109,7 @@ def by_token(view: TokenView) -> Callable[..., HttpResponse]:
 
 
 def speak(language: str) -> None:
-    """Until LanguageMiddleware resets it. Ignores unsupported ones."""
+    """Activate a language until LanguageMiddleware resets it. Ignores unsupported ones."""
     with suppress(LookupError):
         translation.activate(spoken_variety(language))
 
@@ -122,7 +122,7 @@ def focus_on_error(form: forms.Form) -> None:
 
 @contextmanager
 def same_time() -> Iterator[None]:
-    """Same time for all addresses, around a sign-up and its response."""
+    """Take the same time for all addresses, around a sign-up and its response."""
     begun = time.monotonic()
     try:
         yield

@@ -78,7 +78,7 @@ def signed_in(view: ReaderView) -> ReaderView:
 
 
 def was_signed_out(reader: Destination, key: str) -> bool:
-    """A change of address, perhaps by a stranger, was undone since."""
+    """Return whether a change of address, perhaps by a stranger, was undone since."""
     since = datetime.fromtimestamp(_session(key).get(SINCE, 0), UTC)
     return reader.changes_away.filter(undone_at__gte=since).exists()
 

@@ -43,7 +43,7 @@ def rhythm(newsletter: Subscribable) -> str:
 
 
 def next_letter(newsletter: Subscribable) -> datetime | None:
-    """None without a calendar."""
+    """Return None without a calendar."""
     ends = next_ends(newsletter.schedule, newsletter.zone, utcnow(), 1)
     return ends[0].astimezone(newsletter.zone) if ends and not newsletter.stopped else None
 

@@ -146,7 +146,7 @@ def _ours(page: Callable[..., HttpResponse], name: str, request: HttpRequest, to
 
 
 def _found(request: HttpRequest, invitation: str, suffix: Suffix) -> Subscription | None:
-    """None if only our tokens can prove it."""
+    """Return None if only our tokens can prove it."""
     number = _one(request, "subscriptionId")
     return subscription_of(subscription_id=number, invitation=invitation, suffix=suffix)
 

@@ -175,7 +175,7 @@ class Heading:
     unread: tuple[tuple[int, Judgement], ...] = ()
 
     def row(self, values: Sequence[str]) -> dict[str, str]:
-        """Cells by our names. The status may be empty."""
+        """Return cells by our names. The status may be empty."""
         count = len(values)
         cells = {name: values[place].strip() if place < count else "" for name, place in self.places}
         if "name" not in cells or not cells["name"]:
@@ -293,7 +293,7 @@ def heading(
 
 
 def places_to_survey(names: Sequence[str], known: Heading) -> tuple[list[int], list[int]]:
-    """Columns to count, and columns to search for words."""
+    """Return columns to count, and columns to search for words."""
     taken = {place for _, place in (*known.places, *known.blocks)}
     called = list(map(plain_name, names))
     harmless = _harmless(called, known.program)

@@ -136,14 +136,14 @@ def strictest(*statuses: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Lower case without accents and signs, with single spaces."""
+    """Return lower case without accents and signs, with single spaces."""
     if not text.isascii():
         text = without_accents(text)
     return _NO_WORD.sub(" ", text.casefold()).strip()
 
 
 def without_accents(text: str) -> str:
-    """NFKD without accents and zero-width characters."""
+    """Return NFKD without accents and zero-width characters."""
     parts = unicodedata.normalize("NFKD", text)
     return "".join(each for each in parts if unicodedata.category(each) not in ("Mn", "Cf"))
 

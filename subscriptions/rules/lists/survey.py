@@ -89,7 +89,7 @@ class Survey:
                 self._count_leaving(column, rows, cells, leaving)
 
     def _sorted(self, place: int, cells: Sequence[str]) -> dict[str, str]:
-        """Statuses of cells that mean no mail."""
+        """Return the statuses of cells that mean no mail."""
         column, known, leaving = self.columns[place], self._known[place], {}
         for cell, count in Counter(cells).items():
             sort = known.get(cell)
@@ -120,7 +120,7 @@ class Survey:
 
 
 def leaving_among(cells: Sequence[str]) -> dict[str, str]:
-    """Statuses of texts that mean no mail."""
+    """Return the statuses of texts that mean no mail, ignoring addresses."""
     texts = [cell for cell in cells if " " in cell or "@" not in cell]
     whole = "\n".join(texts)
     is_ascii = whole.isascii()
