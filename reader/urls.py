@@ -80,7 +80,7 @@ urlpatterns = [
     path("@<slug:slug>/blogroll.opml", profile.blogroll, name="blogroll"),
     path("indieauth/client.json", client_document, name="client_document"),
     path(".well-known/oauth-authorization-server", endpoints.metadata, name="well_known_metadata"),
-    # A POST is never redirected: both spellings answer.
+    # A POST is never redirected.
     *both("webmention/<slug:slug>", webmention, "webmention"),
     *both("indieauth/metadata", endpoints.metadata, "metadata"),
     *both("indieauth/authorize", consent.authorize, "authorize"),
@@ -88,7 +88,7 @@ urlpatterns = [
     *both("indieauth/revoke", endpoints.revocation, "revoke"),
     *both("indieauth/introspect", endpoints.introspection, "introspect"),
     *both("microsub/<slug:slug>", microsub, "microsub"),
-    # Some apps put what FreshRSS has before the rest by themselves.
+    # Some apps add what FreshRSS has before the rest.
     re_path(r"^api/greader\.php(?P<call>/.*|)$", greader, name="greader_php"),
     re_path(r"^greader(?P<call>/.*|)$", greader, name="greader"),
 ]

@@ -1,5 +1,3 @@
-"""Sentences of several admin pages."""
-
 from common.clock import utcnow
 from subscriptions.collections.readiness import collection_facts, feed_facts
 from subscriptions.models import Assignable, Subscribable

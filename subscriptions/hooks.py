@@ -1,4 +1,4 @@
-"""Arguments of hooks, the operator's own code (docs/hooks.md)."""
+"""Arguments of hooks (docs/hooks.md)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -37,10 +37,7 @@ class Recipient:
 
 @dataclass(frozen=True, slots=True)
 class Post(Entry):
-    """`Entry` with methods that change it. `key` identifies the post.
-
-    Texts from hooks are sanitized.
-    """
+    """`Entry` with methods that change it. Texts from hooks are sanitized."""
 
     key: int = 0
     feed_url: str = ""
@@ -87,7 +84,7 @@ def entry_of(post: Post, *, was: Entry) -> Entry:
         entry,
         **changed,
         **lines,
-        # A hook cannot change the post's identity.
+        # Hooks cannot change the identity.
         guid=was.guid,
         title=one_line(entry.title)[:LONGEST_HOOK_TITLE],
         authors=tuple(one_line(author) for author in entry.authors),

@@ -1,4 +1,4 @@
-"""Absolute URLs for readers, and the subscriptions they identify."""
+"""URLs for readers."""
 
 from datetime import datetime, timedelta
 
@@ -40,19 +40,19 @@ def manage_url(subscription: Subscription) -> str:
 
 
 def confirm_url(*subscriptions: Subscription, now: datetime) -> str:
-    """Return a link for all, valid for CONFIRM_HOURS, and for each while its nonce is unchanged."""
+    """Return a link valid for CONFIRM_HOURS, and for each while its nonce is unchanged."""
     expires = now + timedelta(hours=settings.CONFIRM_HOURS)
     nonces: dict[str, str | int] = {str(each.pk): short_nonce(each) for each in subscriptions}
     return f"{settings.SITE_URL}/confirm/{signing.sign(CONFIRM, nonces, expires=expires)}/"
 
 
 def short_nonce(subscription: Subscription) -> str:
-    """Enough to distinguish sign-ups. The signature prevents forgery."""
+    """Enough to distinguish sign-ups: the signature prevents forgery."""
     return subscription.confirm_nonce[:10]
 
 
 def find(token: str, purpose: str) -> Subscription:
-    """Return the token's subscription. Raises TokenError."""
+    """Raises TokenError."""
     pk = signing.link_pk(token)
     subscription = Subscription.objects.select_related("subscribable", "destination").filter(pk=pk).first()
     if subscription is None:

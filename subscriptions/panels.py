@@ -1,5 +1,3 @@
-"""Panels and actions on the admin pages of feeds."""
-
 from datetime import datetime
 
 from django.http import HttpRequest

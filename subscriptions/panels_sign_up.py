@@ -1,5 +1,3 @@
-"""Panel of refused sign-ups, on newsletters' admin pages."""
-
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 

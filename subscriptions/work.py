@@ -1,4 +1,4 @@
-"""First queries of each stage's pass. Without results no pass starts."""
+"""First queries of each pass. Without results none starts."""
 
 from datetime import datetime
 from typing import Any

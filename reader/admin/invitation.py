@@ -94,7 +94,6 @@ class InvitationAdmin(ServiceAdmin):
             fits=lambda row: row.revoked_at is None and row.used_at is None,
         ),
     )
-    # Nothing else is deleted with one.
     has_delete_permission = PageWords.has_delete_permission
     made, expires = moment_of("made_at", "made"), moment_of("expires_at", "expires")
 

@@ -12,7 +12,6 @@ from reader.channels.followers import count_followers
 from reader.models import Channel, Follow, Reader, TimelineEntry, Unread
 
 NOTIFICATIONS, HOME = "notifications", "home"
-# Clients use it for all channels.
 ALL_CHANNELS = "global"
 MAX_CHANNELS = 100
 LONGEST_CHANNEL_NAME = 100
@@ -29,7 +28,7 @@ class NoSuchChannel(Refused):
 
 
 def channel_of(reader: Reader, uid: str) -> Channel:
-    """Return a reader's channel. Raises NoSuchChannel."""
+    """Raises NoSuchChannel."""
     channel = reader.channels.filter(uid=uid).first()
     if channel is None:
         raise NoSuchChannel("There is no such channel.", "channel")
@@ -37,7 +36,7 @@ def channel_of(reader: Reader, uid: str) -> Channel:
 
 
 def channel_named(reader: Reader, name: str) -> Channel:
-    """Return the channel of that name, created if missing. Raises Refused."""
+    """Raises Refused."""
     return reader.channels.filter(name=one_line(name)).first() or add_channel(reader=reader, name=name)
 
 
@@ -55,7 +54,7 @@ def first_channels(reader: Reader) -> None:
 
 @transaction.atomic
 def add_channel(*, reader: Reader, name: str) -> Channel:
-    """Add a channel on top. Raises Refused."""
+    """Add it on top. Raises Refused."""
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     name = _checked_name(reader, name)
     if reader.channels.count() >= MAX_CHANNELS:
@@ -66,7 +65,7 @@ def add_channel(*, reader: Reader, name: str) -> Channel:
 
 @transaction.atomic
 def alter_channel(*, channel: Channel, **changes: Any) -> Channel:
-    """Change the name or SETTINGS; the uid stays. Raises Refused."""
+    """Raises Refused. The uid stays."""
     if unknown := changes.keys() - SETTINGS - {"name"}:
         raise Refused(f"A channel has no setting called {', '.join(sorted(unknown))}.")
     Reader.objects.select_for_update(no_key=True).get(pk=channel.reader_id)
@@ -102,7 +101,7 @@ def choose_columns(*, reader: Reader, uids: Sequence[str]) -> None:
 
 
 def drop_channel(*, channel: Channel, now: datetime) -> None:
-    """Delete a channel. Raises Refused for the notifications.
+    """Raises Refused for the notifications.
 
     Deletes some thousand posts per transaction, as each blocks other writers on SQLite.
     """

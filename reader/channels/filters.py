@@ -39,7 +39,7 @@ def mute(*, reader: Reader, channel: Channel | None, url: str, now: datetime, is
 
 @transaction.atomic
 def unmute(*, reader: Reader, channel: Channel | None, url: str, is_block: bool = False) -> None:
-    """Show muted posts again, as read as before. Blocked ones do not return."""
+    """Show muted posts again. Blocked ones do not return."""
     key = _key(url)
     Mute.objects.filter(reader=reader, channel=channel, is_block=is_block, key=key).delete()
     if is_block:
@@ -60,7 +60,7 @@ def muted(*, reader: Reader, channel: Channel | None, is_block: bool = False) ->
 
 
 def authors_of(reader: Reader, keys: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-    """Return jf2 authors from their newest posts, by key."""
+    """Return jf2 authors from their newest posts."""
     places = TimelineEntry.objects.filter(reader=reader, entry__author_key__in=set(keys))
     newest = places.values("entry__author_key").annotate(newest=Max("entry")).values_list("newest", flat=True)
     entries = Entry.objects.in_bulk(list(newest))
@@ -68,7 +68,7 @@ def authors_of(reader: Reader, keys: Iterable[str]) -> dict[str, Mapping[str, An
 
 
 def mutes_in(channel: Channel) -> dict[str, bool]:
-    """Return whether unwanted authors are blocked, by key."""
+    """Return whether authors are blocked, by key."""
     rows = Mute.objects.filter(Q(channel=channel) | Q(channel=None), reader=channel.reader_id)
     return dict(rows.order_by("is_block").values_list("key", "is_block"))
 
@@ -104,9 +104,9 @@ def change_filters(
     keep: Iterable[str] = (),
     at_once: timedelta | None = timedelta(0),
 ) -> Channel:
-    """Replace a channel's filters, and judge its posts by them. Raises Refused and InvalidFilter.
+    """Replace a channel's filters, and judge its posts. Raises Refused and InvalidFilter.
 
-    The posts not judged within `at_once` (None: no limit) are left to `ask_filters`.
+    Posts not judged within `at_once` (None: no limit) are left to `ask_filters`.
     """
     if channel.is_notifications:
         raise Refused("The notifications have no filters. Mute whom you do not want to see.", "channel")
@@ -124,7 +124,7 @@ def change_filters(
 
 
 def preview_filters(channel: Channel, filters: Filters) -> list[Previewed]:
-    """Judge a channel's newest posts, including filtered ones."""
+    """Judge the newest posts, including filtered ones."""
     places = TimelineEntry.objects.filter(channel=channel, hidden__in=ASKED_ABOUT).select_related(
         "entry", "feed"
     )

@@ -47,7 +47,7 @@ def find_feeds(query: str, *, now: datetime) -> list[FoundFeed]:
 
 
 def preview(url: str, *, now: datetime) -> tuple[FoundFeed, list[dict[str, Any]]]:
-    """Return the best feed at an address, and its posts as jf2 (network). Raises Refused."""
+    """Return the best feed and its posts as jf2 (network). Raises Refused."""
     discovery = _discovered(url, now)
     best = discovery.only or discovery.best
     if best is None or best.looked.parsed is None:
@@ -62,7 +62,7 @@ def preview(url: str, *, now: datetime) -> tuple[FoundFeed, list[dict[str, Any]]
 
 
 def search_posts(timeline: Timeline, text: str, *, limit: int) -> Page:
-    """Return the newest matching posts. Raises Refused if that takes too long."""
+    """Raises Refused if that takes too long."""
     query = parse_query(text)
     if not query.wanted:
         return Page((), frozenset(), Paging())

@@ -8,7 +8,7 @@ from reader.models import Follow
 
 
 def count_followers(feeds: Iterable[int], *, now: datetime) -> None:
-    """Count followers in the caller's transaction. Polls report posts only if there are any."""
+    """Runs in the caller's transaction. Polls report posts only if there are followers."""
     keys = sorted(set(feeds))
     list(Feed.objects.filter(pk__in=keys).order_by("pk").select_for_update().values_list("pk", flat=True))
     followed = Follow.objects.filter(feed__in=keys).order_by().values("feed").annotate(n=Count("pk"))

@@ -76,14 +76,14 @@ def follow_unseen(
 
 
 def shared_feed_at(url: str) -> Feed | None:
-    """Return the feed at an address. Those with credentials are for admins only."""
+    """Feeds with credentials are for admins only."""
     return None if split_address(url.strip())[1] else feed_at(url, is_open=True)
 
 
 def follow_feed(
     *, channel: Channel, feed: Feed, name: str = "", clock: Callable[[], datetime] = utcnow
 ) -> Followed:
-    """Follow a feed, and add its current posts at their dates."""
+    """Add its current posts at their dates, too."""
     for turn in range(TRIES):
         reading = kept_reading(feed.pk)
         if reading is not None:
@@ -118,7 +118,7 @@ def _follow(
         channel=channel, feed=feed, defaults={"added_at": now, "name": name}
     )
     if is_new:
-        # A feed that was being dropped is needed again, without letters.
+        # A feed that was being dropped is needed again.
         wanted = {"for_letters": False, "status": Feed.Status.ACTIVE} if feed.dropping else {}
         Feed.objects.filter(pk=feed.pk).update(unread_since=None, **wanted)
         count_followers([feed.pk], now=now)
@@ -129,7 +129,7 @@ def _follow(
 
 
 def unfollow(*, channel: Channel, feed: Feed, now: datetime) -> bool:
-    """Unfollow a feed, keeping its posts. Returns False if it was not followed."""
+    """Keep its posts. Returns False if it was not followed."""
     with transaction.atomic():
         rows = Follow.objects.filter(channel=channel, feed=feed)
         if not rows.delete()[0]:
@@ -140,7 +140,7 @@ def unfollow(*, channel: Channel, feed: Feed, now: datetime) -> bool:
 
 @transaction.atomic
 def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool = False) -> Follow:
-    """Move a follow, `with_posts` or without, to another channel of the reader. Raises Refused."""
+    """Move a follow, `with_posts` or without. Raises Refused."""
     if to.is_notifications:
         raise Refused("Nothing is followed in the notifications. Choose another channel.", "channel")
     if with_posts and to != follow.channel:
@@ -157,9 +157,9 @@ def move_follow(*, follow: Follow, to: Channel, now: datetime, with_posts: bool 
 
 
 def change_address(*, reader: Reader, feed: Feed, url: str, clock: Callable[[], datetime] = utcnow) -> Feed:
-    """Replace a feed by that at another address, in all channels of the reader (network).
+    """Replace a feed in all channels of the reader (network), keeping old posts.
 
-    Keeps old posts. Raises Refused and ValidationError.
+    Raises Refused and ValidationError.
     """
     new = shared_feed_at(url)
     if new is None:
@@ -172,7 +172,7 @@ def change_address(*, reader: Reader, feed: Feed, url: str, clock: Callable[[], 
     if new.pk == feed.pk:
         return new
     for follow in Follow.objects.of(reader).filter(feed=feed).select_related("channel"):
-        # Before old posts move to the new feed, so that copies of them are hidden as duplicates.
+        # Before old posts move: copies of them are then hidden as duplicates.
         follow_feed(channel=follow.channel, feed=new, name=follow.name, clock=clock)
         with transaction.atomic():
             place_in_turn()
@@ -259,9 +259,9 @@ def _added_as_found(best: Candidate, clock: Callable[[], datetime]) -> Feed:
 
 
 def _added(url: str, title: str, now: datetime, wait: timedelta) -> Feed:
-    """Add a feed for readers only. Raises ValidationError."""
+    """Raises ValidationError."""
     feed = add_feed(url=url, now=now, for_letters=False, pace=Feed.Pace.ADAPTIVE, title=title)
-    # So that pruning drops it if nobody follows it.
+    # Pruning drops it if nobody follows it.
     Feed.objects.filter(pk=feed.pk, read_by=0).update(unread_since=now, next_poll_at=now + wait)
     return feed
 
@@ -300,7 +300,7 @@ def _backfill(channel: Channel, feed: Feed, reading: Reading, now: datetime) -> 
         elif channels_with_a_copy(entry, [channel.pk]):
             hidden = TimelineEntry.Hidden.DUPLICATE
         elif channel.filters:
-            # Judged afterwards, as filters are slow.
+            # Judged afterwards: filters are slow.
             hidden = TimelineEntry.Hidden.FILTERED
         insert_places(entry, [PlaceIn(channel.pk, channel.reader_id, hidden, is_unread, at, came_at=now)])
     ask_again([channel.pk])

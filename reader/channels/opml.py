@@ -1,4 +1,4 @@
-"""Import and export of OPML.
+"""Import and export of OPML. Folders and categories become channels.
 
 Imports are stored, then followed line by line without network. Folders and categories become channels.
 Not a common.uploads.Upload: its lines are kept, not the file, and the page follows the first ones itself.
@@ -52,7 +52,7 @@ class ListReport:
 
 
 def export_follows(reader: Reader, *, now: datetime) -> Iterator[str]:
-    """Yield an OPML file, without credentials."""
+    """Credentials are left out."""
     channels = reader.channels.filter(is_notifications=False).order_by("position", "pk")
     rows = Follow.objects.of(reader).select_related("feed", "channel").order_by("channel__position", "pk")
     listed = (
@@ -92,7 +92,6 @@ def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, no
     used = {line.channel: None for line in lines if line.channel}
     folders = [name for name in opml.folders if _channel_name(name) in used or name in opml.kept_folders]
     named = [*map(_channel_name, folders), *used]
-    # Each is created on top.
     for name in reversed(list(dict.fromkeys(named))):
         # Its lines will report the error.
         with suppress(Refused):
@@ -101,7 +100,6 @@ def keep_list(*, reader: Reader, body: bytes, channel: Channel | None = None, no
 
 
 def work_off_lists(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Follow waiting lines of all lists; return how many."""
     left = TimeBudget(budget)
     done = 0
     while not left.is_spent:

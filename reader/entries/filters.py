@@ -21,7 +21,7 @@ Stored = dict[str, Any] | None
 
 
 def verdict(filters: Filters, entry: Entry) -> FilterVerdict:
-    """Judge a post. Forgotten ones are never hidden."""
+    """Forgotten posts are never hidden."""
     return judged(filters, entry.kind, looked_at(entry.jf2)) if entry.jf2 else FilterVerdict()
 
 
@@ -41,18 +41,17 @@ def asked_of_all(entry_id: int) -> dict[int, tuple[Stored, bool]]:
 
 
 def note_trouble(channel: Channel, failed: Iterable[str]) -> None:
-    """Store terms that failed, to show the reader."""
     if trouble := "\n".join(failed)[:LONGEST_TROUBLE]:
         Channel.objects.filter(pk=channel.pk).exclude(filters_trouble=trouble).update(filters_trouble=trouble)
 
 
 def ask_again(channels: Iterable[int]) -> None:
-    """Judge all posts of these channels again later. Call in a transaction."""
+    """Judge all posts again later. Call in a transaction."""
     Channel.objects.filter(pk__in=list(channels), filters__isnull=False).update(ask_below=LARGEST_KEY)
 
 
 def show_what_passes(places: TimelineEntryQuerySet) -> int:
-    """Show places, but have filters judge them first. Return how many are shown now.
+    """Show places that pass the filters. Return how many are shown now.
 
     All `places` have to be hidden for the same reason. Call in a transaction.
     """
@@ -70,7 +69,7 @@ def channels_to_ask() -> "QuerySet[Channel]":
 
 
 def ask_filters(*, budget: timedelta | None = None) -> int:
-    """Judge posts by changed filters; return how many."""
+    """Judge posts by changed filters."""
     left = TimeBudget(budget)
     done = 0
     while not left.is_spent and (channel := channels_to_ask().order_by("pk").first()):
@@ -84,7 +83,7 @@ def ask_filters_of(channel: Channel, *, left: TimeBudget) -> int:
         now = channels_to_ask().filter(pk=channel.pk).first()
         if now is None or now.ask_below is None:
             break
-        # By entry, since an index has that order.
+        # An index has that order.
         rows = TimelineEntry.objects.filter(channel=now, entry__lt=now.ask_below, hidden__in=ASKED_ABOUT)
         places = list(rows.order_by("-entry").select_related("entry").defer("entry__text")[:ASKED_TOGETHER])
         filters = Filters.read(now.filters)

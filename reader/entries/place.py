@@ -1,4 +1,4 @@
-"""The place stage: puts due entries into channels.
+"""Puts due entries into channels.
 
 Clients ask for posts newer than the newest they know, so places must become visible in the order of their
 times, one transaction after the other.
@@ -29,7 +29,7 @@ PLACING = 7_301_201
 
 @dataclass(frozen=True, slots=True)
 class PlaceIn:
-    """Place to create. `came_at` defaults to `at`."""
+    """`came_at` defaults to `at`."""
 
     channel: int
     reader: int
@@ -40,7 +40,7 @@ class PlaceIn:
 
 
 def place_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Place due entries; return how many. Failed ones are retried later."""
+    """Failed entries are retried later."""
     left = TimeBudget(budget)
     done = 0
     while not left.is_spent:
@@ -102,7 +102,6 @@ def place_in_turn() -> None:
 
 
 def insert_places(entry: Entry, places: Iterable[PlaceIn]) -> None:
-    """Create places. The entry must be locked."""
     for some in batched(list(places), CHANNELS_TOGETHER):
         rows = TimelineEntry.objects.bulk_create(
             TimelineEntry(

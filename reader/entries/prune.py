@@ -27,7 +27,7 @@ FORGETTABLE = (*SHOWABLE, TimelineEntry.Hidden.DUPLICATE)
 
 
 def prune_entries(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Forget old posts, a thousand per transaction. Return the number of deleted places.
+    """Forget old posts, a thousand per transaction.
 
     Entries stay without texts: posts still in the feed must not return as new.
     """
@@ -61,7 +61,7 @@ def prune_entries(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def drop_unwanted_feeds(*, now: datetime) -> int:
-    """Delete feeds that have no letters, and had no followers for a day. Return how many."""
+    """Delete feeds that have no letters, and had no followers for a day."""
     unwanted = Feed.objects.filter(
         for_letters=False, read_by=0, dropping=False, unread_since__lt=now - UNWANTED_FOR
     )
@@ -79,7 +79,7 @@ def _old_places(now: datetime) -> Iterator[list[int]]:
     days = {"read_days": settings.READER_KEEP_READ_DAYS, "unread_days": settings.READER_KEEP_UNREAD_DAYS}
     for channel in list(Channel.objects.order_by("pk")):
         limits = ages(now, keep_days=channel.keep_days, **days)
-        # Posts of a new follow have their own dates, not that of arrival.
+        # Posts of a new follow have their own dates.
         fresh = Follow.objects.filter(channel=channel, added_at__gte=limits.read)
         places = TimelineEntry.objects.filter(channel=channel, hidden__in=FORGETTABLE).exclude(
             feed__in=fresh.values_list("feed_id", flat=True)

@@ -43,7 +43,7 @@ _ON_SQLITE = {
 
 
 def entries_with(query: Query) -> list[int]:
-    """Return the newest matching entries. Raises Refused if too slow."""
+    """Raises Refused if too slow."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute(_FOUND["sqlite"], [query.fts5])
@@ -96,7 +96,7 @@ def _ensure_on_postgresql(cursor: Any, *, is_atomic: bool) -> None:
     cursor.execute("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('entry_words')")
     if cursor.fetchone() != (True,):
         _rewrite_old_texts()
-        # CONCURRENTLY does not block the service, but fails in transactions.
+        # CONCURRENTLY fails in transactions.
         beside = "" if is_atomic else "CONCURRENTLY"
         cursor.execute(f"DROP INDEX {beside} IF EXISTS entry_words")
         cursor.execute(f"CREATE {_ON_POSTGRESQL.format(beside)}")

@@ -1,4 +1,4 @@
-"""Audience of polls: creates entries in the poll's transaction."""
+"""Creates entries in the poll's transaction."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ class Readers:
 
 
 def newest_of(told: Told) -> list[str]:
-    """Return ids of new posts, oldest first. A newly followed feed has at most a hundred."""
+    """Return new posts, oldest first; at most a hundred of a newly followed feed."""
     order = [id_ for id_ in told.reading.document.newest_first() if id_ in told.inserted]
     return list(reversed(order[:BACKFILLED] if told.first else order))
 

@@ -6,7 +6,7 @@ from reader.models.entry import TimelineEntryQuerySet
 
 
 def hide(places: TimelineEntryQuerySet, reason: TimelineEntry.Hidden) -> int:
-    """Hide seen places; return how many. Filtered ones get the reason, too, as it is stronger."""
+    """Filtered places get the reason, too, as it is stronger."""
     hidden = 0
     if reason != TimelineEntry.Hidden.FILTERED:
         places.filter(hidden=TimelineEntry.Hidden.FILTERED).update(hidden=reason)
@@ -18,7 +18,6 @@ def hide(places: TimelineEntryQuerySet, reason: TimelineEntry.Hidden) -> int:
 
 
 def show(places: TimelineEntryQuerySet) -> int:
-    """Show hidden places; return how many."""
     shown = 0
     for pks in chunks(_locked(places.exclude(hidden=TimelineEntry.Hidden.SEEN))):
         rows = TimelineEntry.objects.filter(pk__in=pks)
@@ -28,7 +27,7 @@ def show(places: TimelineEntryQuerySet) -> int:
 
 
 def note_change(places: TimelineEntryQuerySet) -> None:
-    """Have streams announce hidden or shown places. Locks readers in order."""
+    """Have streams announce the change. Locks readers in order."""
     readers = sorted(set(places.values_list("reader", flat=True)))
     for some in chunks(readers):
         rows = Reader.objects.filter(pk__in=some).order_by("pk").select_for_update(no_key=True)
@@ -37,7 +36,7 @@ def note_change(places: TimelineEntryQuerySet) -> None:
 
 
 def insert_unread(places: "QuerySet[TimelineEntry]") -> int:
-    """Mark locked places as unread; return how many."""
+    """The places must be locked."""
     rows = [
         Unread(place_id=pk, channel_id=channel, reader_id=reader, at=at)
         for pk, channel, reader, at in places.filter(unread=None).values_list("pk", "channel", "reader", "at")

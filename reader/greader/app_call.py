@@ -12,7 +12,7 @@ from reader.rules.parameters import Parameters
 
 
 class CallError(Exception):
-    """Error for an app, which looks only at the status."""
+    """Apps look only at the status."""
 
     def __init__(self, status: HTTPStatus, message: str, *, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -52,13 +52,13 @@ class AppCall:
         return self.password.reader
 
     def needed(self, name: str) -> str:
-        """Return a parameter. Raises CallError if missing."""
+        """Raises CallError if missing."""
         if value := self.given.one(name):
             return value
         raise bad_request(f"The parameter {name} is missing.")
 
     def posts(self) -> list[int]:
-        """Return the named posts' keys. Raises CallError without any."""
+        """Raises CallError without any."""
         named = self.given.many("i")
         if not named:
             raise bad_request("Say which posts: the parameter i is missing.")
@@ -68,7 +68,7 @@ class AppCall:
         return [key for key in keys if key is not None]
 
     def streams(self, name: str) -> list[StreamName]:
-        """Parse streams. Raises CallError for invalid names."""
+        """Raises CallError for invalid names."""
         streams = []
         for text in self.given.many(name):
             stream = stream_name(text)
@@ -78,7 +78,7 @@ class AppCall:
         return streams
 
     def folder(self, name: str) -> Channel | None:
-        """Return the folder, if named. Raises CallError if unknown."""
+        """Raises CallError if unknown."""
         label = self.label(name)
         channel = folder_named(self.reader, label) if label else None
         if label and channel is None:
@@ -90,7 +90,6 @@ class AppCall:
 
 
 def folders(call: AppCall) -> dict[int, str]:
-    """Return channels' names by key, in order."""
     channels = call.reader.channels.filter(is_notifications=False).order_by("position", "pk")
     return dict(channels.values_list("pk", "name"))
 
@@ -100,7 +99,7 @@ def folder_named(reader: Reader, name: str) -> Channel | None:
 
 
 def follows_of(reader: Reader, feed: str) -> list[Follow]:
-    """Return a feed's follows. Raises CallError without any."""
+    """Raises CallError without any."""
     rows = Follow.objects.filter(channel__reader=reader, feed=feed_key(feed))
     follows = list(rows.select_related("feed__icon", "channel__reader").order_by("channel__position", "pk"))
     if not follows:

@@ -25,7 +25,7 @@ ABOUT = ("in-reply-to", "repost-of", "like-of", "bookmark-of", "quotation-of")
 
 
 def post_shown(standing: Standing, folders: Mapping[int, str]) -> Shown:
-    """Return a post. Without some of its keys, apps show nothing of a whole page."""
+    """Without some of the keys, apps show nothing of a whole page."""
     entry, feed = standing.entry, standing.entry.feed
     jf2: Mapping[str, Any] = entry.jf2 or {}
     author = (jf2.get("author") or {}).get("name", "")
@@ -89,7 +89,7 @@ def _categories(standing: Standing, folders: Mapping[int, str]) -> list[StreamNa
 
 
 def _html(jf2: Mapping[str, Any]) -> str:
-    """Return all that there is to read, pictures included; apps show only this."""
+    """Return text and pictures; apps show only this."""
     content = jf2.get("content") or {}
     html = str(content.get("html") or escape(str(content.get("text") or jf2.get("summary") or "")))
     pictures = beside(jf2.get("photo", ()), html)

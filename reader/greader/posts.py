@@ -31,7 +31,7 @@ from reader.timelines.selections import (
 )
 
 MOST_IDS = 10_000
-# The next page or request gets the rest.
+# The next request gets the rest.
 MOST_CHARACTERS = 32_000_000
 # Apps remember the time of their last request, by their own clock or to the second.
 OVERLAP = timedelta(seconds=60)
@@ -72,7 +72,7 @@ def list_ids(call: AppCall) -> Shown:
 
 
 def show_stream(call: AppCall) -> Shown:
-    """List posts. Posts beyond the limit begin the next page."""
+    """Posts beyond the limit begin the next page."""
     page = select(_selection(call), limit=limit_of(call.given.one("n"), MOST_POSTS), **_stretch(call))
     shown, left = _items(call, [entry for entry, _ in page.posts])
     following = dict(page.posts)[left] if left else page.following
@@ -81,7 +81,7 @@ def show_stream(call: AppCall) -> Shown:
 
 
 def show_posts(call: AppCall) -> Shown:
-    """Show posts. Apps request those again that don't fit."""
+    """Apps request those again that don't fit."""
     shown, _ = _items(call, call.posts())
     return {"id": str(names.READING_LIST), "updated": int(call.now.timestamp()), "items": shown}
 
@@ -129,7 +129,7 @@ def mark_stream_read(call: AppCall) -> str:
 
 
 def _traits(reader: Reader, stream: StreamName) -> tuple[Trait, ...]:
-    """Return traits; NOTHING for unknown streams."""
+    """Return NOTHING for unknown streams."""
     match stream.kind:
         case "label":
             return (folder_named(reader, stream.value) or ReadState.NOTHING,)

@@ -51,7 +51,7 @@ def export_subscriptions(call: AppCall) -> str:
 
 
 def import_subscriptions(call: AppCall) -> str:
-    """Import OPML. Workers finish long lists."""
+    """Workers finish long lists."""
     _count_look(call)
     kept = keep_list(reader=call.reader, body=call.body, now=call.now)
     follow_listed(kept, left=TimeBudget(IMPORT_WAITS))
@@ -81,7 +81,7 @@ def rename_tag(call: AppCall) -> str:
 
 
 def disable_tag(call: AppCall) -> str:
-    """Delete a folder. Its feeds and posts go into the default channel."""
+    """Its feeds and posts go into the default channel."""
     folder = call.folder("s")
     if folder is None:
         raise bad_request("Say which folder: the parameter s is missing.")
@@ -134,6 +134,6 @@ EDITS: Mapping[str, Callable[[AppCall, str], None]] = {
 
 
 def _count_look(call: AppCall) -> None:
-    """A look makes up to a dozen requests to other servers."""
+    """A look makes up to a dozen requests."""
     if not is_within(f"reader-looks-{call.reader.pk}", ADDED_A_MINUTE):
         raise CallError(HTTPStatus.TOO_MANY_REQUESTS, "That was often. Wait a minute.")

@@ -49,7 +49,6 @@ def show_token(call: AppCall) -> str:
 
 
 def nothing(answer: Told) -> Doing:
-    """Answer calls without a function."""
     return lambda _: answer
 
 
@@ -151,7 +150,7 @@ def _answer(request: HttpRequest, call: str, now: datetime) -> HttpResponse:
 
 
 def _name_of(call: str) -> tuple[str, str]:
-    """Return the call and its stream, if any. Apps may add slashes before it. Raises CallError."""
+    """Return the call and its stream. Apps may add slashes before it. Raises CallError."""
     before, slash, stream = call.partition(f"{STREAM}/")
     name = _SLASHES.sub("/", before) + (STREAM if slash else "")
     known = name.removeprefix(PREFIX).rstrip("/") if name.startswith(PREFIX) else ""
@@ -197,7 +196,7 @@ def _signed_in(request: HttpRequest, now: datetime, *, is_file: bool) -> tuple[A
 
 
 def _parameters(request: HttpRequest, is_file: bool = False) -> Parameters:
-    """Read parameters. Raises BadParameters."""
+    """Raises BadParameters."""
     return read_parameters(
         query=request.META.get("QUERY_STRING", ""),
         body=request.body if request.method == "POST" and not is_file else b"",
@@ -207,7 +206,6 @@ def _parameters(request: HttpRequest, is_file: bool = False) -> Parameters:
 
 
 def _told(request: HttpRequest, answer: Told, *, is_tagged: bool) -> HttpResponse:
-    """Return text, JSON, or 304 for a matching ETag."""
     if isinstance(answer, str):
         return _text(answer)
     response = JsonResponse(answer, headers=IN_EVERY_ANSWER, json_dumps_params={"ensure_ascii": False})

@@ -42,8 +42,6 @@ AGAIN = "Begin once more."
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """URL to redirect to, and JSON for `finish`."""
-
     url: str
     kept: dict[str, Any] = field(repr=False)
 
@@ -61,7 +59,7 @@ class Granted:
 
 
 def begin(endpoints: Endpoints, *, redirect_uri: str, now: datetime, scopes: Iterable[str] = ()) -> Begun:
-    """Request a code (§5.2), or an identity only if there are no scopes. Raises NotConfirmed."""
+    """Request a code (§5.2); without scopes only an identity. Raises NotConfirmed."""
     scope = " ".join(scopes)
     if scope and not endpoints.token:
         raise NotConfirmed(f"{host_of(endpoints.me)} does not say where tokens come from.", "me")
@@ -149,7 +147,7 @@ def _redeemed(url: str, form: Mapping[str, str]) -> Mapping[str, Any]:
 
 
 def _confirmed(me: str, asked: Endpoints) -> Endpoints:
-    """Return the endpoints of `me`. Raises NotConfirmed if this server may not speak for it."""
+    """Raises NotConfirmed if this server may not speak for `me`."""
     try:
         me = profile_url(me, trial=is_trial())
     except Refused as error:

@@ -23,7 +23,7 @@ MOST_RETURNS = 50
 
 @dataclass(frozen=True, slots=True)
 class ClientPage:
-    """Client. `problem` says why its page is unknown."""
+    """`problem` says why its page is unknown."""
 
     client_id: str
     name: str = ""
@@ -66,7 +66,7 @@ def _read(client_id: str) -> ClientPage:
         return ClientPage(client_id, problem=str(error))
     if page.status != 200:
         return ClientPage(client_id, problem=f"{host_of(client_id)} answers with HTTP {page.status}.")
-    # Another origin must not speak for this client.
+    # Another origin must not speak for it.
     if origin_of(page.url.partition("#")[0]) != origin_of(client_id):
         return ClientPage(client_id, problem=f"{host_of(client_id)} leads to {host_of(page.url)}.")
     if about := json_object(page.body):

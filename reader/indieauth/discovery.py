@@ -16,7 +16,7 @@ from feeds.parsing.media import absolute
 from reader.models import Reader
 from reader.rules.identity import origin_of, profile_url
 
-# Pages that other sites redirect to after consent. Each caller of `begin` adds its own.
+# Redirect targets after consent. Each caller of `begin` adds its own.
 RETURNS: tuple[str, ...] = ("reader:site_back", "reader_sign_in_back", "reader:connected")
 
 
@@ -25,7 +25,7 @@ def site_url(name: str, *args: object) -> str:
 
 
 def issuer() -> str:
-    """Return the issuer identifier (RFC 9207)."""
+    """Return the identifier of RFC 9207."""
     return f"{settings.SITE_URL}/"
 
 
@@ -77,7 +77,7 @@ class Endpoints:
 
 
 def discover(me: str) -> Endpoints:
-    """Discover a profile's endpoints (two requests). Raises NotConfirmed.
+    """Raises NotConfirmed. Two requests.
 
     Only permanent redirects at the start change the profile URL (§4.1).
     """
@@ -121,7 +121,7 @@ def fetched(url: str, *, accept: str, headers: Mapping[str, str] | None = None) 
 
 
 def sentence(error: FetchError, url: str) -> str:
-    """Return a message without addresses of private networks."""
+    """Hide addresses of private networks."""
     if isinstance(error, AddressRefused):
         return f"{host_of(url)} is not on the public web."
     return str(error)
@@ -142,7 +142,7 @@ def fields_of(answer: Fetched) -> Mapping[str, Any]:
 
 
 def json_object(body: bytes) -> dict[str, Any]:
-    """Parse an object; {} for anything else."""
+    """Return {} for anything else."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError):

@@ -38,7 +38,7 @@ def client_document(request: HttpRequest) -> HttpResponse:
 
 Body = dict[str, Any]
 CODE, REFRESH = "authorization_code", "refresh_token"
-# Clients in browsers have other origins. Cookies don't count.
+# Clients in browsers have other origins.
 OPEN_TO_ALL = {
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Allow-Headers": "Authorization, Content-Type, Cache-Control, Last-Event-ID",
@@ -57,7 +57,7 @@ class Unknown(Exception):
 def _endpoint(
     *methods: str,
 ) -> Callable[[Callable[[HttpRequest], Body]], Callable[[HttpRequest], HttpResponse]]:
-    """Make a function that returns JSON a view with errors by RFC 6749 §5.2."""
+    """Make a view of a function that returns JSON; errors by RFC 6749 §5.2."""
 
     def made(answer: Callable[[HttpRequest], Body]) -> Callable[[HttpRequest], HttpResponse]:
         @csrf_exempt
@@ -142,7 +142,7 @@ def token(request: HttpRequest) -> Body:
 
 @_endpoint("POST")
 def revocation(request: HttpRequest) -> Body:
-    """Revoke a token; succeeds for unknown ones (RFC 7009)."""
+    """Succeeds for unknown tokens (RFC 7009)."""
     return _revoke(request)
 
 

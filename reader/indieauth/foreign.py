@@ -32,7 +32,7 @@ REFUSED = (400, 401, 403)
 
 
 class CannotAsk(Exception):
-    """The server cannot be asked; retry after `seconds`."""
+    """Retry after `seconds`."""
 
     def __init__(self, message: str, seconds: int) -> None:
         super().__init__(message)

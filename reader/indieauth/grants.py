@@ -1,5 +1,3 @@
-"""Authorization codes and their tokens."""
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -133,7 +131,7 @@ def refresh(*, refresh_key: str, client_id: str, scopes: Collection[str], now: d
 
 
 def revoke_by_key(*, key: str, now: datetime) -> None:
-    """Revoke a token by either key (RFC 7009)."""
+    """Accepts either key (RFC 7009)."""
     digest = digest_of(key)
     for name in ("digest", "refresh_digest"):
         if token := Token.objects.filter(**{name: digest}).first():

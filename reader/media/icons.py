@@ -1,5 +1,3 @@
-"""Icons of followed feeds."""
-
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -21,7 +19,7 @@ LEASE = timedelta(minutes=15)
 
 
 def feed_icon(feed: Feed, *, site: str = "") -> str:
-    """Return the icon's address here, or "". Needs `feed__icon` selected."""
+    """Return the address here, or "". Needs `feed__icon` selected."""
     icon = getattr(feed, "icon", None)
     return picture_by_proxy(icon.url, site=site) if icon else ""
 
@@ -31,7 +29,6 @@ def want_icon(feed: Feed, *, now: datetime) -> None:
 
 
 def look_for_icons(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Look for due icons; return how many were found."""
     left, count = TimeBudget(budget), 0
     while not left.is_spent:
         row = FeedIcon.objects.due(clock()).select_related("feed").order_by("look_at").first()

@@ -29,7 +29,7 @@ LONGEST_URL = 4_000
 
 
 def media_path(url: str) -> str:
-    """Return a picture's path, or "" unless it is on the web."""
+    """Return "" unless it is on the web."""
     if scheme(url) not in ("http", "https") or len(url) > LONGEST_URL:
         return ""
     packed = urlsafe_b64encode(url.encode()).decode().rstrip("=")
@@ -80,7 +80,7 @@ class RemotePicture:
 
 
 def picture_at(url: str) -> RemotePicture | None:
-    """Return a picture, unless it cannot be shown. Raises Busy."""
+    """Return None if it cannot be shown. Raises Busy."""
     key = key_of(url)
     if (kept := _kept(key)) is not None:
         count("pictures", "kept")
@@ -122,7 +122,7 @@ def key_of(url: str) -> str:
 
 
 def picture_type(body: bytes) -> str:
-    """Return the type of the content; "" if not shown, such as SVG."""
+    """Return "" for types that are not shown, such as SVG."""
     if body.startswith(b"\xff\xd8\xff"):
         return "image/jpeg"
     if body.startswith(b"\x89PNG\r\n\x1a\n"):
@@ -165,7 +165,6 @@ def _size_of_avif(body: bytes) -> tuple[int, int]:
 
 
 def _size_of_icon(body: bytes) -> tuple[int, int]:
-    """Return the largest size in the file."""
     sizes = [(0, 0)]
     for number in range(min(int.from_bytes(body[4:6], "little"), MOST_OF_AN_ICON)):
         entry = 6 + number * 16
@@ -273,7 +272,7 @@ def _keep(key: str, body: bytes) -> None:
 
 
 def forget_oldest(most: int) -> int:
-    """Delete least recently shown pictures until `most` bytes are left; return how many."""
+    """Delete least recently shown pictures until `most` bytes are left."""
     files = []
     for path in _folder().glob("*/*"):
         with suppress(OSError):

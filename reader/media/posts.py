@@ -1,5 +1,3 @@
-"""Posts with proxied pictures."""
-
 import re
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -15,10 +13,7 @@ IMG = re.compile(f"<img({VALUES})>")
 
 
 def html_by_proxy(html: str, *, site: str = "", **added: str) -> str:
-    """Proxy the pictures of sanitized HTML, and add attributes to them.
-
-    `site` precedes their paths, for other programs.
-    """
+    """Proxy the pictures of sanitized HTML, and add attributes. `site` precedes their paths."""
 
     def by_proxy(match: re.Match[str]) -> str:
         values = attributes(match[1])
@@ -32,7 +27,7 @@ def html_by_proxy(html: str, *, site: str = "", **added: str) -> str:
 
 
 def jf2_by_proxy(jf2: Mapping[str, Any], *, site: str) -> Jf2:
-    """Proxy a post's pictures, dropping others."""
+    """Drop what cannot be proxied."""
     post = dict(jf2)
     for name in PICTURES:
         post[name] = pictures_by_proxy(post.get(name, ()), site=site)

@@ -1,4 +1,4 @@
-"""The mentions stage: fetches sources of webmentions, and notifies readers. Rows are the queue."""
+"""Fetches sources of webmentions, and notifies readers. Rows are the queue."""
 
 import hashlib
 import logging
@@ -28,7 +28,7 @@ from reader.rules.mentions import next_look
 
 log = logging.getLogger(__name__)
 
-# Longer than any look: five seconds of network, twenty of CPU.
+# Five seconds of network, twenty of CPU.
 LOOK_LEASE = timedelta(seconds=60)
 LOOKS_AT_ONCE = 4
 BLOCKED = "The author or the site is blocked."
@@ -36,7 +36,6 @@ UNREADABLE = "Reading it failed in an unforeseen way."
 
 
 def check_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Fetch due sources; return how many."""
     left, done = TimeBudget(budget), 0
     if not Mention.objects.due(clock()).exists():
         return done
@@ -53,7 +52,6 @@ def check_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | Non
 
 @transaction.atomic
 def claimed_mentions(now: datetime) -> list[Mention]:
-    """Lease some due mentions."""
     due = Mention.objects.due(now).order_by("due_at", "pk")
     rows = list(due.select_for_update(skip_locked=True)[:LOOKS_AT_ONCE])
     held = lease(now, LOOK_LEASE)

@@ -43,7 +43,7 @@ class Look:
 
 
 def look_at(source: str, target: str) -> Look:
-    """Fetches the source, and reads what it says of the target. Raises nothing that a server can cause."""
+    """Raises nothing that a server can cause."""
     try:
         answer = client().get(source, headers=ACCEPTED, timeout=LOOK_SECONDS, max_bytes=MAX_SOURCE)
     except FetchError as error:
@@ -61,7 +61,7 @@ def look_at(source: str, target: str) -> Look:
 
 
 def _read(answer: Fetched, source: str, target: str) -> Look:
-    """Parse the source. Raises ParseError if too expensive."""
+    """Raises ParseError if too expensive."""
     kind = answer.headers.get("content-type", "text/html").partition(";")[0].strip().lower()
     text = without_controls(decoded(answer.body, answer.headers.get("content-type", "")))
     url = without_controls(answer.url)
@@ -82,7 +82,7 @@ def _read(answer: Fetched, source: str, target: str) -> Look:
         post = _post(text, target, url)
     elif kind == "text/plain":
         post = replace(post, content=paragraphs(shortened(text.strip(), LONGEST_QUOTE)))
-    # A page's own address counts only on its server.
+    # Counts only on the same server.
     is_there = _origin(post.link) == _origin(url)
     post = replace(post, link=post.link if is_there else source)
     towards = kind_towards(target, post)

@@ -26,7 +26,7 @@ MANY = "These were many in a short time. Send it again later."
 
 
 class TooMany(Refused):
-    """Rate limit; retry after `seconds`."""
+    """Retry after `seconds`."""
 
     def __init__(self, message: str, *, seconds: int) -> None:
         super().__init__(message)
@@ -34,10 +34,7 @@ class TooMany(Refused):
 
 
 def receive(*, reader: Reader, source: str, target: str, asker: str, now: datetime) -> Mention:
-    """Queue a mention, even a known one. Raises Refused and TooMany.
-
-    `asker` is an IP address.
-    """
+    """Queue a mention, even a known one. `asker` is an IP address. Raises Refused and TooMany."""
     source, target = source.strip(), target.strip()
     for name, url in (("source", source), ("target", target)):
         if not comparable(url) or url != one_line(url) or len(url) > MAX_FEED_URL:

@@ -51,7 +51,6 @@ class NewPhoto:
 
 
 def composition_of(reader: Reader, pk: int) -> Composition:
-    """Return a reader's composition. Raises NoSuchComposition."""
     row = reader.compositions.filter(pk=pk).first()
     if row is None:
         raise NoSuchComposition("You wrote nothing of that number.")
@@ -86,7 +85,7 @@ def keep(
 ) -> Composition:
     """Store a form under its key. Raises Refused.
 
-    Returns a sent composition unchanged, since that form was sent. `removed` are keys of photos.
+    Returns a sent composition unchanged. `removed` are keys of photos.
     """
     key = one_line(key)
     if not 1 <= len(key) <= LONGEST_FORM_KEY:
@@ -130,7 +129,7 @@ def _add_photos(row: Composition, photos: Iterable[NewPhoto]) -> None:
 
 @transaction.atomic
 def hand_over(*, composition: Composition, now: datetime) -> Composition:
-    """Queue it for sending. Raises Refused with a missing field."""
+    """Queue it. Raises Refused with a missing field."""
     row = _locked(composition)
     if row.state not in CHANGEABLE:
         return row
@@ -173,7 +172,7 @@ def take_back(*, composition: Composition) -> Composition:
 
 @transaction.atomic
 def throw_away(*, composition: Composition) -> None:
-    """Delete it, but not on the site. Raises Refused during sending."""
+    """Delete it here only. Raises Refused during sending."""
     row = _locked(composition)
     if row.state in UNDER_WAY:
         raise Refused(gettext("It is being sent at this very moment."))
@@ -198,7 +197,7 @@ def react(*, reader: Reader, entry: Entry, kind: str, now: datetime) -> Composit
 
 
 def reactions_to(reader: Reader, entries: Collection[int]) -> dict[int, list[Composition]]:
-    """Return compositions by entry, oldest first, without drafts."""
+    """Return them oldest first, without drafts."""
     rows = Composition.objects.filter(reader=reader, entry__in=list(entries)).exclude(state=State.KEPT)
     reactions: dict[int, list[Composition]] = {}
     for row in rows.order_by("made_at", "pk"):

@@ -22,7 +22,7 @@ AN_HOUR, A_MINUTE = 3600, 60
 
 
 def config_at(site: Site) -> Config:
-    """Return a site's configuration (network), cached for an hour, or a minute if empty."""
+    """Cached for an hour, or a minute if empty (network)."""
     key = f"micropub-{hashlib.sha256(f'{site.endpoint} {site.token}'.encode()).hexdigest()}"
     known = cache.get(key)
     if known is not None:
@@ -41,7 +41,7 @@ LEAST_LEFT = timedelta(minutes=2)
 
 
 def ask_site(*, me: str, redirect_uri: str, now: datetime) -> Begun:
-    """Begin consent on a site (network). Raises Refused."""
+    """Begin consent (network). Raises Refused."""
     endpoints = discover(me)
     if not endpoints.micropub:
         raise Refused(
@@ -67,7 +67,7 @@ def connect(*, reader: Reader, kept: Mapping[str, Any], answer: Mapping[str, str
 
 
 def disconnect(*, reader: Reader) -> None:
-    """Delete the token. Sending then refuses posts, but keeps them."""
+    """Sending then refuses posts, but keeps them."""
     Reader.objects.filter(pk=reader.pk).update(micropub={})
 
 

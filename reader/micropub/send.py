@@ -1,8 +1,8 @@
-"""The compose stage: sends posts to readers' sites once.
+"""Sends posts to readers' sites once. Rows are the queue.
 
-Rows are the queue. Pictures go first, as repeating them is harmless. A row becomes SENDING before its post is
-sent. If the response or the worker is lost, we ask the site for its newest posts, then the person. Nothing
-else sends a post again.
+Pictures go first, as repeating them is harmless. A row becomes SENDING before its post is sent. If the
+response or the worker is lost, we ask the site for its newest posts, then the person. Nothing else sends a
+post again.
 """
 
 import logging
@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 SENT_AT_ONCE = 4
 LOOKED_THROUGH = 50
-# Longer than all requests of a post: renewal, configuration, four pictures, the post.
+# Longer than renewal, configuration, four pictures and the post.
 SEND_LEASE = timedelta(minutes=5)
 NOT_CONNECTED = "Your site is not connected. Connect it, and send it again."
 UNFORESEEN = "It failed in an unforeseen way."
@@ -57,7 +57,6 @@ class Prepared:
 
 
 def send_due(*, clock: Callable[[], datetime] = utcnow, budget: timedelta | None = None) -> int:
-    """Send or look up due posts; return how many."""
     left, done = TimeBudget(budget), 0
     if not Composition.objects.due(clock()).exists():
         return done
@@ -194,7 +193,7 @@ def record_answer(*, job: Job, answer: Answer, now: datetime) -> None:
 
 
 def _listed(job: Job) -> list[Any] | None:
-    """Return the site's newest posts, in a thread."""
+    """Runs in a thread."""
     try:
         return newest_posts(job.site) if job.site else None
     except Exception:

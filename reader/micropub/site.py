@@ -31,7 +31,7 @@ CONNECT_AGAIN = "Connect your site once more."
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Endpoint and token, which no other server may get."""
+    """No other server may get the token."""
 
     endpoint: str
     token: str = field(repr=False)
@@ -67,7 +67,7 @@ class Answer:
 
 
 def ask_config(site: Site) -> Config:
-    """Return the configuration; empty if invalid."""
+    """Return an empty configuration if invalid."""
     answer = _asked(site, {"q": "config"})
     config = config_of(answer, site.endpoint)
     if not config.targets and "syndicate-to" not in answer:
@@ -157,6 +157,6 @@ def _asked(site: Site, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _words(text: object, site: Site) -> str:
-    """Return a server's words, without the token that they may repeat."""
+    """Remove the token, which the server may repeat."""
     words = one_line(text) if isinstance(text, str) else ""
     return shortened(words.replace(site.token, "…"), LONGEST_PROBLEM)

@@ -1,4 +1,4 @@
-"""Actions of Microsub (https://indieweb.org/Microsub-spec)."""
+"""https://indieweb.org/Microsub-spec"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -48,20 +48,20 @@ class Call:
         return self.token.reader
 
     def needed(self, name: str) -> str:
-        """Return a parameter. Raises ApiError if missing."""
+        """Raises ApiError if missing."""
         if value := self.given.one(name):
             return value
         raise invalid(f"The parameter {name} is missing.")
 
     def channel(self, name: str = "channel") -> Channel:
-        """Return the channel. Raises ApiError and NoSuchChannel."""
+        """Raises ApiError and NoSuchChannel."""
         return channel_of(self.reader, self.needed(name))
 
     def channel_or_all(self) -> Channel | None:
         return None if self.needed("channel") == ALL_CHANNELS else self.channel()
 
     def require(self, *wanted: str) -> None:
-        """Require one of these scopes. Raises ApiError."""
+        """Raises ApiError."""
         if not set(wanted) & set(self.token.scopes):
             raise insufficient_scope(*wanted)
 
@@ -70,7 +70,7 @@ Act = Callable[[Call], Json]
 
 
 def answer(call: Call, *, is_post: bool) -> Json:
-    """Run the requested action. Raises ApiError and Refused."""
+    """Raises ApiError and Refused."""
     action = call.needed("action")
     act = (POSTED if is_post else ASKED).get(action)
     if act is None:
@@ -157,7 +157,6 @@ def mark_timeline(call: Call) -> Json:
 
 
 def _move(call: Call, _: Timeline) -> int:
-    """Move posts to the named channel."""
     to = call.channel()
     return marks.move(Timeline(call.reader), _places(call), to=to, now=call.now)
 

@@ -1,11 +1,11 @@
-"""Errors for clients (RFC 6750 §3.1, and Microsub's own)."""
+"""Errors of RFC 6750 §3.1, and Microsub's own."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
 
 
 class ApiError(Exception):
-    """Error whose `code` is for programs."""
+    """`code` is for programs."""
 
     def __init__(
         self,

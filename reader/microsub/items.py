@@ -30,7 +30,7 @@ def page_json(page: Page, timeline: Timeline, token: Token) -> Json:
 
 
 def item(place: TimelineEntry, *, is_read: bool, token: Token, in_all: bool, name: str = "") -> Json:
-    """Return a post. `name` replaces its feed's title."""
+    """`name` replaces its feed's title."""
     post = jf2_by_proxy(place.entry.jf2 or {}, site=settings.SITE_URL)
     found: Json = {"type": "entry", **post, "_id": str(place.pk), "_is_read": is_read}
     if place.feed is not None:

@@ -1,5 +1,3 @@
-"""Endpoint of a reader's Microsub clients."""
-
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
@@ -36,7 +34,7 @@ EVENTS = "events"
 def open_stream(
     call: Call, *, since: str, environ: Mapping[str, Any], is_allowed: Callable[[], bool]
 ) -> Iterable[bytes]:
-    """Open a stream. Raises ApiError and TooManyStreams."""
+    """Raises ApiError and TooManyStreams."""
     call.require(scopes.READ)
     return Stream(
         watch=Watch.after(call.reader, since),
@@ -143,7 +141,7 @@ def _parameters(request: HttpRequest) -> Parameters:
 
 
 def _token(request: HttpRequest, slug: str, given: Parameters) -> Token:
-    """Return the token in the header, or in a form (RFC 6750 §2.2). Raises ApiError."""
+    """Accept it in the header, or in a form (RFC 6750 §2.2). Raises ApiError."""
     scheme, _, shown = request.headers.get("Authorization", "").partition(" ")
     in_header = shown.strip() if scheme.lower() == "bearer" else ""
     in_query = "access_token=" in request.META.get("QUERY_STRING", "")
@@ -162,7 +160,7 @@ def _token(request: HttpRequest, slug: str, given: Parameters) -> Token:
 
 
 def _token_of_own_site(slug: str, key: str) -> Token | None:
-    """Check a token issued by the reader's own site. Raises ApiError."""
+    """Raises ApiError."""
     reader = Reader.objects.select_related("user").filter(slug=slug).first()
     if reader is None or not may_read(reader):
         return None
@@ -180,7 +178,7 @@ def _of_somebody_else() -> ApiError:
 
 
 def _count_call(token: Token) -> None:
-    """Limit calls. Raises ApiError."""
+    """Raises ApiError."""
     if not is_within(f"microsub-calls-{token.digest}", CALLS_A_MINUTE, seconds=WINDOW_SECONDS):
         raise ApiError(
             HTTPStatus.TOO_MANY_REQUESTS,

@@ -1,5 +1,3 @@
-"""Channels, the feeds in them, and mutes."""
-
 from datetime import datetime
 from typing import Self
 
@@ -14,7 +12,7 @@ LONGEST_FOLLOW_NAME = 200
 
 
 class Channel(models.Model):
-    """Channel of a reader. Clients put `uid` into URLs unquoted: it has letters, digits, - and _ only."""
+    """Clients put `uid` into URLs unquoted: it has letters, digits, - and _ only."""
 
     class UnreadMode(models.TextChoices):
         COUNT = "count", "how many posts are unread"
@@ -38,7 +36,7 @@ class Channel(models.Model):
     in_deck = models.BooleanField(default=True, db_default=True)
     # A Filters (reader.rules.filters), or null.
     filters = models.JSONField(null=True)
-    # Terms, one a line, that took too long for a post.
+    # Terms, one a line, that took too long.
     filters_trouble = models.TextField(default="", db_default="")
     # The filters still have to judge entries below this key.
     ask_below = models.BigIntegerField(null=True)
@@ -121,7 +119,7 @@ class FeedIconQuerySet(models.QuerySet["FeedIcon"]):
 
 
 class FeedIcon(models.Model):
-    """Icon of a followed feed. `url` is "" until found."""
+    """`url` is "" until found."""
 
     feed = models.OneToOneField(Feed, on_delete=models.CASCADE, primary_key=True, related_name="icon")
     url = models.TextField(default="")
@@ -138,10 +136,10 @@ class FeedIcon(models.Model):
 
 
 class FollowList(models.Model):
-    """Uploaded list of feeds. The next one replaces it. Lines that wait are the queue."""
+    """Uploaded list; the next one replaces it. Lines that wait are the queue."""
 
     reader = models.OneToOneField(Reader, on_delete=models.CASCADE, related_name="follow_list")
-    # Not well-formed: parsed as far as possible.
+    # Parsed as far as possible.
     is_broken = models.BooleanField(default=False)
     made_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True)
@@ -156,7 +154,7 @@ class FollowList(models.Model):
 
 
 class FollowLine(models.Model):
-    """Feed of the list. `line` counts from 1."""
+    """`line` counts from 1."""
 
     class Outcome(models.TextChoices):
         WAITING = "waiting", "waits"
@@ -171,7 +169,6 @@ class FollowLine(models.Model):
     # Lines with credentials are refused.
     url = models.TextField()
     name = models.CharField(max_length=LONGEST_FOLLOW_NAME)
-    # Created if missing.
     channel = models.CharField(max_length=100)
     outcome = models.CharField(max_length=8, choices=Outcome, default=Outcome.WAITING)
     reason = models.TextField(default="")

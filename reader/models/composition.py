@@ -1,5 +1,3 @@
-"""Posts for readers' own sites."""
-
 from datetime import datetime
 from typing import Self
 
@@ -34,20 +32,19 @@ class Composition(models.Model):
         REFUSED = "refused", "refused"
 
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="compositions", db_index=False)
-    # Of the form or button: pressing twice makes one post.
+    # Pressing twice makes one post.
     key = models.CharField(max_length=80)
     entry = models.ForeignKey(Entry, on_delete=models.SET_NULL, null=True, related_name="compositions")
     # A reader.rules.micropub.Said.
     said = models.JSONField()
     state = models.CharField(max_length=7, choices=State, default=State.KEPT)
     made_at = models.DateTimeField(default=timezone.now)
-    # When to send or look it up.
     due_at = models.DateTimeField(null=True)
     asked_at = models.DateTimeField(null=True)
     attempts = models.PositiveIntegerField(default=0)
     # "" if the site sent none.
     location = models.TextField(default="")
-    # Error, in the site's words if possible.
+    # In the site's words if possible.
     problem = models.TextField(default="")
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
@@ -65,7 +62,7 @@ class Composition(models.Model):
         return self.key
 
     def become(self, **changes: object) -> Self:
-        """Set and save fields. The row must be locked."""
+        """The row must be locked."""
         for name, value in changes.items():
             setattr(self, name, value)
         self.save(update_fields=list(changes))
@@ -73,7 +70,7 @@ class Composition(models.Model):
 
 
 class Photo(models.Model):
-    """Picture. We store its `data` until the site has it at `url`."""
+    """We store its `data` until the site has it at `url`."""
 
     composition = models.ForeignKey(Composition, on_delete=models.CASCADE, related_name="photos")
     position = models.PositiveSmallIntegerField()

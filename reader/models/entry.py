@@ -43,7 +43,6 @@ class Entry(models.Model):
     withdrawn_at = models.DateTimeField(null=True)
     # First put into channels.
     placed_at = models.DateTimeField(null=True)
-    # For the place stage.
     due_at = models.DateTimeField(null=True)
 
     objects = EntryQuerySet.as_manager()
@@ -70,7 +69,7 @@ class TimelineEntryQuerySet(models.QuerySet["TimelineEntry"]):
 
 
 class TimelineEntry(models.Model):
-    """Post in a channel. Timelines order by (`at`, `pk`), descending."""
+    """Post in a channel, ordered by (`at`, `pk`), descending."""
 
     class Hidden(models.IntegerChoices):
         SEEN = 0
@@ -84,16 +83,16 @@ class TimelineEntry(models.Model):
     channel = models.ForeignKey(Channel, on_delete=models.CASCADE, related_name="places", db_index=False)
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="places", db_index=False)
     entry = models.ForeignKey(Entry, on_delete=models.CASCADE, related_name="places")
-    # No constraint: checking it would wait for the poll that locks the feed's row, and that waits for us.
+    # Checking a constraint would wait for the poll that locks the feed's row, and that waits for us.
     feed = models.ForeignKey(
         Feed, on_delete=models.SET_NULL, null=True, related_name="places", db_constraint=False
     )
     # When it arrived, or was published if that was before the follow.
     at = models.DateTimeField()
-    # When it arrived: Google Reader clients ask for posts since then.
+    # Google Reader clients ask for posts since then.
     came_at = models.DateTimeField(db_default=Now())
     hidden = models.PositiveSmallIntegerField(choices=Hidden, default=Hidden.SEEN)
-    # For hidden places: whether showing makes it unread.
+    # Whether showing a hidden place makes it unread.
     was_unread = models.BooleanField(default=False)
 
     objects = TimelineEntryQuerySet.as_manager()
@@ -154,12 +153,12 @@ class Star(models.Model):
 
 
 class Marking(models.Model):
-    """Posts last marked read at once. The next marking replaces it."""
+    """Posts marked read at once. The next marking replaces it."""
 
     reader = models.OneToOneField(Reader, on_delete=models.CASCADE, primary_key=True, related_name="marking")
     # Pages undo by name, so never a later marking.
     name = models.CharField(max_length=16)
-    # Keys of places, packed by reader.timelines.undo.
+    # Packed by reader.timelines.undo.
     places = models.BinaryField()
     count = models.PositiveIntegerField()
     at = models.DateTimeField(default=timezone.now)
@@ -181,10 +180,9 @@ class Mention(models.Model):
     target = models.TextField()
     # Hex SHA-256 of both addresses, normalized.
     pair = models.CharField(max_length=64)
-    # Null until the source was found to link to the target.
+    # Null until a link to the target was found.
     entry = models.OneToOneField(Entry, on_delete=models.SET_NULL, null=True, related_name="mention")
     received_at = models.DateTimeField(default=timezone.now)
-    # When to fetch the source next.
     due_at = models.DateTimeField(null=True, default=timezone.now)
     checked_at = models.DateTimeField(null=True)
     # Consecutive fetches without an answer.

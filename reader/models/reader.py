@@ -1,5 +1,3 @@
-"""Readers, and tokens of their clients."""
-
 from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -15,12 +13,12 @@ class Reader(models.Model):
     # page would list what somebody reads.
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="reader")
     slug = models.SlugField(max_length=40, unique=True)
-    # Their own site, which confirmed it at `verified_at`. Never one of ours.
+    # Their own site, confirmed at `verified_at`. Never one of ours.
     me = models.CharField(max_length=LONGEST_IDENTITY, blank=True, default="", db_default="")
     verified_at = models.DateTimeField(null=True, blank=True)
     # A reader.indieauth.discovery.Endpoints.
     endpoints = models.JSONField(default=dict, blank=True, db_default=models.Value({}, models.JSONField()))
-    # For posting there: token, refresh_token, scope, ends_at.
+    # Token, refresh_token, scope, ends_at.
     micropub = SecretsField(db_default="")
     made_at = models.DateTimeField("made", default=timezone.now, editable=False)
     # Rounded to hours for privacy.
@@ -32,12 +30,12 @@ class Reader(models.Model):
         validators=[MinValueValidator(1)],
         help_text="How many feeds they may follow. Empty: as many as READER_MAX_FEEDS says.",
     )
-    # Counts posts withdrawn or restored, for streams.
+    # Counts withdrawals and restores, for streams.
     timeline_version = models.PositiveIntegerField(default=0, db_default=0, editable=False)
     # Defaults of pages.
     unread_only = models.BooleanField(default=False, db_default=False)
     oldest_first = models.BooleanField(default=False, db_default=False)
-    # Service for saving posts; the address has {url} and {title}.
+    # The address has {url} and {title}.
     save_name = models.CharField(max_length=40, blank=True, default="", db_default="")
     save_template = models.CharField(max_length=500, blank=True, default="", db_default="")
     # Denies access at once; the prune stage erases the data.
@@ -56,7 +54,7 @@ class Reader(models.Model):
 
 
 class Token(models.Model):
-    """Client's token, made by hand or by IndieAuth. Only its digest is stored."""
+    """Made by hand or by IndieAuth. Only its digest is stored."""
 
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="tokens")
     client = models.CharField(max_length=200, help_text="What uses it.")
@@ -111,7 +109,7 @@ class Code(models.Model):
 
 
 class AppPassword(models.Model):
-    """Password for one app. Only its digest is stored."""
+    """For one app. Only its digest is stored."""
 
     reader = models.ForeignKey(Reader, on_delete=models.CASCADE, related_name="app_passwords", db_index=False)
     app = models.CharField(max_length=100, help_text="What uses it.")
@@ -130,7 +128,7 @@ class AppPassword(models.Model):
 
 
 class Invitation(models.Model):
-    """Link with which one person becomes a reader. Only its digest is stored."""
+    """Link for one person. Only its digest is stored."""
 
     # Also proposed as the reader's name.
     name = models.CharField("for", max_length=40, help_text="Such as ada: the name that is offered to them.")

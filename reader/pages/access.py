@@ -1,4 +1,4 @@
-"""Decorators and context that all pages of the reader share."""
+"""Decorators and context of all pages of the reader."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ from reader.timelines.stars import NoSuchEntry
 
 View = Callable[..., HttpResponseBase]
 
-# Forms answer after this long; a worker does the rest.
+# A worker does the rest.
 WAITED_FOR = timedelta(seconds=2)
 # Posts are untrusted: the page loads and runs only what this site serves.
 POLICY = "; ".join(
@@ -46,7 +46,7 @@ POLICY = "; ".join(
 
 @dataclass(frozen=True, slots=True)
 class ChannelLine:
-    """Channel in the list beside a timeline. `count` is None if the channel shows none."""
+    """`count` is None if the channel shows none."""
 
     uid: str
     name: str
@@ -56,7 +56,7 @@ class ChannelLine:
 
 
 def for_readers(view: View) -> View:
-    """Require a reader and give it to the view; a user who is none chooses a name first."""
+    """Give the view its reader; a user who is none chooses a name first."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -86,8 +86,6 @@ def for_users(view: View) -> View:
 
 
 def reading_page(view: View) -> View:
-    """Add the headers of reader pages."""
-
     @wraps(view)
     @cache_control(private=True, no_store=True)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
@@ -100,12 +98,12 @@ def reading_page(view: View) -> View:
 
 
 def policy_with_form_to(*origins: str) -> str:
-    """Allow more form targets: browsers check redirects after a form, too."""
+    """Browsers check redirects after a form, too."""
     return POLICY.replace("form-action 'self'", " ".join(("form-action 'self'", *origins)))
 
 
 def policy_with_media() -> str:
-    """Allow media from any server, since audio files redirect. None load before somebody presses play."""
+    """Allow any server, since audio files redirect. None load before somebody presses play."""
     return f"{POLICY}; media-src https: http:"
 
 
@@ -143,7 +141,7 @@ def channel_line(channel: Channel, unread: int) -> ChannelLine:
 
 
 def keys_in(texts: Iterable[str]) -> list[int]:
-    """Return the primary keys in form values; others are ignored."""
+    """Ignore texts that are no keys."""
     numbers = [int(text) for text in texts if text.isascii() and text.isdigit() and len(text) <= 19]
     return [number for number in numbers if number <= LARGEST_KEY]
 

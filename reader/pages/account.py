@@ -1,5 +1,3 @@
-"""Account pages."""
-
 from http import HTTPStatus
 from typing import Any
 
@@ -78,7 +76,7 @@ def revoke_client(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse
 def app_passwords(request: HttpRequest, reader: Reader) -> HttpResponse:
     """List the passwords. A POST makes one, or (`revoke`) revokes one.
 
-    The answer to the POST shows the new password: a redirect could not, as it is stored nowhere.
+    The POST itself shows the new password, which is stored nowhere.
     """
     made, problem = None, ""
     app = request.POST.get("app", "")
@@ -122,7 +120,7 @@ EMAIL, PASSWORD, READING = "email", "password", "reading"
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def account(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Show the account. A POST changes reading defaults or the mail address."""
+    """A POST changes reading defaults or the mail address."""
     user = reader.user
     is_reading = request.POST.get("act") == READING
     reading = ReadingForm(request.POST if is_reading else None, instance=reader)
@@ -152,7 +150,7 @@ def account(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def password(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Change the password, which ends the user's other sessions."""
+    """Ends the user's other sessions."""
     made: Any = PasswordChangeForm if reader.user.has_usable_password() else SetPasswordForm
     form = made(reader.user, posted(request), label_suffix="")
     if request.method == "POST" and form.is_valid():

@@ -1,5 +1,3 @@
-"""Pages of channels, their settings, and mutes."""
-
 from http import HTTPStatus
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -30,7 +28,7 @@ LONGEST_KEPT = 3_650
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def channels(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """List the channels. A POST adds one, or (`act`) moves one."""
+    """A POST adds one, or (`act`) moves one."""
     problem = ""
     if request.method == "POST":
         if request.POST.get("act") in ("up", "down"):

@@ -1,5 +1,3 @@
-"""Pages for writing posts for the reader's site."""
-
 import hashlib
 import secrets
 from dataclasses import replace
@@ -60,7 +58,7 @@ VISIBILITY_WORDS = {
     "private": gettext_lazy("only me, and whom my site lets in"),
 }
 WITH_PICTURES = (NOTE, ARTICLE, REPLY)
-# Seconds until a page that waits reloads.
+# Seconds until the page reloads.
 LOOKS_AGAIN = 3
 
 
@@ -167,7 +165,6 @@ def _said(request: HttpRequest) -> Said:
 
 
 def _new_photos(request: HttpRequest) -> tuple[list[written.NewPhoto], str]:
-    """Return the readable pictures, and the last error."""
     photos, problem = [], ""
     for number in range(MOST_PHOTOS):
         file = request.FILES.get(f"photo-{number}")

@@ -1,4 +1,4 @@
-"""Pages that connect the reader's site for publishing (Micropub)."""
+"""Connects the reader's site (Micropub)."""
 
 from http import HTTPStatus
 
@@ -48,7 +48,7 @@ def begin_connecting(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_safe
 def connected(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Finish connecting. The state in the session works once."""
+    """The state in the session works once."""
     kept = request.session.pop(KEPT_IN_SESSION, {})
     try:
         connect(reader=reader, kept=kept, answer=request.GET.dict(), now=utcnow())
@@ -68,7 +68,7 @@ def unconnected(
     *,
     status: HTTPStatus | None = None,
 ) -> HttpResponse:
-    """Render the form. `details` are in English only."""
+    """`details` are in English only."""
     context = {
         **surroundings(reader),
         "section": "compose",

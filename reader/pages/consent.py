@@ -37,14 +37,14 @@ class CannotLeadBack(Refused):
 
 
 class TooOften(CannotLeadBack):
-    """Too many requests: each may fetch a page from another server."""
+    """Each request may fetch a page from another server."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Authorization request. A `problem` (RFC 6749 §4.1.2.1) redirects back at once."""
+    """A `problem` (RFC 6749 §4.1.2.1) redirects back at once."""
 
     client: ClientPage
     redirect_uri: str
@@ -123,7 +123,7 @@ def allow(request: HttpRequest, reader: Reader) -> HttpResponse:
 
 
 def _asked(request: HttpRequest, reader: Reader) -> Asked:
-    """Parse the request. Raises CannotLeadBack unless the client lists the redirect address."""
+    """Raises CannotLeadBack unless the client lists the redirect address."""
     given = request.GET
     try:
         client_id = client_id_of(given.get("client_id", ""))

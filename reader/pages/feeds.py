@@ -1,5 +1,3 @@
-"""Pages for finding, following and managing feeds."""
-
 from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
@@ -38,14 +36,14 @@ from reader.timelines.pages import Timeline
 
 # Each may make a dozen requests to other servers.
 LOOKS_A_MINUTE = 20
-# Its server is polled once, however many readers ask.
+# Its server is polled once for all readers.
 READ_AGAIN_AFTER = timedelta(minutes=1)
 
 
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def follow(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Show the form. A POST discovers feeds, or (`act`) follows one."""
+    """A POST discovers feeds, or (`act`) follows one."""
     if request.method != "POST":
         return _form(request, reader, url=request.GET.get("url", ""), uid=request.GET.get("channel", ""))
     url, uid = one_line(request.POST.get("url", ""))[:MAX_FEED_URL], request.POST.get("channel", "")
@@ -171,7 +169,7 @@ def _feed_page(
 @for_readers
 @require_POST
 def stop_following(request: HttpRequest, reader: Reader, pk: int) -> HttpResponse:
-    """Unfollow a feed in one channel; the list then offers to undo it."""
+    """Unfollow in one channel; the list offers to undo it."""
     followed = _follow_in(_follows(reader, pk), request)
     unfollow(channel=followed.channel, feed=followed.feed, now=utcnow())
     query = urlencode({"left": followed.feed.url, "from": followed.channel.uid})
@@ -207,7 +205,7 @@ def _form(
     details: str = "",
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
-    """Render the form. `details` are in English only."""
+    """`details` are in English only."""
     followed = set(Follow.objects.of(reader).values_list("feed__url", flat=True))
     around = surroundings(reader)
     context = {
@@ -225,7 +223,7 @@ def _form(
 
 
 def _follows(reader: Reader, pk: int) -> list[Follow]:
-    """Return a feed's follows. Raises Http404 if there are none."""
+    """Raises Http404 if there are none."""
     follows = _follows_of(reader, pk)
     if not follows:
         raise Http404("You do not follow such a feed.")

@@ -1,4 +1,4 @@
-"""Page of a channel's filters, with a preview."""
+"""Channel's filters, with a preview."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -35,7 +35,7 @@ WORDS_OF_KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PreviewLine:
-    """Post in the preview. `why` is "" unless it would be hidden."""
+    """`why` is "" unless it would be hidden."""
 
     post: ShownPost
     why: str
@@ -44,7 +44,7 @@ class PreviewLine:
 @for_readers
 @require_http_methods(["GET", "HEAD", "POST"])
 def channel_filters(request: HttpRequest, reader: Reader, uid: str) -> HttpResponse:
-    """Show the filters. A POST previews others, or (`act`) saves them."""
+    """A POST previews others, or (`act`) saves them."""
     channel = channel_of(reader, uid)
     if channel.is_notifications:
         raise Http404("The notifications have no filters.")

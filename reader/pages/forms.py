@@ -1,5 +1,3 @@
-"""Forms for newcomers and accounts."""
-
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -82,7 +80,7 @@ class ReadingForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class EmailForm(forms.Form):
-    """Mail address; needs the password, which the address can reset."""
+    """Needs the password, which the address can reset."""
 
     email = forms.EmailField(
         label=gettext_lazy("Your e-mail address"),

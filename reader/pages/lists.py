@@ -1,5 +1,3 @@
-"""Import and export of follows as OPML."""
-
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect

@@ -1,5 +1,3 @@
-"""Updates for a page's script."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -98,7 +96,7 @@ def events(request: HttpRequest, reader: Reader) -> HttpResponseBase:
 
 
 def _is_signed_in(request: HttpRequest, reader: Reader) -> bool:
-    """Check again, since users may sign out elsewhere."""
+    """Users may sign out elsewhere."""
     request.session = type(request.session)(request.session.session_key)
     user = get_user(request)
     current = Reader.objects.select_related("user").filter(pk=reader.pk, user=user.pk).first()

@@ -1,5 +1,3 @@
-"""Pages where somebody becomes a reader."""
-
 from collections.abc import Callable
 from typing import Any
 
@@ -82,12 +80,12 @@ def _answer_to(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def admitted(form: NameForm, admit: Admission) -> Reader | None:
-    """Return the reader, or None with errors on the form. Raises InvitationOver."""
+    """Return None with errors on the form. Raises InvitationOver."""
     if not form.is_valid():
         return None
     given = {"name": form.cleaned_data["name"]}
     if isinstance(form, NewcomerForm):
-        # Takes a quarter of a second, so not under a lock.
+        # Too slow for a lock: a quarter of a second.
         given |= {
             "password": make_password(form.cleaned_data["password1"]),
             "email": form.cleaned_data["email"],

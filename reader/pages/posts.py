@@ -1,5 +1,3 @@
-"""Posts as pages show them."""
-
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -57,7 +55,7 @@ def media(request: HttpRequest, mac: str, packed: str) -> HttpResponse:
     return HttpResponse(picture.body, content_type=picture.type, headers={**HEADERS, "ETag": etag})
 
 
-# Longer posts have only their beginning in timelines.
+# Timelines show the beginning of longer posts.
 LONGEST_WHOLE = 900
 LONGEST_BEGINNING = 400
 LONGEST_EXCERPT = 200
@@ -95,7 +93,7 @@ STATE_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """Action of the reader on a post on their site. `location` is "" if unknown."""
+    """`location` is "" if unknown."""
 
     composition: int
     kind: str
@@ -114,7 +112,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class ShownPost:
-    """Post for templates. `place` is 0 and `channel` "" outside timelines."""
+    """`place` is 0 and `channel` "" outside timelines."""
 
     entry: int
     place: int
@@ -124,7 +122,7 @@ class ShownPost:
     url: str
     author: str
     author_url: str
-    # For an author without an address in the feed, which the feed's own replaces.
+    # The feed's address replaces a missing one.
     author_term: str
     # Proxied.
     author_photo: str
@@ -156,7 +154,7 @@ class ShownPost:
 
     @property
     def done(self) -> frozenset[str]:
-        """Kinds of the reader's reactions, without refused ones."""
+        """Leave out refused ones."""
         return frozenset(reaction.kind for reaction in self.reactions if not reaction.is_refused)
 
     @property
@@ -195,7 +193,7 @@ def shown_post(
     reactions: Iterable[Composition] = (),
     heading: int = 3,
 ) -> ShownPost:
-    """Return a post with the reader's name for its feed. `heading` is the level of headings in the text."""
+    """Use the reader's name for the feed. `heading` is the level of headings in the text."""
     jf2: Mapping[str, Any] = entry.jf2 or {}
     content, author = jf2.get("content") or {}, jf2.get("author") or {}
     text = str(content.get("text", ""))
@@ -252,7 +250,7 @@ def shown_html(html: str, *, heading: int = 3) -> SafeString:
 
 
 def web_address(url: object) -> str:
-    """Return the address if pages may link to it, else ""."""
+    """Return "" unless pages may link to it."""
     return str(url) if url and scheme(str(url)) in ("http", "https") else ""
 
 

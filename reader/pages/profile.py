@@ -1,5 +1,3 @@
-"""Public page of a reader."""
-
 from dataclasses import asdict
 from http import HTTPStatus
 from itertools import groupby
@@ -24,7 +22,6 @@ from reader.people.tokens import TakenSite, connect_site, disconnect_site
 from reader.rules.identity import LONGEST_IDENTITY
 
 SITES_A_MINUTE = 10
-# Session key of an unfinished connection.
 BEGUN = "own_site"
 
 
@@ -52,7 +49,6 @@ def own_site(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_safe
 def site_back(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Finish a connection that was begun in this session."""
     kept = request.session.pop(BEGUN, {})
     try:
         granted = finish(kept, request.GET.dict(), now=utcnow())
@@ -75,7 +71,7 @@ def _page(
     details: str = "",
     status: int = HTTPStatus.BAD_REQUEST,
 ) -> HttpResponse:
-    """Render the page. `details` are in English only."""
+    """`details` are in English only."""
     context = {
         **surroundings(reader),
         "section": "account",

@@ -1,5 +1,3 @@
-"""Pages of timelines, posts, stars and searches."""
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -70,7 +68,7 @@ def shown_timeline(request: HttpRequest, timeline: Timeline) -> dict[str, Any]:
     unread_only = "unread" in request.GET or (reader.unread_only and "all" not in request.GET)
     asked = _asked(request)
     is_first_page = asked.from_ is None
-    # Read before the page: posts between the two queries then count as new.
+    # First, so that posts between the two queries count as new.
     newest = newest_key(timeline) if is_first_page else None
     oldest_first = "oldest" in request.GET or (reader.oldest_first and "newest" not in request.GET)
     page = page_of(timeline, asked, unread_only=unread_only, oldest_first=oldest_first)
@@ -170,7 +168,7 @@ def search_page(request: HttpRequest, reader: Reader) -> HttpResponse:
 @for_readers
 @require_POST
 def mark(request: HttpRequest, reader: Reader) -> HttpResponse:
-    """Mark posts as read or unread. Scripts get the counts, forms a redirect."""
+    """Scripts get the counts, forms a redirect."""
     channel = channel_of(reader, request.POST["channel"]) if request.POST.get("channel") else None
     timeline = Timeline(reader, channel, feed_in(request.POST))
     back = back_to(
@@ -240,7 +238,7 @@ def _older(timeline: Timeline, given: Mapping[str, str], now: datetime) -> Q:
     return older_than(now - timedelta(days=int(days)))
 
 
-# Keys are the forms' values of `act`.
+# By the forms' values of `act`.
 WANTED: Mapping[str, Callable[[Timeline, QueryDict, datetime], Q]] = {
     "read": lambda _, given, __: these(keys_in(given.getlist("place"))),
     "here": lambda timeline, given, _: all_between(timeline, _place(given, "top"), _place(given, "place")),
@@ -289,7 +287,7 @@ POSTS_IN_A_COLUMN = 20
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """Channel of the deck. `top` is the key of its newest place, `older` the cursor for what follows."""
+    """`top` is the key of its newest place, `older` the cursor for what follows."""
 
     line: ChannelLine
     posts: list[ShownPost]

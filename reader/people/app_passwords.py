@@ -35,7 +35,7 @@ class TooManyWrong(Refused):
 
 
 def make_app_password(*, reader: Reader, app: str, now: datetime) -> tuple[AppPassword, str]:
-    """Return a password with its text, which is not stored. Raises Refused."""
+    """The text is not stored. Raises Refused."""
     app = one_line(app)
     if not 1 <= len(app) <= LONGEST_APP:
         raise Refused(f"Say which app uses it, in at most {LONGEST_APP} characters.", "app")
@@ -48,7 +48,7 @@ def make_app_password(*, reader: Reader, app: str, now: datetime) -> tuple[AppPa
 
 
 def sign_in(*, name: str, password: str, network: str, now: datetime) -> AppPassword | None:
-    """Return the matching password. Raises TooManyWrong."""
+    """Raises TooManyWrong."""
     slug = name.strip().lower()[:40]
     hour = int(now.timestamp() // COUNTED_SECONDS)
     # Cache keys must not contain arbitrary names.
@@ -69,12 +69,12 @@ def key_for(password: AppPassword) -> str:
 
 
 def token_for(password: AppPassword) -> str:
-    """Return the key as a Google Reader token, which apps send in POSTs."""
+    """Return a Google Reader token, which apps send in POSTs."""
     return f"{password.pk}.{stamp(KEYS_OF_APPS, _stamped(password))}".rjust(TOKEN_CHARACTERS, "0")
 
 
 def password_of(*, key: str, now: datetime) -> AppPassword | None:
-    """Return a key's password, and record its use by the minute."""
+    """Record its use by the minute."""
     match = _KEY.fullmatch(key)
     if match is None:
         return None

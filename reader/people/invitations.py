@@ -19,7 +19,7 @@ USUAL_DAYS, MOST_DAYS = 7, 90
 
 
 class InvitationOver(Refused):
-    """Invalid invitation. The message is for its holder."""
+    """The message is for the invitation's holder."""
 
 
 def invite(
@@ -31,7 +31,7 @@ def invite(
     max_feeds: int | None = None,
     made_by: Any = None,
 ) -> tuple[Invitation, str]:
-    """Create an invitation with a link, which is not stored; mail it to `email`. Raises Refused."""
+    """Return the row and a link, which is not stored; mail it to `email`. Raises Refused."""
     name = one_line(name)
     if not 1 <= len(name) <= LONGEST_SLUG:
         raise Refused(f"Say whom it is for, in at most {LONGEST_SLUG} characters.", "name")
@@ -59,7 +59,7 @@ def invite(
 
 
 def open_invitation(*, key: str, now: datetime) -> Invitation:
-    """Return the invitation. Raises InvitationOver."""
+    """Raises InvitationOver."""
     invitation = Invitation.objects.filter(digest=digest_of(key)).first()
     if invitation is None:
         raise InvitationOver(gettext("There is no such invitation. Please copy the whole link."))
@@ -69,7 +69,7 @@ def open_invitation(*, key: str, now: datetime) -> Invitation:
 
 
 def why_over(invitation: Invitation, *, now: datetime) -> str:
-    """Return why the invitation is invalid, for its holder, or ""."""
+    """Return a message for the holder, or ""."""
     if invitation.used_at is not None:
         return gettext("This invitation was used already.")
     if invitation.revoked_at is not None:
@@ -90,9 +90,9 @@ def accept(
     password: str = "",
     email: str = "",
 ) -> Reader:
-    """Accept an invitation as a stranger, or as the user `username`.
+    """Accept as a stranger, or as the user `username`. Raises InvitationOver and Refused.
 
-    `password` is as for `add_reader`. Raises InvitationOver and Refused.
+    `password` is as for `add_reader`.
     """
     with transaction.atomic():
         # Of concurrent uses, one finds it used.
@@ -111,6 +111,6 @@ def accept(
 
 
 def revoke_invitations(*, invitations: Iterable[int], now: datetime) -> int:
-    """Revoke unused invitations; return how many."""
+    """Revoke unused invitations."""
     rows = Invitation.objects.filter(pk__in=list(invitations), used_at=None, revoked_at=None)
     return rows.update(revoked_at=now)

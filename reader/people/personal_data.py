@@ -1,5 +1,3 @@
-"""Export of a reader's data."""
-
 import io
 import zipfile
 from collections.abc import Iterator

@@ -53,7 +53,7 @@ def add_reader(
 
 
 def may_read(reader: Reader) -> bool:
-    """Return whether settings and user allow reading."""
+    """Check settings and user."""
     user = reader.user
     if not user.is_active or reader.leaving_at is not None:
         return False
@@ -81,7 +81,7 @@ def note_seen(*, reader: Reader, now: datetime) -> None:
 
 
 def set_max_feeds(*, reader: Reader, max_feeds: int | None) -> None:
-    """Set the limit, or READER_MAX_FEEDS (None). Follows above it stay."""
+    """None means READER_MAX_FEEDS. Follows above the limit stay."""
     reader.max_feeds = max_feeds
     reader.save(update_fields=["max_feeds"])
 
@@ -92,16 +92,12 @@ def leave(*, reader: Reader, now: datetime) -> None:
         Reader.objects.filter(pk=reader.pk, leaving_at=None).update(leaving_at=now)
         reader.tokens.all().delete()
         reader.app_passwords.all().delete()
-        # Posts that wait are not sent any more.
         reader.compositions.filter(due_at__isnull=False).update(due_at=None)
         get_user_model().objects.filter(pk=reader.user_id, is_staff=False).update(is_active=False)
 
 
 def erase_leavers(*, now: datetime, budget: timedelta | None = None) -> int:
-    """Erase readers who left; return how many.
-
-    Their users are deleted, too, unless they are staff or in the admin's log.
-    """
+    """Erase readers who left, and their users unless they are staff or in the admin's log."""
     left, erased = TimeBudget(budget), 0
     for reader in Reader.objects.exclude(leaving_at=None).select_related("user").order_by("leaving_at", "pk"):
         if left.is_spent:
@@ -117,7 +113,7 @@ def erase_leavers(*, now: datetime, budget: timedelta | None = None) -> int:
 
 
 def drop_reader(*, reader: Reader, now: datetime) -> None:
-    """Erase a reader. The user stays, as do feeds and posts that others follow."""
+    """The user stays, as do feeds and posts that others follow."""
     reader.tokens.all().delete()
     reader.app_passwords.all().delete()
     for channel in reader.channels.all():

@@ -20,7 +20,7 @@ class TakenSite(Refused):
 
 
 def connect_site(*, reader: Reader, me: str, endpoints: Mapping[str, Any], now: datetime) -> None:
-    """Store a confirmed site; another site's token is dropped. Raises TakenSite."""
+    """Another site's token is dropped. Raises TakenSite."""
     changed: dict[str, Any] = {"me": me, "verified_at": now, "endpoints": dict(endpoints)}
     if reader.me != me:
         changed["micropub"] = {}
@@ -85,7 +85,7 @@ def make_token(
 
 
 def token_of(*, key: str, now: datetime) -> Token | None:
-    """Return a key's token, and record its use by the minute."""
+    """Record its use by the minute."""
     token = known_token(key=key, now=now)
     if token is None:
         return None
@@ -95,7 +95,6 @@ def token_of(*, key: str, now: datetime) -> Token | None:
 
 
 def live_tokens(reader: Reader, now: datetime) -> QuerySet[Token]:
-    """Return valid tokens, newest first."""
     begun = Coalesce("last_used_at", "made_at")
     unended = Q(client_id="") | Q(begun__gt=now - IDLE)
     return reader.tokens.filter(revoked_at=None).alias(begun=begun).filter(unended)
@@ -107,7 +106,6 @@ def ends_at(token: Token) -> datetime:
 
 
 def known_token(*, key: str, now: datetime) -> Token | None:
-    """Return a key's token, if valid."""
     rows = Token.objects.select_related("reader__user").filter(revoked_at=None)
     token = rows.filter(digest=digest_of(key)).first()
     return None if token is None or (token.client_id and now >= ends_at(token)) else token

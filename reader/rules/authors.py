@@ -1,5 +1,3 @@
-"""Keys of authors for mutes. Pure."""
-
 from feeds.parsing.identity import canonical, link_hash
 
 

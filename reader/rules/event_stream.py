@@ -1,10 +1,10 @@
-"""Server-sent events (HTML standard §9.2.5). Pure."""
+"""Server-sent events (HTML standard §9.2.5)."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
-# Comment: proxies cut connections that are idle for a minute.
+# Proxies cut connections that are idle for a minute.
 PING = b": ping\n\n"
 
 

@@ -1,7 +1,4 @@
-"""Filters of channels. Pure.
-
-A term is words, or a regular expression: /a|b/, or /a|b/i to ignore case.
-"""
+"""A term is words, or a regular expression: /a|b/, or /a|b/i to ignore case."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -26,12 +23,12 @@ _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Kh
 
 
 class InvalidFilter(Refused):
-    """Filter that cannot work. `field` is "kinds", "hide" or "keep"."""
+    """`field` is "kinds", "hide" or "keep"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Terms and kinds to hide; `keep` hides posts without any of its terms."""
+    """`keep` hides posts without any of its terms."""
 
     kinds: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
@@ -43,7 +40,7 @@ class Filters:
 
     @property
     def stored(self) -> dict[str, list[str]] | None:
-        """JSON, or None if nothing is hidden."""
+        """Return JSON, or None if nothing is hidden."""
         if not (self.kinds or self.hide or self.keep):
             return None
         return {"kinds": list(self.kinds), "hide": list(self.hide), "keep": list(self.keep)}
@@ -59,7 +56,7 @@ class FilterVerdict:
 
 
 def checked_filters(*, kinds: Iterable[str], hide: Iterable[str], keep: Iterable[str]) -> Filters:
-    """Validate filters. Raises InvalidFilter."""
+    """Raises InvalidFilter."""
     wanted = set(kinds)
     if unknown := wanted - set(KINDS):
         raise InvalidFilter(f"There is no kind of post called {', '.join(sorted(unknown))[:100]}.", "kinds")
@@ -70,7 +67,7 @@ def checked_filters(*, kinds: Iterable[str], hide: Iterable[str], keep: Iterable
 
 
 def judged(filters: Filters, kind: str, fields: tuple[str, ...]) -> FilterVerdict:
-    """Judge a post by its kind and fields (see `looked_at`). A term that fails hides nothing."""
+    """Take fields of `looked_at`. A term that fails hides nothing."""
     if kind in filters.kinds:
         return FilterVerdict("kinds", kind)
     deadline = Deadline.within(ASKED_WITHIN)
@@ -112,7 +109,7 @@ def looked_at(jf2: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def expression(term: str) -> str:
-    """Return a term's regular expression. Words match whole, in any case."""
+    """Match whole words, in any case."""
     if match := _EXPRESSION.fullmatch(term):
         return f"(?i){match[1]}" if match[2] else match[1]
     words = r"\s+".join(regex.escape(word) for word in term.split())

@@ -1,7 +1,4 @@
-"""Names in Google Reader's API. Pure.
-
-https://feedhq.readthedocs.io/en/latest/api/terminology.html
-"""
+"""https://feedhq.readthedocs.io/en/latest/api/terminology.html"""
 
 import re
 from dataclasses import dataclass
@@ -69,7 +66,7 @@ def post_key(name: str) -> int | None:
 
 
 def stream_name(text: str) -> StreamName | None:
-    """Parse a name; `user/-/` equals `user/<id>/`."""
+    """`user/-/` equals `user/<id>/`."""
     match = _STREAM.fullmatch(text.strip())
     if match is None or match.lastgroup is None:
         return None

@@ -1,4 +1,4 @@
-"""Icons that web pages declare (WHATWG HTML §4.6.7.8). Pure."""
+"""Icons that web pages declare (WHATWG HTML §4.6.7.8)."""
 
 from urllib.parse import urljoin, urlsplit
 
@@ -6,13 +6,13 @@ from feeds.parsing.discovery import StartTag, start_tags
 from feeds.parsing.media import absolute
 
 MOST = 4
-# Pixels: 20 CSS pixels on screens of triple density.
+# Pixels: 20 CSS pixels at triple density.
 WANTED = 64
 USUAL_SIZES = {"icon": 16, "apple-touch-icon": 180, "apple-touch-icon-precomposed": 180}
 
 
 def icons_of(html: str, url: str) -> list[str]:
-    """Return icon addresses, best first, without SVG, which may have scripts."""
+    """Return the best first, without SVG, which may have scripts."""
     base = url
     sizes: dict[str, int] = {}
     for tag in start_tags(html):

@@ -1,4 +1,4 @@
-"""Profile and client URLs of IndieAuth, and PKCE. Pure.
+"""IndieAuth URLs, and PKCE.
 
 https://indieauth.spec.indieweb.org, living standard of 2024-07-11.
 """
@@ -70,7 +70,7 @@ def is_on_loopback(url: str) -> bool:
 
 
 def may_return_to(redirect_uri: str, client_id: str, listed: Collection[str]) -> bool:
-    """Return whether a redirect has the client's origin or is listed by it (§4.2.2)."""
+    """Require the client's origin, or that it lists the address (§4.2.2)."""
     if origin_of(redirect_uri) is None:
         return False
     return redirect_uri in listed or origin_of(redirect_uri) == origin_of(client_id)
@@ -104,7 +104,7 @@ def challenge_of(verifier: str) -> str:
 
 
 def proves(verifier: str, challenge: str) -> bool:
-    """Return whether the challenge fits. The JavaScript library indieauth-helper writes it in hex."""
+    """The JavaScript library indieauth-helper writes the challenge in hex."""
     if not _VERIFIER.fullmatch(verifier):
         return False
     in_hex = sha256(verifier.encode()).hexdigest()

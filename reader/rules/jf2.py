@@ -1,4 +1,4 @@
-"""Posts as jf2 (https://jf2.spec.indieweb.org). Pure.
+"""Posts as jf2 (https://jf2.spec.indieweb.org).
 
 Some properties are always lists, and empty values are absent: clients fail otherwise.
 """
@@ -31,7 +31,7 @@ Jf2 = dict[str, Any]
 
 
 def post_jf2(entry: Entry, *, feed: Person, seen_at: datetime) -> Jf2:
-    """Return the post. Its HTML is sanitized already; other values are limited and checked here.
+    """Expects sanitized HTML; other values are limited and checked here.
 
     `feed` replaces a missing author, `seen_at` a missing date.
     """
@@ -90,7 +90,7 @@ def without_nothing(values: Mapping[str, Any]) -> Jf2:
 
 
 def card(name: str, url: str, photo: str = "") -> Jf2:
-    """Return a person or site; {} for nobody."""
+    """Return {} for nobody."""
     values = without_nothing({"name": name, "url": url, "photo": photo})
     return {"type": "card", **values} if values else {}
 

@@ -1,4 +1,4 @@
-"""Post types (indieweb.org/post-type-discovery). Pure."""
+"""Post types (indieweb.org/post-type-discovery)."""
 
 from collections.abc import Mapping
 from typing import Any

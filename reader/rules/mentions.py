@@ -1,4 +1,4 @@
-"""Links to an address (www.w3.org/TR/webmention §3.2.2). Pure."""
+"""Links to an address (www.w3.org/TR/webmention §3.2.2)."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -23,7 +23,7 @@ MOST_LOOKS = 6
 
 
 def comparable(url: str) -> str:
-    """Return the address without fragment for comparing; "" if invalid."""
+    """Drop the fragment; "" if invalid."""
     try:
         parts = urlsplit(url.strip())
         host, port = (parts.hostname or "").rstrip("."), parts.port
@@ -73,7 +73,6 @@ def text_links_to(text: str, target: str) -> bool:
 
 
 def kind_towards(target: str, entry: Entry) -> str:
-    """Return what the entry does with the target."""
     wanted = comparable(target)
     relations = {relation for relation, url in entry.social.relations if comparable(url) == wanted}
     if "in-reply-to" in relations and entry.social.rsvp:
@@ -82,7 +81,7 @@ def kind_towards(target: str, entry: Entry) -> str:
 
 
 def next_look(attempts: int, *, chance: float | None = None) -> timedelta | None:
-    """Return the delay before the source is fetched again, if at all; `attempts` includes the last."""
+    """Return the delay before the next fetch, if any; `attempts` includes the last."""
     if attempts >= MOST_LOOKS:
         return None
     return delay(attempts, first=FIRST_RETRY, limit=LONGEST_RETRY, chance=chance)

@@ -1,4 +1,4 @@
-"""Posts for Micropub (www.w3.org/TR/micropub). Pure."""
+"""Posts for Micropub (www.w3.org/TR/micropub)."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,7 +55,7 @@ _SPACES = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A post. `targets` are uids of `syndicate-to`; "" as `visibility` is the site's default."""
+    """`targets` are uids of `syndicate-to`; "" as `visibility` is the site's default."""
 
     kind: str = NOTE
     url: str = ""
@@ -77,8 +77,6 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Service that the site syndicates to."""
-
     uid: str
     name: str
 
@@ -123,7 +121,6 @@ def categories_of(text: str) -> tuple[str, ...]:
 
 
 def lacks(said: Said, *, photos: int) -> str:
-    """Return a missing field, or ""."""
     if said.kind in PROPERTY and not absolute(said.url, ""):
         return "url"
     if said.kind == RSVP and not said.rsvp:
@@ -187,7 +184,7 @@ def targets_of(found: Mapping[str, Any]) -> tuple[Target, ...]:
 
 
 def same_origin(one: str, other: str) -> bool:
-    """Compare origins; invalid addresses have none."""
+    """Invalid addresses have none."""
     here, there = urlsplit(one), urlsplit(other)
     return bool(here.netloc) and (here.scheme, here.netloc.lower()) == (there.scheme, there.netloc.lower())
 
@@ -229,7 +226,7 @@ def _words(text: str) -> str:
 def next_try(
     attempts: int, *, wish: timedelta | None = None, chance: float | None = None
 ) -> timedelta | None:
-    """Return the delay before a post that did not arrive is sent again; `attempts` includes the last."""
+    """Return the delay before sending again; `attempts` includes the last."""
     if attempts >= MOST_TRIES:
         return None
     wait = delay(attempts, first=FIRST_RETRY, limit=LONGEST_RETRY, chance=chance)
@@ -237,5 +234,5 @@ def next_try(
 
 
 def next_look_up(looks: int) -> timedelta | None:
-    """Return the delay before looking again for a post, if at all."""
+    """Return the delay before looking again, if at all."""
     return LOOKS_UP_AFTER[looks] if looks < len(LOOKS_UP_AFTER) else None

@@ -1,7 +1,4 @@
-"""Order of timelines. Pure.
-
-A cursor holds a key (time in the channel, primary key), so it survives deleted rows and markings.
-"""
+"""A cursor holds a key (time in the channel, primary key), so it survives deleted rows and markings."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +28,7 @@ class Key:
 
     @classmethod
     def read(cls, text: str) -> "Key":
-        """Read a cursor or event id. Raises BadCursor."""
+        """Raises BadCursor."""
         match = _CURSOR.fullmatch(text)
         if match is None or int(match[2]) > LARGEST_KEY:
             raise BadCursor(text)
@@ -43,7 +40,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Requested range: `newer_than` is exclusive, `from_` inclusive and downwards."""
+    """`newer_than` is exclusive, `from_` inclusive and downwards."""
 
     newer_than: Key | None = None
     from_: Key | None = None
@@ -65,7 +62,7 @@ def limit_of(text: str, most: int = MAX_LIMIT) -> int:
 
 
 def paging_of(asked: Stretch, keys: Sequence[Key]) -> Paging:
-    """Return the cursors for keys, newest first: limit + 1 of them if there are more.
+    """Expects keys newest first: limit + 1 of them if there are more.
 
     `before` is "" in a window, and if it would lead back.
     """

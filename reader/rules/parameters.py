@@ -1,7 +1,4 @@
-"""Request parameters in all spellings of clients. Pure.
-
-`X`, `X[]` and `X[0]` are the same; the body overrides the query; empty texts are absent.
-"""
+"""`X`, `X[]` and `X[0]` are the same; the body overrides the query; empty texts are absent."""
 
 import json
 import re
@@ -37,7 +34,7 @@ class Parameters:
 
 
 def read_parameters(*, query: str, body: bytes, content_type: str, most: int = MAX_VALUES) -> Parameters:
-    """Parse a request. Raises BadParameters."""
+    """Raises BadParameters."""
     given = _grouped(_pairs(query, most))
     kind = content_type.partition(";")[0].strip().lower()
     if body.strip():

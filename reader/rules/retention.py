@@ -1,5 +1,3 @@
-"""Ages at which posts are forgotten, and posts that are new to a follower. Pure."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,12 +17,12 @@ class Ages:
 
 
 def ages(now: datetime, *, read_days: int, unread_days: int, keep_days: int | None) -> Ages:
-    """Return both; the channel's own `keep_days` replaces them."""
+    """`keep_days` replaces both."""
     if keep_days is not None:
         return Ages(*(now - timedelta(days=keep_days),) * 2)
     return Ages(now - timedelta(days=read_days), now - timedelta(days=unread_days))
 
 
 def starting_unread(dates: Sequence[datetime], now: datetime) -> int:
-    """Count a new feed's unread posts (dates, newest first)."""
+    """Expects dates newest first."""
     return sum(now - date <= STILL_NEWS for date in dates[:STARTING_UNREAD])

@@ -1,10 +1,9 @@
-"""Links to services that save pages for later. Pure."""
+"""Links to services that save pages for later."""
 
 from urllib.parse import quote, urlsplit
 
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 LONGEST_TITLE = 300
-# Well-known services and self-hosted ones.
 EXAMPLES = (
     "https://www.instapaper.com/hello2?url={url}&title={title}",
     "https://app.raindrop.io/add?link={url}&title={title}",

@@ -1,4 +1,4 @@
-"""Scopes of Microsub and IndieAuth. Pure."""
+"""Scopes of Microsub and IndieAuth."""
 
 from collections.abc import Iterable
 

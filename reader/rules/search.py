@@ -1,7 +1,5 @@
-"""Words of posts and queries. Pure.
-
-A post is stored as words between blanks: `LIKE` finds phrases on every database, full-text indexes find
-words. A border keeps phrases from matching across fields.
+"""A post is stored as words between blanks: `LIKE` finds phrases on every database, full-text indexes
+find words. A border keeps phrases from matching across fields.
 """
 
 import re
@@ -14,7 +12,7 @@ MOST_TERMS, MOST_WORDS = 10, 20
 LONGEST_WORD = 40
 # Shorter words match only whole: half of all words begin with "a" or "th".
 SHORTEST_BEGINNING = 3
-# Nobody searches for it; databases index it as a word.
+# Databases index it as a word.
 BORDER = "0border0"
 _WORD = re.compile(rf"[{WITHOUT_BLANKS}]|(?:(?![{WITHOUT_BLANKS}])[^\W_])+")
 _QUOTES = '"“”„«»'
@@ -24,7 +22,7 @@ _TERM = re.compile(
 
 
 def words_of(text: str) -> Iterator[str]:
-    """Yield words in lower case without accents; single characters in scripts without blanks."""
+    """Yield lower case without accents; single characters in scripts without blanks."""
     for match in _WORD.finditer(folded(text)):
         yield match.group()[:LONGEST_WORD]
 

@@ -1,6 +1,6 @@
-"""Event streams.
+"""Each stream occupies a thread and a database connection.
 
-Each occupies a thread and a database connection. Clients beyond READER_STREAMS per process have to poll.
+Clients beyond READER_STREAMS per process have to poll.
 """
 
 import logging
@@ -46,7 +46,7 @@ class TooManyStreams(Refused):
 
 
 class Stream:
-    """Response body. Must be closed, even if never read."""
+    """Must be closed, even if never read."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Stream:
 
 
 def whether_left(environ: Mapping[str, Any]) -> Callable[[], bool]:
-    """Return a check whether the client disconnected; without gunicorn always False."""
+    """Without gunicorn always False."""
     connection = environ.get("gunicorn.socket")
     if connection is None:
         return lambda: False

@@ -1,5 +1,3 @@
-"""Changes of a reader's timelines and counts."""
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +15,7 @@ CHANNEL_UPDATE, UNREAD_COUNT = "channel-update", "unread-count"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Event. Its `id` names the state after it, or is "".
+    """Its `id` names the state after it, or is "".
 
     Posts have a place, UNREAD_COUNT a channel and number, CHANNEL_UPDATE and STARTED all channels in order.
     On RESET clients should reload: more changed than a few new posts on top.
@@ -33,8 +31,8 @@ class Event:
 class Watch:
     """Watch from now, or from an event.
 
-    Posts placed on top of a channel are announced in order of arrival. Other changes (new follows, mutes,
-    filters, moved feeds) are a RESET, as their posts may be old, read and many.
+    Posts on top of a channel are announced in order of arrival. Other changes (new follows, mutes, filters,
+    moved feeds) are a RESET, as their posts may be old, read and many.
     """
 
     def __init__(
@@ -56,7 +54,7 @@ class Watch:
         return cls(reader, since, state=last_id.rpartition("_")[0])
 
     def start(self) -> list[Event]:
-        """Return the first events: all channels, then missed ones.
+        """Return all channels, then missed events.
 
         The first repeats the client's id, as the connection may break before the others are sent.
         """
@@ -71,10 +69,7 @@ class Watch:
         return [started, *([Event(RESET, self._id())] if is_reset else self._announced(posts or []))]
 
     def look(self, *, at_counts: bool) -> list[Event]:
-        """Return new events.
-
-        Counts and settings are slow: compared only with new posts, or `at_counts`.
-        """
+        """Counts and settings are slow: compared only with new posts, or `at_counts`."""
         posts = self._posts()
         if posts == [] and not at_counts:
             return []
@@ -84,7 +79,7 @@ class Watch:
         return events + self._changed_channels(before)
 
     def _posts(self) -> list[Key] | None:
-        """Return keys of new posts; None for too many, or some not on top."""
+        """Return None for too many, or some not on top."""
         rows = arrivals(self._reader, self._key, limit=MAX_LIMIT + 1)
         if len(rows) > MAX_LIMIT:
             self._key = newest_arrival(self._reader)

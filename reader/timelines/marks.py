@@ -1,4 +1,4 @@
-"""Marks of posts, named by places. Places of other timelines are ignored."""
+"""Marks of posts. Places of other timelines are ignored."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -55,13 +55,13 @@ def mark_unread(timeline: Timeline, places: Collection[int]) -> int:
 
 @transaction.atomic
 def remove(timeline: Timeline, places: Collection[int]) -> int:
-    """Remove posts from their channels for good; return how many."""
+    """Remove posts for good."""
     return sum(hide(_seen(timeline, pks), TimelineEntry.Hidden.REMOVED) for pks in chunks(sorted(places)))
 
 
 @transaction.atomic
 def move(timeline: Timeline, places: Collection[int], *, to: Channel, now: datetime) -> int:
-    """Move posts to the top of a channel, as read as before; return how many."""
+    """Move posts to the top of a channel, as read as before."""
     place_in_turn()
     rows = list(_seen(timeline, sorted(places)[:1_000]).exclude(channel=to).order_by("at", "pk"))
     entries = {

@@ -27,7 +27,7 @@ class Timeline:
 
     @property
     def owner(self) -> dict[str, Any]:
-        """Condition that the indexes of places and unread rows begin with."""
+        """Indexes of places and unread rows begin with this."""
         return {"channel": self.channel} if self.channel else {"reader": self.reader}
 
     def seen(self) -> TimelineEntryQuerySet:
@@ -51,7 +51,7 @@ class Page:
 def page_of(
     timeline: Timeline, asked: Stretch, *, unread_only: bool = False, oldest_first: bool = False
 ) -> Page:
-    """Return a page; with `oldest_first` it goes up from `from_`."""
+    """With `oldest_first` the page goes up from `from_`."""
     rows: tuple[QuerySet[Any], str] = (timeline.seen(), "pk")
     if unread_only:
         rows = timeline.unread(), "place_id"
@@ -62,7 +62,7 @@ def page_of(
 
 
 def with_entries(pks: Sequence[int]) -> tuple[tuple[TimelineEntry, ...], frozenset[int]]:
-    """Return places in this order, and the unread ones."""
+    """Keep the order."""
     rows = (
         TimelineEntry.objects.filter(pk__in=pks)
         .select_related("entry", "feed__icon", "channel")
@@ -75,21 +75,21 @@ def with_entries(pks: Sequence[int]) -> tuple[tuple[TimelineEntry, ...], frozens
 
 
 def newest_key(timeline: Timeline) -> Key:
-    """Return the key of the newest post, or one before all posts."""
+    """Return a key before all posts if there are none."""
     rows = timeline.seen().order_by("-at", "-pk")
     newest = rows.values_list("at", "pk").first()
     return Key(*newest) if newest else Key(EPOCH, 0)
 
 
 def newest_arrival(reader: Reader) -> Key:
-    """Return the key, by `came_at`, of the newest post."""
+    """Return the key by `came_at`."""
     rows = TimelineEntry.objects.seen().filter(reader=reader).order_by("-came_at", "-pk")
     newest = rows.values_list("came_at", "pk").first()
     return Key(*newest) if newest else Key(EPOCH, 0)
 
 
 def arrivals(reader: Reader, since: Key, *, limit: int) -> list[tuple[Key, bool]]:
-    """Return later arrivals, oldest first, and whether each is on top."""
+    """Return the oldest first, and whether each is on top."""
     rows = TimelineEntry.objects.seen().filter(newer_than(since, at="came_at"), reader=reader)
     found = rows.order_by("came_at", "pk").values_list("came_at", "pk", "at")[:limit]
     return [(Key(came_at, pk), at >= came_at) for came_at, pk, at in found]

@@ -1,7 +1,6 @@
-"""Selections of posts for APIs without places, each post once.
+"""Selections of posts for APIs without places, each post once. Unread in any channel is unread.
 
-A post is unread if it is so in any channel. Only followed feeds and starred posts are selected: clients would
-ask again and again for other feeds.
+Only followed feeds and starred posts are selected: clients would ask again and again for other feeds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,7 +45,7 @@ class Selection:
 
     @property
     def wanted(self) -> tuple[Trait, ...]:
-        """Return traits, with opposites of unwanted states."""
+        """Include opposites of unwanted states."""
         return (*self.traits, *(OPPOSITES[trait] for trait in self.without if trait in OPPOSITES))
 
 
@@ -60,8 +59,6 @@ class Selected:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Number of posts, and when the newest came."""
-
     posts: int
     newest: datetime
 
@@ -109,7 +106,7 @@ def mark_selected_read(selection: Selection) -> int:
 
 
 def unread_tallies(reader: Reader) -> tuple[Mapping[int, Tally], Mapping[int, Tally]]:
-    """Count unread posts by feed and by channel, omitting zeros."""
+    """Count by feed and by channel, omitting zeros."""
     walk = _unread(reader)
     rows = walk.rows.filter(_condition(Selection(reader), walk)).order_by()
     numbers = {"posts": Count("place__entry", distinct=True), "newest": Max("place__came_at")}
@@ -175,7 +172,7 @@ def _walk(selection: Selection) -> _Walk:
 
 
 def _unread(reader: Reader) -> _Walk:
-    """Return unread rows, maybe several for a post."""
+    """A post may have several."""
     rows = Unread.objects.filter(reader=reader)
     names = ("at", "place_id", "place__entry_id", "place__feed", "place__came_at")
     return _Walk(rows, *names, (ReadState.UNREAD,))

@@ -32,7 +32,7 @@ def entry_of(reader: Reader, pk: int) -> Entry:
 
 
 def star(*, reader: Reader, entries: Collection[int], now: datetime) -> None:
-    """Star visible entries."""
+    """Ignore invisible entries."""
     places = TimelineEntry.objects.seen().filter(reader=reader, entry__pk__any_of=frozenset(entries))
     seen = sorted(set(places.values_list("entry_id", flat=True)))
     rows = (Star(reader=reader, entry_id=pk, at=now) for pk in seen)
@@ -44,12 +44,11 @@ def unstar(*, reader: Reader, entries: Collection[int]) -> None:
 
 
 def starred_among(reader: Reader, entries: Collection[int]) -> frozenset[int]:
-    """Return the starred ones."""
     return frozenset(_stars_among(reader, entries).values_list("entry_id", flat=True))
 
 
 def starred_page(reader: Reader, asked: Stretch) -> StarredPage:
-    """Return a page of starred posts; ignores `newer_than`."""
+    """Ignores `newer_than`."""
     rows = Star.objects.filter(reader=reader)
     if asked.from_ is not None:
         rows = rows.filter(from_here_down(asked.from_))

@@ -1,5 +1,3 @@
-"""Marking many posts as read, with undo."""
-
 import json
 import secrets
 import zlib
@@ -23,12 +21,12 @@ class NothingToUndo(Refused):
 
 
 def all_below(timeline: Timeline, place: int) -> Q:
-    """Select this post and those below. Raises NoSuchPost."""
+    """Raises NoSuchPost."""
     return from_here_down(_key(timeline, place), "place_id")
 
 
 def all_between(timeline: Timeline, top: int, place: int) -> Q:
-    """Select posts between two, in any order. Raises NoSuchPost."""
+    """Accept any order. Raises NoSuchPost."""
     low, high = sorted((_key(timeline, top), _key(timeline, place)))
     return from_here_down(high, "place_id") & from_here_up(low, "place_id")
 
@@ -43,7 +41,7 @@ def older_than(moment: datetime) -> Q:
 
 @transaction.atomic
 def mark_read_undoably(timeline: Timeline, wanted: Q, *, now: datetime, onto: str = "") -> Marking | None:
-    """Mark posts as read and remember them; None if none was unread.
+    """Remember the posts; return None if none was unread.
 
     `onto` names the last marking, to be undone with this one.
     """
@@ -62,7 +60,7 @@ def mark_read_undoably(timeline: Timeline, wanted: Q, *, now: datetime, onto: st
 
 @transaction.atomic
 def undo(*, reader: Reader, name: str) -> int:
-    """Undo a marking; return how many posts. Raises NothingToUndo."""
+    """Raises NothingToUndo."""
     Reader.objects.select_for_update(no_key=True).get(pk=reader.pk)
     marking = Marking.objects.filter(reader=reader, name=name).first()
     if marking is None:

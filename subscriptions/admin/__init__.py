@@ -1,5 +1,3 @@
-"""Admin pages of newsletters, collections and subscribers."""
-
 from subscriptions.admin.collection import AssignableAdmin
 from subscriptions.admin.list_import import ListImportAdmin
 from subscriptions.admin.newsletter import SubscribableAdmin

@@ -47,7 +47,6 @@ STATUS_CHOICES = (
 
 
 def with_lists() -> "QuerySet[Subscribable]":
-    """Bridges and phone numbers have no lists."""
     channels = [kind.key for kind in kinds.person_kinds() if not (kind.is_by_code or kind.is_companion)]
     return Subscribable.objects.filter(channel__in=channels).order_by("name")
 

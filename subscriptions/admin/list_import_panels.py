@@ -101,7 +101,7 @@ def understood(row: ListImport) -> Heading:
 
 
 def pace(row: ListImport, now: datetime) -> str:
-    """Return speed and time left, or "" in the first seconds."""
+    """Return "" in the first seconds."""
     seconds = (now - row.reading_since).total_seconds() if row.reading_since else 0
     if seconds < 3 or not row.position:
         return ""
@@ -110,7 +110,6 @@ def pace(row: ListImport, now: datetime) -> str:
 
 
 def counts(row: ListImport) -> list[tuple[str, str]]:
-    """Dry runs use the future tense."""
     is_done = row.state in (State.IMPORTING, State.DONE) or row.begun_at is not None
     rows = [
         ("Added" if is_done else "To be added", row.added, True),
@@ -155,7 +154,7 @@ def columns(row: ListImport) -> tuple[list[str], list[str]]:
 
 
 def gets_nothing(status: str, done: str) -> bool:
-    """Return whether it keeps the address from getting mail: an import revokes no confirmation."""
+    """Return whether the address gets no mail: an import revokes no confirmation."""
     return status in ("unsubscribed", "suppressed") or (status == "unconfirmed" and done == "add")
 
 

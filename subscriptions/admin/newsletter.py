@@ -134,12 +134,11 @@ class SubscribableAdmin(ServiceAdmin):
 
     @action(description="Add a bridge", url_path="add-bridge", icon="share", permissions=["add"])
     def add_bridge(self, request: HttpRequest) -> HttpResponse:
-        """(The page is a later app's.)"""
         return HttpResponseRedirect(reverse("add_bridge"))
 
     @property
     def conditional_fields(self) -> dict[str, str]:
-        """When a field is shown (Alpine expressions): with the arrangements, or the channel, that use it."""
+        """When a field is shown (Alpine expressions)."""
         used = {
             name: " || ".join(
                 f"arrangement == '{each}'" for each in ARRANGEMENTS if name in ARRANGEMENTS[each]
@@ -167,7 +166,6 @@ class SubscribableAdmin(ServiceAdmin):
 
     @takes_body(2 * MOST_BYTES + MAX_FORM_BYTES, files=True)
     def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """With room for the pictures of its look."""
         answer: HttpResponse = super().change_view(request, *args, **kwargs)
         return answer
 
@@ -184,13 +182,13 @@ class SubscribableAdmin(ServiceAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         tab, own = self.tab(request, obj), self.tab_form(request, obj)
         if own is not None:
-            # (Who may only look sees the panels.)
+            # (Others see the panels.)
             return own.fieldsets(obj) if self.has_change_permission(request, obj) else ()
         if tab not in ("", "settings"):
             return ()
         look = ("template", "language", "params")
         options = tuple(shown_for("option_fields", {}))
-        # A new one has nothing that could be stopped.
+        # A new one cannot be stopped.
         access = ("visibility", *SIGN_UP, *(("stopped",) if obj is not None else ()))
         sets: list[Any] = [
             ("What", {"fields": ("feeds", "title", "name", "description")}),
@@ -203,16 +201,16 @@ class SubscribableAdmin(ServiceAdmin):
         return sets if tab else [*sets, ("How it looks", {"fields": look, "classes": ("collapse",)})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
-        # The name is part of its addresses, of commands and of every List-Id, so it never changes.
+        # It is part of URLs, of commands and of every List-Id.
         return ("name",) if obj is not None else ()
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """A newsletter of a feed begins with the feed's words: title, description and language."""
+        """Start with the feed's title, description and language."""
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
         given = [int(value) for value in initial.get("feeds", []) if str(value).isdecimal()]
         feeds = list(Feed.objects.filter(pk__in=given).order_by("pk"))
         if not given and len(only := list(Feed.objects.order_by("pk")[:2])) == 1 and not only[0].credentials:
-            # Where there is one feed that everybody may read, it is that one.
+            # The only feed that everybody may read.
             feeds, initial["feeds"] = only, [only[0].pk]
         initial = {**usual_access(feeds), **initial}
         feed = feeds[0] if feeds else None
@@ -229,7 +227,6 @@ class SubscribableAdmin(ServiceAdmin):
         every: QuerySet[Subscribable] = super().get_queryset(request)
         if ORDER_VAR not in request.GET:
             return every
-        # To be sorted by it; otherwise those on the page are counted.
         return every.annotate(subscriber_count=count_of(Subscription.objects.confirmed(), "subscribable"))
 
     def look_up(self, rows: Sequence[Any]) -> None:
@@ -244,7 +241,6 @@ class SubscribableAdmin(ServiceAdmin):
             tab_form.save(obj, data)
             return
         if not data:
-            # A tab without a form.
             return
         unused = SCHEDULING - ARRANGEMENTS[data["arrangement"]]
         own = {field.name for field in Subscribable._meta.concrete_fields}
@@ -260,7 +256,7 @@ class SubscribableAdmin(ServiceAdmin):
                 messages.warning(request, words)
             alter_subscribable(subscribable=obj, feeds=list(data["feeds"]), **fields)
             return
-        # A feed with credentials closes the newsletter, if the admin saw no reason to look at its access.
+        # A feed with credentials closes the newsletter, unless the admin has seen the access fields.
         was_access_seen = self.get_changeform_initial_data(request).get("visibility")
         was_access_seen = was_access_seen or "visibility" in form.changed_data
         if not was_access_seen and (closed := usual_access(data["feeds"])):
@@ -275,12 +271,11 @@ class SubscribableAdmin(ServiceAdmin):
         )
 
     def get_inlines(self, request: HttpRequest, obj: Any = None) -> Any:
-        # While it is made, the form asks no more than is needed.
+        # A new one needs few fields.
         is_there = obj is not None and self.tab(request, obj) in ("", "settings")
         return (post_rules.RuleInline,) if is_there else ()
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Saves the rules. The newsletter itself has been saved, by its service."""
         for formset in formsets:
             if formset.model is PostRule:
                 post_rules.save_rules(form.instance, formset)
@@ -297,7 +292,6 @@ class SubscribableAdmin(ServiceAdmin):
 
     @display(description="next letter")
     def goes_out_next(self, subscribable: Any) -> str:
-        """Show the date in the newsletter's zone."""
         if subscribable.next_moment is not None:
             return when(subscribable.next_moment, zone=subscribable.zone)
         return "none" if subscribable.stopped else "as posts come"
@@ -317,7 +311,7 @@ class SubscribableAdmin(ServiceAdmin):
 
 
 def free_name(title: str) -> str:
-    """Return an unused name derived from the title, or ""."""
+    """Return "" if there is none."""
     name = slugify(title)[:56].strip("-")
     taken = set(Subscribable.objects.filter(name__startswith=name).values_list("name", flat=True))
     numbered = (f"{name}-{number}" for number in range(2, 100))

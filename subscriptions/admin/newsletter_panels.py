@@ -19,7 +19,6 @@ from subscriptions.rules.words import moment_words
 from subscriptions.subscribers.counts import reader_counts
 from subscriptions.subscribers.devices import count_devices
 
-# Given only if they differ from the defaults.
 IF_OTHER = (
     ("--title", "title"),
     ("--description", "description"),

@@ -21,7 +21,7 @@ SHORT = {
 
 
 class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Checks the rule also with the feeds' current posts."""
+    """Checks the rule with the feeds' current posts too."""
 
     class Meta:
         model = PostRule
@@ -47,7 +47,6 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
         if "position" in self.fields:
             self.fields["position"].required = False
             if self.instance.pk is None:
-                # Set only if the row was moved.
                 self.initial["position"] = None
 
     def clean_position(self) -> int:

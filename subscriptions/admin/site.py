@@ -56,7 +56,7 @@ def put_on_your_site(subscribable: Subscribable) -> SafeString | str:
 
 
 def widget(subscribable: Subscribable, url: str) -> SafeString:
-    """The script's URL has no hash, as other sites keep it for years."""
+    """The script's URL has no hash: other sites keep it for years."""
     script = f"{settings.SITE_URL}{settings.STATIC_URL}{WIDGET}"
     return format_html(
         '<a href="{}" data-feedletter>{}</a>\n<script async src="{}"></script>',
@@ -67,7 +67,7 @@ def widget(subscribable: Subscribable, url: str) -> SafeString:
 
 
 def form(subscribable: Subscribable, url: str) -> SafeString:
-    """Return a form that needs no script. Its text is the proof of consent."""
+    """Return a form without script. Its text is the proof of consent."""
     with translation.override(subscribable.language or None):
         asks = SignUpForm(subscribables=[subscribable])
         label, note = str(asks.fields["email"].label), asks.note
@@ -152,7 +152,6 @@ class SiteSettingsAdmin(ServiceAdmin):
         return answer
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """There is only one row."""
         return HttpResponseRedirect(self.page_url(ONLY))
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: Any = None) -> SiteSettings | None:

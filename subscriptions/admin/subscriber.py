@@ -140,7 +140,6 @@ class DestinationAdmin(LargeList):
         return request.user.has_perm("subscriptions.add_subscription")
 
     def add_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """A subscriber needs a newsletter, which that form asks for."""
         return HttpResponseRedirect(add_url(Subscription))
 
     def get_queryset(self, request: HttpRequest) -> "QuerySet[Destination]":

@@ -48,7 +48,7 @@ from subscriptions.subscribers.tags import fetch_tags
 
 
 class SubscriberForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Use `subscriber_form()`, which adds all channels' fields."""
+    """Base of `subscriber_form()`."""
 
     class Meta:
         model = Subscription
@@ -178,7 +178,7 @@ def how_they_agreed(subscription: Subscription) -> SafeString:
 
 @admin.register(Subscription)
 class SubscriptionAdmin(ListPages, ServiceAdmin):
-    """Rows are not deleted, so that imports cannot restore people who left."""
+    """Rows are not deleted: imports must not restore people who left."""
 
     list_display = ("address", "display_name", "newsletter", "shown_status", "tags", "added", "confirmed")
     list_per_page = 25
@@ -192,11 +192,10 @@ class SubscriptionAdmin(ListPages, ServiceAdmin):
         LanguageFilter,
         AddedFilter,
     )
-    # Enables the search box. See `get_search_results`.
     search_fields = ("destination__core",)
     search_help_text = "An address from its beginning, a domain such as @example.org, or parts of a name."
     list_select_related = ("destination", "subscribable")
-    # By primary key, as a million rows cannot be sorted for a page.
+    # A million rows cannot be sorted for a page.
     ordering = ("-pk",)
     shown_after_adding = True
     empty = EmptyList(

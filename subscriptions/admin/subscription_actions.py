@@ -1,5 +1,3 @@
-"""Actions on one or a hundred thousand subscribers."""
-
 from typing import Any
 
 from django import forms

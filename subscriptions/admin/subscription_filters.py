@@ -1,4 +1,4 @@
-"""Filters and search of the list of subscriptions, for a million rows."""
+"""Filters and search for a million rows."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -78,7 +78,7 @@ class PersonDisabledFilter(SimpleListFilter):
 
 
 class ChannelFilter(SimpleListFilter):
-    """Django's filter would read all rows to find the channels."""
+    """Django's filter would read all rows."""
 
     title = "How are they reached?"
     parameter_name = "kind"
@@ -95,7 +95,7 @@ def channel_name(kind: str) -> str:
 
 
 def people_found(rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
-    """Find by prefix, with the index, or by domain among the newest."""
+    """Search by prefix, which has an index, or by domain among the newest."""
     word = text.strip().lower()
     if not word:
         return rows
@@ -188,7 +188,7 @@ class LanguageFilter(SimpleListFilter):
 
 
 def languages() -> list[str]:
-    """Cached, because it reads all rows."""
+    """Cached: it reads all rows."""
     codes = cache.get(LANGUAGES)
     if codes is None:
         codes = subscriber_languages()
@@ -211,7 +211,7 @@ class AddedFilter(SimpleListFilter):
 
 
 def search(rows: "QuerySet[Any]", text: str) -> "QuerySet[Any]":
-    """Parts of addresses are not searched: that would read all rows."""
+    """Searching parts of addresses would read all rows."""
     words = text.split()[:MOST_TERMS]
     if not words:
         return rows

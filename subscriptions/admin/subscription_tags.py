@@ -30,7 +30,7 @@ NO_TAG = "-"
 
 
 class TagNamesField(forms.CharField):
-    """Comma-separated names, cleaned to a list."""
+    """Cleans comma-separated names to a list."""
 
     def __init__(self, **kwargs: Any) -> None:
         widget = UnfoldAdminTextInputWidget(attrs={"placeholder": "press, friends of the harbour"})
@@ -100,7 +100,7 @@ def _named(names: list[str]) -> str:
 
 
 def tag_names(destination: Destination) -> str:
-    """Needs no query if `taggings__tag` is prefetched."""
+    """No query if `taggings__tag` is prefetched."""
     tags = sorted((tagging.tag for tagging in destination.taggings.all()), key=lambda tag: tag.key)
     return ", ".join(tag.name for tag in tags)
 
@@ -141,7 +141,7 @@ class TagOfSubscriptionFilter(SubscriberTagFilter):
 
 
 def people_by_tag() -> dict[int, int]:
-    """Cached, because it reads all taggings."""
+    """Cached: it reads all taggings."""
     counts: dict[int, int] | None = cache.get(COUNTS)
     if counts is None:
         rows = Tagging.objects.order_by().values_list("tag").annotate(n=Count("pk"))
@@ -163,8 +163,6 @@ def delete_chosen(request: HttpRequest, keys: list[int]) -> str:
 
 @admin.register(SubscriberTag)
 class SubscriberTagAdmin(ServiceAdmin):
-    """Tags are created by assigning them."""
-
     list_display = ("name", "people")
     search_fields = ("name",)
     empty = EmptyList(

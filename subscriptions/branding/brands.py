@@ -1,4 +1,4 @@
-"""Brands and latest issues for readers' pages, both supplied by the delivery app."""
+"""Brands and latest issues for readers' pages, supplied by the delivery app."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from common.pictures.picture import CleanPicture
 from common.ttl_cache import TtlCache
 from subscriptions.models import Picture, Subscribable
 
-# Name of a stored picture, a new one, or none (forms: False).
+# Stored name, new picture, or none (forms: False).
 PictureChoice = str | CleanPicture | bool | None
 
 
@@ -21,7 +21,7 @@ class Served:
     data: bytes
 
 
-# Names are hashes, so entries never change. A letter to many is opened by many.
+# Names are hashes, so entries never change.
 _served: TtlCache[Served] = TtlCache(room=16_000_000, seconds=3600, size=lambda picture: len(picture.data))
 
 
@@ -64,10 +64,7 @@ def forget_pictures() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Brand:
-    """`accent`: #rrggbb, readable on light pages. Empty: the newsletter has none.
-
-    `logo_says`: text in the logo. Without it, the newsletter's name is shown too.
-    """
+    """`accent`: #rrggbb, readable on light pages, or empty. `logo_says`: text in the logo."""
 
     accent: str = ""
     logo_url: str = ""
@@ -81,7 +78,7 @@ class Brand:
 class Latest:
     """Part of the newest issue. `more`: omitted posts; `is_cut`: one is incomplete.
 
-    `url` is empty for a private newsletter. `summary` and `picture` are for link previews.
+    `url` is empty for a private newsletter. `summary` and `picture`: for link previews.
     """
 
     title: str

@@ -1,7 +1,4 @@
-"""Settings of the whole site.
-
-Not cached: one small row, so all processes see a change at once.
-"""
+"""Site settings. Not cached: one small row, so all processes see a change at once."""
 
 import re
 from typing import Any
@@ -23,7 +20,7 @@ SITE_FIELDS = ("name", "about", "logo", "logo_says_name", "accent", "imprint_url
 
 
 def site_settings() -> SiteSettings:
-    """Return the row or an unsaved default, without the logo's data."""
+    """Return the row or an unsaved default. The logo's data is deferred."""
     every = SiteSettings.objects.select_related("logo").defer("logo__data")
     return every.filter(pk=ONLY).first() or SiteSettings()
 
@@ -47,7 +44,7 @@ def site_facts() -> SiteFacts:
 
 
 def for_pages(request: HttpRequest) -> dict[str, Any]:
-    """Context processor for `site`, evaluated lazily."""
+    """Context processor for `site`, lazy."""
     return {"site": SimpleLazyObject(_facts_or_usual)}
 
 
@@ -61,7 +58,7 @@ def _facts_or_usual() -> SiteFacts:
 
 @transaction.atomic
 def alter_site(**changes: Any) -> SiteSettings:
-    """Change the given fields, or none: raises ValidationError by field."""
+    """Change the given fields. Raises ValidationError by field."""
     row, _ = SiteSettings.objects.select_for_update().get_or_create(pk=ONLY)
     for name, value in changes.items():
         if name not in SITE_FIELDS:

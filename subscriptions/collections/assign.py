@@ -1,4 +1,4 @@
-"""Assigns a final item to all its collections, in one transaction."""
+"""Assigns final items to collections, in one transaction each."""
 
 import logging
 from collections import Counter
@@ -27,7 +27,7 @@ from subscriptions.rules.collections import OpenCollection, Slot, period_slot, w
 def skip_duplicates(item: Item, takers: Sequence[Subscribable]) -> dict[int, Item]:
     """Record the item for these newsletters. Return earlier copies by newsletter.
 
-    Runs in the caller's transaction with the newsletters locked. Those with one feed are ignored.
+    Runs in the caller's transaction with the newsletters locked. Ignores those with one feed.
     """
     if not item.link_hash:
         return {}
@@ -79,7 +79,7 @@ def _is_alone(item: Item) -> bool:
 
 log = logging.getLogger(__name__)
 
-# A new feed's newsletter may be defined later. Its posts wait until then.
+# A new feed's newsletter may be defined later.
 WAITS_FOR_A_NEWSLETTER = timedelta(days=30)
 FIRST_BACKOFF = timedelta(minutes=1)
 LONGEST_BACKOFF = timedelta(hours=1)
@@ -92,10 +92,7 @@ def assign_final(
     budget: timedelta | None = None,
     ignore_back_off: bool = False,
 ) -> int:
-    """Assign final items, oldest first, within the budget. Return their number.
-
-    The error of an item that fails is stored, and it is retried later.
-    """
+    """Assign final items, oldest first, within the budget. Failed ones are retried later."""
     assigned = 0
     left = TimeBudget(budget)
     stuck = dict(FailedAssignment.objects.values_list("item_id", "next_try_at"))
@@ -130,13 +127,12 @@ def _note_stuck(item_id: int, error: Exception, now: datetime) -> None:
 
 
 def takable(now: datetime) -> ItemQuerySet:
-    """Items of feeds without newsletters wait for a while."""
     readers = Subscribable.feeds.through.objects.filter(feed_id=OuterRef("feed_id"))
     return Item.objects.final().filter(Exists(readers) | Q(final_at__lt=now - WAITS_FOR_A_NEWSLETTER))
 
 
 def assign_item(*, item_id: int, now: datetime) -> bool:
-    """Assign an item. False if it was assigned, has changed, or must wait for a newsletter.
+    """Return False if it was assigned, has changed, or waits for a newsletter.
 
     Raises HookError: the newsletter may yet want the post.
     """
@@ -154,7 +150,7 @@ def assign_item(*, item_id: int, now: datetime) -> bool:
         wanting = [taker for taker in takers if taker not in refusing]
         # A refused post does not exclude copies in other feeds.
         had = skip_duplicates(item, wanting)
-        # An editor left it out before it was final: it joins, so that it can be put back.
+        # Left out by an editor before it was final: it joins, so that it can be put back.
         left_out = dict(item.left_out.filter(by_hand=True).values_list("subscribable_id", "at"))
         rows = [
             Assignment(
@@ -183,7 +179,7 @@ def assign_item(*, item_id: int, now: datetime) -> bool:
 def lock_for_membership(subscribables: SubscribableQuerySet) -> list[Subscribable]:
     """Lock newsletters in pk order, before any change of a collection's items.
 
-    NO KEY, because sign-ups hold KEY SHARE on these rows and should not wait.
+    NO KEY: sign-ups hold KEY SHARE on these rows and should not wait.
     """
     return list(subscribables.select_for_update(no_key=True, of=("self",)).order_by("pk"))
 
@@ -191,7 +187,7 @@ def lock_for_membership(subscribables: SubscribableQuerySet) -> list[Subscribabl
 def _collection(subscribable: Subscribable, item: Item, now: datetime) -> Assignable:
     """Return the collection for the item, opened if necessary.
 
-    Every n: the open one unless full or sealed, or else the next number.
+    Every n: the open one, or the next number if that is full or sealed.
     """
     if subscribable.arrangement == Subscribable.Arrangement.EACH:
         slot = Slot(within_type_id_for("each", item_id=item.pk))

@@ -1,6 +1,6 @@
 """Deletes feeds and newsletters, unless something depends on them.
 
-A feed with readers here loses only its letters, or they would lose their posts.
+A feed with readers here loses only its letters.
 """
 
 from collections.abc import Iterable
@@ -22,14 +22,13 @@ EXCLUDED_BY_HAND = "by hand"
 
 
 def exclude_items(*, item_ids: Iterable[int], now: datetime, reason: str = EXCLUDED_BY_HAND) -> int:
-    """Return the number of items excluded."""
     return sum(exclude(item_id=pk, reason=reason) for pk in item_ids)
 
 
 def exclude(*, item_id: int, reason: str) -> bool:
     """Return False if it is too late."""
     with transaction.atomic():
-        # Lock newsletters that hold the item or may be about to take it.
+        # Newsletters that hold the item or may be about to take it.
         takers = Subscribable.objects.filter(feeds__items=item_id).values("pk")
         holders = Assignable.objects.filter(items=item_id).values("subscribable")
         lock_for_membership(Subscribable.objects.filter(Q(pk__in=takers) | Q(pk__in=holders)))
@@ -39,7 +38,7 @@ def exclude(*, item_id: int, reason: str) -> bool:
         if item is None or held.filter(assignable__seal_token__isnull=False).exists():
             return False
         collections = list(held.values_list("assignable_id", flat=True))
-        # These newsletters may get a copy from another feed. Others, which sent it, keep the record.
+        # These newsletters may get a copy from another feed. Others sent it, and keep the record.
         SeenLink.objects.filter(item=item, subscribable__assignables__in=collections).delete()
         held.delete()
         # An empty collection would become an empty issue.
@@ -70,7 +69,7 @@ class DropRefused(Refused):
 
 @transaction.atomic
 def drop_feed(*, feed: Feed, force: bool, now: datetime) -> str:
-    """Delete a feed and its items, or only end its letters if it has readers.
+    """Delete a feed, or only end its letters if it has readers.
 
     With pending posts it raises DropRefused, or if forced waits until they are sent.
     """
@@ -113,7 +112,7 @@ def on_the_way(feed: Feed) -> int:
 
 @transaction.atomic
 def drop_subscribable(*, subscribable: Subscribable, force: bool, now: datetime) -> str:
-    """Delete a newsletter with issues and queue. Subscribers require `force`."""
+    """Delete a newsletter, with `force` also one with subscribers."""
     lock_for_membership(Subscribable.objects.filter(pk=subscribable.pk))
     count = subscribable.subscriptions.exclude(status="unsubscribed").count()
     readers = pluralize(count, "subscriber")
@@ -143,7 +142,7 @@ def clear_unneeded(*, item_ids: list[int]) -> int:
 
 
 def delete_dropped_feeds() -> int:
-    """Delete feeds that waited for their last posts. Return their number."""
+    """Delete feeds that waited for their last posts."""
     dropping = Feed.objects.filter(dropping=True).values_list("pk", flat=True)
     deleted = 0
     for pk in list(dropping):

@@ -73,10 +73,7 @@ def put_back(*, assignable_id: int, item_id: int, now: datetime) -> str:
 
 
 def send_withdrawn(*, assignable_id: int, item_id: int, now: datetime) -> str:
-    """Send a withdrawn post in all newsletters that hold it. Return its title.
-
-    A later withdrawal counts again.
-    """
+    """Send a withdrawn post in all newsletters that hold it. A later withdrawal counts again."""
     with transaction.atomic():
         holders = Assignable.objects.filter(Q(pk=assignable_id) | Q(items=item_id)).values("subscribable")
         lock_for_membership(Subscribable.objects.filter(pk__in=holders))
@@ -141,10 +138,7 @@ def _set_places(assignable: Assignable, places: dict[int, Any]) -> None:
 
 
 def reword(*, assignable_id: int, wording: Wording, shown: str = "") -> bool:
-    """Return whether any changed.
-
-    `shown`: fingerprint of the form's initial values (`edits.merge_wording`).
-    """
+    """Return whether any changed. `shown`: fingerprint of the form's initial values."""
     wording = tidied(wording)
     with _locked(assignable_id) as assignable:
         was = wording_of(assignable)
@@ -176,7 +170,7 @@ def tidied(wording: Wording) -> Wording:
 
 
 def wait_for_me(*, assignable_id: int, waits: bool) -> None:
-    """Set whether it becomes a draft at its time, for an editor to release."""
+    """Set whether it becomes a draft at its time."""
     with _locked(assignable_id) as assignable:
         if assignable.waits != waits:
             _set_waits(assignable, waits)
@@ -190,9 +184,9 @@ def _set_waits(assignable: Assignable, waits: bool) -> None:
 
 
 def send_now(*, assignable_id: int, now: datetime) -> int:
-    """End the collection, to be issued without approval. Return its number of posts.
+    """End the collection and its period, to be issued without approval.
 
-    Its period ends now. Later posts go into a new collection for the rest of it.
+    Later posts go into a new collection for the rest of the period. Returns the number of posts.
     """
     with _locked(assignable_id) as assignable:
         kept = assignable.assignments.kept().count()
@@ -208,10 +202,7 @@ def send_now(*, assignable_id: int, now: datetime) -> int:
 
 
 def undo(*, assignable_id: int, now: datetime, latest: str | None = None) -> str:
-    """Undo the latest edit and return its name.
-
-    `latest`: the name that the button showed; another edit is not undone.
-    """
+    """Undo the latest edit, if it is `latest`, the one that the button showed. Return its name."""
     with _locked(assignable_id) as assignable:
         steps: list[Step] = assignable.steps or []
         check_latest(steps, latest)
@@ -250,7 +241,7 @@ def leave_out_ahead(*, subscribable_id: int, item_id: int, now: datetime) -> str
 
 
 def put_back_ahead(*, subscribable_id: int, item_id: int) -> str:
-    """Undo `leave_out_ahead`. Raises CannotEdit once the post is final."""
+    """Raises CannotEdit once the post is final."""
     with transaction.atomic():
         item = _settling(subscribable_id, item_id)
         forget_by_hand(subscribable_id, item.pk)
@@ -258,7 +249,7 @@ def put_back_ahead(*, subscribable_id: int, item_id: int) -> str:
 
 
 def _settling(subscribable_id: int, item_id: int) -> Item:
-    """Return an unassigned post. Under the lock it cannot be assigned."""
+    """Return an unassigned post. The lock prevents its assignment."""
     taker = lock_for_membership(Subscribable.objects.filter(pk=subscribable_id))
     rows = Item.objects.unassigned().filter(feed__subscribables__in=taker, pk=item_id).defer("entry")
     item = rows.first()

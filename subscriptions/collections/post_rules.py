@@ -1,5 +1,3 @@
-"""A newsletter's rules for posts."""
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -43,7 +41,7 @@ def verdict(subscribable: Subscribable, entry: Entry, *, feed: Feed) -> Verdict:
 def verdicts(item: Item, *, now: datetime) -> dict[int, Verdict]:
     """Return verdicts of newsletters with rules or hooks. Raises HookError.
 
-    Call it outside of transactions, as expressions and hooks may take long.
+    Call it outside of transactions: expressions and hooks may take long.
     """
     picky = Q(post_rules__active=True) | ~Q(hooks="")
     takers = Subscribable.objects.filter(picky, feeds=item.feed_id, stopped=False).distinct()
@@ -95,9 +93,9 @@ def drop_rule(*, rule: PostRule) -> str:
 def change_rules(
     *, subscribable: Subscribable, saved: Sequence[PostRule] = (), gone: Sequence[PostRule] = ()
 ) -> None:
-    """Save and delete rules. Raises ValidationError with the field.
+    """Raises ValidationError with the field.
 
-    They apply to posts that become final later, and replacements to letters made later.
+    Rules apply to posts that become final later, replacements to letters made later.
     """
     for row in saved:
         row.full_clean(exclude=["subscribable"])
@@ -134,10 +132,7 @@ def _present(subscribable: Subscribable, count: int) -> list[tuple[Feed, Entry]]
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """Result for one post, with the title after replacements.
-
-    `troubles`: sentences on rules and hooks that failed.
-    """
+    """`troubles`: sentences on rules and hooks that failed. The title is after replacements."""
 
     title: str
     link: str

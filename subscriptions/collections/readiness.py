@@ -1,5 +1,3 @@
-"""Facts about open collections, and early polls of the feeds they wait for."""
-
 from datetime import datetime, timedelta
 
 from django.db.models import Count, F, Q
@@ -35,7 +33,6 @@ def counts_of(assignable: Assignable) -> tuple[int, int]:
 
 
 def feed_facts(assignable: Assignable) -> list[FeedFacts]:
-    """Return none for a collection without period."""
     if assignable.period_end is None:
         return []
     return facts_of_feeds(assignable.subscribable, assignable.period_end)
@@ -58,7 +55,6 @@ def facts_of_feeds(subscribable: Subscribable, end: datetime) -> list[FeedFacts]
 
 
 def make_feeds_due(*, now: datetime) -> int:
-    """Poll feeds of ended periods at once."""
     return request_poll(feed_ids=set(behind(now).values_list("pk", flat=True)), now=now)
 
 

@@ -1,4 +1,4 @@
-"""Admin form of a newsletter or bridge. A channel's fields are named channel_field."""
+"""Newsletter form. A channel's fields are named channel_field."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import time
@@ -29,14 +29,13 @@ from subscriptions.rules.schedule import ARRANGEMENTS
 from subscriptions.rules.validation import InvalidSchedule, check_schedule, check_zone
 
 LONGEST_OPTION, LONGEST_LINES = 700, 2_000
-# When people read their mail.
 EARLY = time(7)
 Arrangement = Subscribable.Arrangement
 LABELS = {"weekly": "on one or several weekdays", "cron": "my own schedule, as a cron line"}
 
 
 def name_of(kind: channels.Keyed, field: channels.Field | str) -> str:
-    """Return the form's name of a channel's field, which must be a JavaScript variable's name."""
+    """Return a JavaScript variable's name."""
     name = field if isinstance(field, str) else field.name
     return f"{kind.key}_{name}".replace("-", "_")
 
@@ -50,7 +49,7 @@ def destination_form_fields() -> dict[str, forms.Field]:
 
 
 def shown_for(attribute: str, condition: Mapping[str, str]) -> dict[str, str]:
-    """Return each field's condition. `condition` has an expression per channel."""
+    """Return conditions by field. `condition` has an expression per channel."""
     return {name_of(kind, field): condition.get(kind.key, "false") for kind, field in _each(attribute)}
 
 
@@ -104,7 +103,7 @@ template_sources: list[Callable[[], list[str]]] = []
 
 
 class PairsField(forms.CharField):
-    """A dict of texts, as lines of `name = value`."""
+    """Dict of texts, as lines of `name = value`."""
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs.setdefault("required", False)
@@ -134,7 +133,7 @@ class PairsField(forms.CharField):
 
 
 class ClockWidget(forms.TimeInput):
-    """The admin's own widget has notes about the server's time."""
+    """Without the admin's notes about the server's time."""
 
     input_type = "time"
 
@@ -151,7 +150,7 @@ class ZoneField(forms.ChoiceField):
 
 
 class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
-    """Use `subscribable_form()`, which adds the channels' fields."""
+    """Base of `subscribable_form()`."""
 
     channel = forms.ChoiceField(
         help_text="How it travels: a newsletter by e-mail, or a bridge to an account.",
@@ -233,7 +232,6 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
             self.fields["time_zone"].initial = settings.TIME_ZONE
             self.fields["at"].initial = EARLY
             if not self.is_bound and "time_zone" not in self.initial:
-                # newsletter.js selects the browser's zone.
                 self.fields["time_zone"].widget.attrs["data-of-browser"] = ""
         for kind in channels.newsletter_kinds():
             for field in kind.option_fields if kind.key == self.instance.channel else ():
@@ -274,7 +272,7 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
-        # Run in spite of other errors, to show all at once.
+        # In spite of other errors, to show all at once.
         try:
             check_schedule(self.instance.schedule, self.instance.time_zone)
         except InvalidSchedule as error:
@@ -285,7 +283,6 @@ class SubscribableForm(forms.ModelForm):  # type: ignore[type-arg]
         try:
             check_subscribable(self.instance)
         except ValidationError as error:
-            # It may be about a field of another tab.
             add_refusal(self, error)
 
 

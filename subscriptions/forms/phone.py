@@ -11,7 +11,6 @@ from subscriptions.forms.sign_up import SignUpForm
 
 LONGEST_PHONE = 40
 LONGEST_CODE = 20
-# Newsletter options for parsing numbers.
 READ_BY = ("region", "countries")
 
 
@@ -54,7 +53,7 @@ class PhoneForm(SignUpForm):
 
 
 def read_number(channel: str, typed: str, options: Mapping[str, Any]) -> ParsedDestination:
-    """Raises InvalidDestination with a sentence for readers."""
+    """Raises InvalidDestination."""
     read_by = {name: str(options[name]) for name in READ_BY if options.get(name)}
     return channels.get(channel).parse_destination({"phone": typed, **read_by})
 

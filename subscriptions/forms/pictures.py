@@ -1,5 +1,3 @@
-"""A picture in an admin's form: uploaded, shown, taken away."""
-
 from typing import Any, BinaryIO, cast
 
 from django import forms

@@ -1,4 +1,4 @@
-"""Protection of public forms against robots (templates/pages/_form_safety.html)."""
+"""Protection against robots (templates/pages/_form_safety.html)."""
 
 from typing import Any
 
@@ -13,10 +13,7 @@ LONGEST_TOKEN = 2000
 
 
 class RobotProofForm(forms.Form):
-    """Fields that distinguish people from robots.
-
-    In doubt it asks a question: then it is invalid and shown again.
-    """
+    """In doubt it asks a question: then it is invalid and shown again."""
 
     website = forms.CharField(
         label=gettext_lazy("Leave this empty"),
@@ -57,7 +54,7 @@ class RobotProofForm(forms.Form):
 
     @cached_property
     def fresh_shown(self) -> str:
-        """Hidden time stamp, renewed each time the form is shown."""
+        """Hidden time stamp, renewed whenever the form is shown."""
         return antispam.shown_stamp(now=self.now)
 
     @cached_property
@@ -72,7 +69,7 @@ class RobotProofForm(forms.Form):
         if data["reply"]:
             question = self._hidden("question")
             return antispam.is_answered(question, data["reply"], now=self.now, ip=self.ip)
-        # Forms on other sites have no time stamp. The limits apply anyway.
+        # Forms on other sites have no time stamp. The limits apply.
         if (shown := self._hidden("shown")) and not antispam.was_read(shown, now=self.now):
             return False
         return not self.challenge or antispam.is_solved(self._hidden("solution"), now=self.now)

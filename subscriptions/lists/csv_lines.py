@@ -1,5 +1,3 @@
-"""CSV lists with any common separator."""
-
 import csv
 import re
 from collections.abc import Iterable, Iterator
@@ -10,7 +8,7 @@ from django.core.exceptions import ValidationError
 
 from subscriptions.rules.lists.headings import HEADER
 
-# Its first line (from 1), and its cells or an error message.
+# First line (from 1), and cells or an error message.
 Record = tuple[int, list[str] | str]
 SEPARATORS = ",;\t"
 # Excel reads the separator from such a first line.
@@ -24,10 +22,7 @@ def is_address(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Column names, and the number of the next line.
-
-    `is_missing`: there is no header, so the first line must be read again.
-    """
+    """`line` is the next line's number. `is_missing`: the first line must be read again."""
 
     names: tuple[str, ...]
     separator: str
@@ -36,7 +31,7 @@ class Head:
 
 
 def split_head(lines: Iterable[str]) -> tuple[Head, Iterator[str]]:
-    """Return the header and the lines after it. Raises ValidationError."""
+    """Raises ValidationError."""
     remaining = iter(lines)
     begin = list(islice(remaining, 2))
     unread = iter(begin)
@@ -45,9 +40,9 @@ def split_head(lines: Iterable[str]) -> tuple[Head, Iterator[str]]:
 
 
 def read_head(lines: Iterator[str]) -> Head:
-    """Read the header. Raises ValidationError.
+    """Raises ValidationError.
 
-    A list that begins with an address, such as Mailman's, has none, and gets column names.
+    A list that begins with an address, such as Mailman's, has no header, and gets column names.
     """
     first = next(lines, "").removeprefix("\ufeff")
     skipped = 0
@@ -71,8 +66,7 @@ def read_head(lines: Iterator[str]) -> Head:
 def records(lines: Iterator[str], head: Head, *, line: int = 0) -> Iterator[Record]:
     """Yield the records, without blank lines. `line` is the next one's number.
 
-    Empty cells beyond the header's columns are dropped, as spreadsheets write them. A record is yielded
-    before any later line is read.
+    Drops empty cells beyond the header's, as spreadsheets write them. Yields each before reading later lines.
     """
     reader, width = csv.reader(lines, delimiter=head.separator), len(head.names)
     begin = line or head.next_line

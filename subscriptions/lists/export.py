@@ -1,5 +1,3 @@
-"""Streamed export of subscribers."""
-
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
@@ -18,7 +16,7 @@ NO_CONSENT = ("", "", "", "")
 
 
 def export_subscribers(*, subscribable: Subscribable, exact: bool = False) -> Iterator[list[str]]:
-    """Return the header and all subscribers, so that an import can restore them.
+    """Yield the header and all subscribers, so that an import can restore them.
 
     Formulas are neutralized unless `exact`. Raises ValidationError for a bridge.
     """
@@ -29,7 +27,7 @@ def export_subscribers(*, subscribable: Subscribable, exact: bool = False) -> It
 def _exported(subscribable: Subscribable, *, exact: bool) -> Iterator[list[str]]:
     yield list(COLUMNS)
     same = Suppression.objects.filter(kind=OuterRef("destination__kind"), core=OuterRef("destination__core"))
-    # Devices belong to a browser and cannot be imported elsewhere.
+    # Devices belong to one browser.
     listed = subscribable.subscriptions.filter(destination__kind=subscribable.channel)
     rows = listed.annotate(suppressed=Exists(same)).order_by("pk")
     values = rows.values_list(

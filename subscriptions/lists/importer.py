@@ -1,4 +1,4 @@
-"""Imports of subscriber lists, and dry runs. Mails nobody."""
+"""Imports and dry runs. Mails nobody."""
 
 import json
 import sqlite3
@@ -38,10 +38,7 @@ MOST_BYTES_IN_MEMORY = 1024 * 1024
 
 
 class AmbiguousColumns(ValidationError):
-    """Columns that may mark people who must not be mailed, and need a meaning.
-
-    `advice`: a likely meaning for each of `names`.
-    """
+    """Columns that may mark people who must not be mailed. `advice`: a likely meaning for each."""
 
     def __init__(self, message: str, advice: Mapping[str, str]) -> None:
         super().__init__(message)
@@ -85,7 +82,7 @@ def import_subscribers(
     terms: Terms = USUAL_TERMS,
     on_refused: OnRefused = None,
 ) -> ImportReport:
-    """Import in batches, one transaction each, after judging all lines.
+    """Judge all lines, then import in batches, one transaction each.
 
     An iterator's lines are kept in a temporary file. Raises ValidationError and AmbiguousColumns.
     """
@@ -105,7 +102,7 @@ def try_subscribers(
     terms: Terms = USUAL_TERMS,
     on_refused: OnRefused = None,
 ) -> ImportReport:
-    """Return what `import_subscribers` would do."""
+    """Do a dry run."""
     report = ImportReport(on_refused=on_refused)
     with closing(SeenAddresses()) as seen, _read(report, subscribable, lines, terms, now) as read:
         for batch in read:
@@ -142,7 +139,7 @@ def _read(
 
 @contextmanager
 def readable_twice(lines: Iterable[str]) -> Iterator[Iterable[str]]:
-    """An iterator's lines are kept in a file."""
+    """Keep an iterator's lines in a file."""
     if iter(lines) is not lines:
         yield lines
         return
@@ -182,7 +179,7 @@ def add_up(report: ImportReport, batch: Batch, done: ImportPlan) -> None:
 
 
 class SeenAddresses:
-    """Addresses seen so far, in SQLite's temporary file, to bound memory."""
+    """Kept in SQLite's temporary file, to bound memory."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)

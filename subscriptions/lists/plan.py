@@ -1,5 +1,3 @@
-"""Plans the changes that a batch makes."""
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -91,10 +89,7 @@ class ImportPlan:
 def plan_import(
     lines: Sequence[Wanted], existing: Mapping[str, ExistingSubscriber], owners: Mapping[int, int]
 ) -> ImportPlan:
-    """Plan each line, based on the lines before it.
-
-    `owners`: subscriptions by upstream number.
-    """
+    """Plan each line, based on the lines before it. `owners`: subscriptions by upstream number."""
     made, given = ImportPlan(), dict[int, str]()
     tags = set[str]()
     if any(wanted.row.tags for wanted in lines):
@@ -141,9 +136,9 @@ def owners_of_upstream_ids(lines: Iterable[Wanted]) -> dict[int, int]:
 def existing_subscribers(
     subscribable: Subscribable, lines: Sequence[Wanted], *, lock: bool = False
 ) -> dict[str, ExistingSubscriber]:
-    """Return known addresses, with tags if any line has some.
+    """Return known addresses, with tags if any line has some, in a fixed number of queries.
 
-    Takes a fixed number of queries. With `lock`, subscriptions are locked in the order of keys.
+    With `lock`, subscriptions are locked in the order of keys.
     """
     wanted, kind = {each.parsed.core for each in lines}, subscribable.channel
     suppressed = {row[0] for row in find_rows(Suppression, ["id"], key="core", values=wanted, kind=kind)}

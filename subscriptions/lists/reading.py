@@ -1,4 +1,4 @@
-"""Reads lists in batches, and reports on them in bounded memory."""
+"""Reads lists in batches. Reports have bounded memory."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,6 @@ from subscriptions.rules.lists.rows import UNREADABLE, ListRow, UnusableLine, re
 from subscriptions.rules.lists.survey import ColumnSurvey, Survey
 from subscriptions.rules.sign_up import LONGEST_NAME, tidy_name
 
-# Size of a transaction.
 LINES_A_BATCH = 2000
 LINES_A_CHUNK = 1000
 # In memory. `on_refused` gets all of them.
@@ -35,10 +34,7 @@ class RefusedRow:
 
 @dataclass
 class ImportReport:
-    """Counts of lines. `repeated`: with an earlier address; counted in dry runs only.
-
-    `outcomes`: addresses by result, and refused lines by kind (rows.OUTCOMES).
-    """
+    """`repeated`: lines with an earlier address, in dry runs. `outcomes`: lines by rows.OUTCOMES."""
 
     added: int = 0
     updated: int = 0
@@ -47,11 +43,9 @@ class ImportReport:
     refused_count: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     refused: list[RefusedRow] = field(default_factory=list)
-    # Headings, set before any refusal.
     names: tuple[str, ...] = ()
-    # Something about such files that an admin should know.
     note: str = ""
-    # Headings of ignored columns, with the number of lines concerned.
+    # Ignored columns, with the number of lines concerned.
     not_used: tuple[tuple[str, int], ...] = ()
     on_refused: "Callable[[ImportReport, Sequence[RefusedRow]], None] | None" = None
 
@@ -73,10 +67,7 @@ def refused_row(line: int, reason: str, cells: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The uploader's statements about a whole list.
-
-    Status of lines without one, consent text, meanings by column name, and order of day and month.
-    """
+    """Defaults of a whole list, meanings by column name, and order of day and month."""
 
     status: str = "unconfirmed"
     words: str = ""
@@ -131,7 +122,7 @@ def survey_of(head: Head, terms: Terms, read: Iterable[Record]) -> dict[int, Col
 
 
 def column_of_addresses(head: Head, read: Iterable[Record]) -> str:
-    """Return the only column with nothing but addresses in the first lines, or ""."""
+    """Return the only column with just addresses in the first lines, or ""."""
     rows = [cells for _, cells in islice(read, LINES_A_CHUNK) if not isinstance(cells, str)]
     headings = []
     for place, name in enumerate(head.names):
@@ -150,7 +141,7 @@ def not_used(names: Sequence[str], columns: Heading) -> tuple[tuple[str, int], .
 def batches(
     records: Iterable[Record], *, columns: Heading, kind: ChannelSpec, terms: Terms, now: datetime
 ) -> Iterator[Batch]:
-    """Yield batches. Lines are read only when needed."""
+    """Lines are read only when needed."""
     batch, dates = Batch(), terms.dates or columns.program.dates
     for line, cells in records:
         if isinstance(cells, str):
@@ -174,6 +165,6 @@ def batches(
 
 
 def _tidy(name: str) -> str:
-    # A fast path, as most names are tidy.
+    # Most names are tidy.
     is_tidy = len(name) <= LONGEST_NAME and name.isprintable() and "  " not in name
     return name.strip() if is_tidy else tidy_name(name)

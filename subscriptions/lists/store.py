@@ -1,4 +1,4 @@
-"""Stores a batch in a fixed number of statements. Mails nobody."""
+"""Stores a batch in a fixed number of statements."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -58,7 +58,7 @@ def store_batch(
         insert_rows(Suppression, columns)
     fresh, changed = made.doing(RowChange.ADD), made.doing(RowChange.UPDATE)
     if fresh:
-        # Readers who signed up at this moment are unchanged.
+        # Readers who signed up just now are unchanged.
         made.added -= len(fresh) - _add_subscriptions(subscribable, fresh, terms, now)
     if changed:
         _change_subscriptions(subscribable, changed, terms, now)
@@ -68,7 +68,7 @@ def store_batch(
 def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: Terms, now: datetime) -> int:
     destinations = _destination_keys(subscribable.channel, fresh, now)
     tokens = [random_token() for _ in fresh]
-    # The default for a confirmation's time is that of the subscription.
+    # Defaults to the subscription's time.
     confirmed_at = [
         (one.confirmed or one.added or now)
         if one.then.status == CONFIRMED
@@ -83,7 +83,7 @@ def _add_subscriptions(subscribable: Subscribable, fresh: list[Planned], terms: 
         "status": [one.then.status for one in fresh],
         "added_at": [one.added or now for one in fresh],
         "confirmed_at": confirmed_at,
-        # By default the time of joining, so that nobody counts as leaving today.
+        # Defaults to the time of joining, so that nobody counts as leaving today.
         "left_at": [
             (one.left or one.confirmed or one.added or now) if one.then.status == UNSUBSCRIBED else None
             for one in fresh
@@ -181,7 +181,7 @@ def _keep_further_upstream_ids(changed: Sequence[tuple[int, Planned]]) -> None:
 def _keep_consents(
     subscribable: Subscribable, stored: Sequence[tuple[int, Planned]], terms: Terms, now: datetime
 ) -> None:
-    """The line's own proof replaces that of the list."""
+    """The line's proof replaces the list's."""
     kept = [(key, one.proof) for key, one in stored if one.proof or one.then.status != UNSUBSCRIBED]
     words = []
     for _, proof in kept:

@@ -1,5 +1,3 @@
-"""Imports addresses that must not be mailed."""
-
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -18,10 +16,7 @@ USUAL_REASON = "imported"
 
 
 def import_suppressions(*, lines: Iterable[str], now: datetime) -> ImportReport:
-    """Import a CSV list (email and optionally reason) in batches.
-
-    Raises ValidationError if it is no such list.
-    """
+    """Import a CSV list (email and optionally reason). Raises ValidationError."""
     report = ImportReport()
     batch: dict[str, str] = {}
     for line, values in named_records(lines):

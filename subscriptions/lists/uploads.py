@@ -22,7 +22,7 @@ FROM_THE_START = dict.fromkeys(
 
 
 def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Convert UTF-16 to UTF-8, and the carriage returns of old Macs to line feeds."""
+    """Convert UTF-16 to UTF-8, and carriage returns of old Macs to line feeds."""
     remaining = iter(pieces)
     first = next(remaining, b"")
     everything = (piece for piece in chain([first], remaining) if piece)
@@ -37,7 +37,7 @@ def as_utf8(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _utf16(first: bytes) -> str:
-    """Detect UTF-16 by its mark, or by zeros in the first letters."""
+    """Detect it by its mark, or by zeros in the first letters."""
     if name := _UTF16.get(first[:2]):
         return name
     letters = first[:4]
@@ -47,10 +47,9 @@ def _utf16(first: bytes) -> str:
 
 
 class FileLines(Iterator[str]):
-    """Lines of a file in pieces. `position`: start of the next line; `handed_out`: lines so far.
+    """Lines of a file in pieces. `position`: start of the next line.
 
-    Lines that are not UTF-8 are read as windows-1252 and counted in `in_old_encoding`. Lines over
-    LONGEST_LINE are split.
+    Lines that are not UTF-8 are read as windows-1252 and counted. Lines over LONGEST_LINE are split.
     """
 
     def __init__(self, pieces: Iterator[bytes], position: int = 0) -> None:

@@ -1,6 +1,6 @@
-"""Worker that checks and imports uploaded lists.
+"""Worker for uploaded lists.
 
-A batch and the position after it are stored in one transaction, so another worker can continue.
+Stores a batch and the position after it in one transaction, so another worker can continue.
 """
 
 from collections import Counter
@@ -101,7 +101,7 @@ def _lines(row: ListImport, head: Head, position: int = 0) -> StoredLines:
 
 
 def _judge(row: ListImport, head: Head, terms: Terms) -> bool:
-    """Return whether the import can go on. Raises ValidationError for a file without addresses."""
+    """Return whether the import can go on. Raises ValidationError without addresses."""
     lines = _lines(row, head)
     try:
         columns = survey_of(head, terms, _renewing(row, records(lines, head)))
@@ -126,7 +126,7 @@ class _LostError(Exception):
 
 
 def _renewing(row: ListImport, read: Iterator[Record]) -> Iterator[Record]:
-    """Renew the lease from time to time, as nothing is stored meanwhile."""
+    """Renew the lease, as nothing is stored meanwhile."""
     for number, record in enumerate(read, 1):
         if not number % LINES_A_RENEWAL and not row.renew():
             raise _LostError
@@ -144,7 +144,7 @@ class _Place:
 
 
 def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
-    """Check in one go, as only this worker knows the addresses seen."""
+    """Check in one go: only this worker knows the addresses seen."""
     with closing(SeenAddresses()) as seen:
         for batch in read:
             repeated = seen.drop_repeated(batch)
@@ -162,7 +162,7 @@ def _check(row: ListImport, read: Iterator[Batch], place: _Place) -> None:
 
 
 def _add_samples(row: ListImport, done: ImportPlan) -> None:
-    """Keep address, name, status and change of the first lines of each status."""
+    """Keep the first lines of each status."""
     kept = Counter(status for _, _, status, _ in row.sample)
     if len(kept) == len(LIST_STATUSES) and min(kept.values()) >= SAMPLES_OF_A_STATUS:
         return

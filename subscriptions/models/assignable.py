@@ -10,7 +10,7 @@ from subscriptions.models.subscribable import Subscribable
 
 
 class SeenLink(models.Model):
-    """Item by which a canonical link came into a newsletter. Kept as long as the item."""
+    """Item by which a canonical link came into a newsletter."""
 
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="carried")
     link_hash = models.CharField(max_length=32)
@@ -34,7 +34,7 @@ class AssignableQuerySet(models.QuerySet["Assignable"]):
 
 
 class Assignable(models.Model):
-    """Open collection. Its period is stored, not parsed from within_type_id.
+    """Open collection.
 
     While `seal_token` is set and `seal_until` not past, a worker renders it and no item may be added. Lock
     its Subscribable before changing its items.
@@ -45,7 +45,7 @@ class Assignable(models.Model):
     opened_at = models.DateTimeField(default=timezone.now)
     period_start = models.DateTimeField(null=True, blank=True)
     period_end = models.DateTimeField("closes", null=True, blank=True)
-    # Every n: n at the opening.
+    # Every n, at the opening.
     capacity = models.PositiveIntegerField(null=True, blank=True)
     items = models.ManyToManyField(Item, through="Assignment", related_name="assignables")
     seal_token = models.UUIDField(null=True, blank=True, editable=False)
@@ -88,10 +88,9 @@ class Assignable(models.Model):
 
 
 def is_kept(assignment: str = "", assignable: str = "assignable__") -> Q:
-    """Return the condition for posts to send. Arguments are paths to assignment and collection.
+    """Return the condition for posts to send. Arguments are paths.
 
-    Posts left out by an editor or withdrawn by their feed are not sent. A collection of a single post closes
-    at once, so a withdrawal has no effect.
+    A collection of a single post closes at once, so a withdrawal has no effect.
     """
     there = Q(**{f"{assignment}item__set_aside_at": None})
     single = Q(**{f"{assignable}period_end": None, f"{assignable}capacity": None})
@@ -108,14 +107,14 @@ LEFT_OUT = models.Count("assignments", filter=~is_kept("assignments__", ""))
 
 
 class Assignment(models.Model):
-    """Item in an open collection. If left out, it stays unsent until the collection ends."""
+    """Item in an open collection. If left out, it stays until the collection ends."""
 
     assignable = models.ForeignKey(Assignable, on_delete=models.CASCADE, related_name="assignments")
-    # A plan from stale rows must not delete an item that was assigned meanwhile.
+    # A plan from stale rows must not delete an item assigned meanwhile.
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="assignments")
     assigned_at = models.DateTimeField(default=timezone.now)
     left_out_at = models.DateTimeField(null=True, blank=True)
-    # Set by an editor. Posts without a place follow in the usual order.
+    # Set by an editor. Posts without a place follow.
     place = models.PositiveIntegerField(null=True, blank=True)
 
     objects = AssignmentQuerySet.as_manager()

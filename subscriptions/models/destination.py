@@ -15,7 +15,7 @@ class Destination(models.Model):
     added_at = models.DateTimeField(default=timezone.now)
     disabled_at = models.DateTimeField(null=True, blank=True)
     disabled_reason = models.TextField(blank=True, default="")
-    # The row only serves to count what was sent.
+    # The row only counts what was sent.
     erased_at = models.DateTimeField(null=True, blank=True, editable=False)
 
     class Meta:
@@ -30,7 +30,7 @@ class Destination(models.Model):
             ),
         )
         indexes = (
-            # For the few unreachable ones in the list of people.
+            # For the few unreachable ones.
             models.Index(
                 name="destination_disabled", fields=["id"], condition=models.Q(disabled_at__isnull=False)
             ),
@@ -41,10 +41,7 @@ class Destination(models.Model):
 
 
 class ErasedMark(models.Model):
-    """Mark of an erased address, so that no list brings it back.
-
-    `digest` is made with SECRET_KEY, and does not reveal the address.
-    """
+    """Keyed hash of an erased address, so that no list brings it back."""
 
     digest = models.CharField(max_length=32, unique=True, editable=False)
 
@@ -53,7 +50,7 @@ class ErasedMark(models.Model):
 
 
 class Suppression(models.Model):
-    """Address that gets no mail, whether or not it is a Destination."""
+    """Address that gets no mail, with or without a Destination."""
 
     kind = models.CharField(max_length=20, default="email")
     core = models.CharField("address", max_length=700)
@@ -71,7 +68,7 @@ class Suppression(models.Model):
 
 
 class SubscriberTag(models.Model):
-    """Kept without people, as a letter may be waiting for future ones."""
+    """Kept without people: a letter may be waiting for future ones."""
 
     name = models.CharField(max_length=100)
     # Casefolded name.
@@ -113,7 +110,7 @@ class AddressChange(models.Model):
     confirmed_at = models.DateTimeField(null=True, blank=True)
     undo_digest = models.CharField(max_length=64, unique=True, null=True, blank=True, editable=False)
     undone_at = models.DateTimeField(null=True, blank=True)
-    # Record for undoing it: see subscriptions/subscribers/address_change.py.
+    # Record for undoing it (subscriptions/subscribers/address_change.py).
     carried = models.JSONField(default=dict, editable=False)
 
     class Meta:
@@ -124,7 +121,7 @@ class AddressChange(models.Model):
 
 
 class SignInRequest(models.Model):
-    """Request for a link by a known or unknown address. A worker handles and deletes it."""
+    """Request for a link, by a known or unknown address."""
 
     core = models.CharField(max_length=512)
     # As counted by limits (subscriptions.rules.limits).
@@ -137,7 +134,7 @@ class SignInRequest(models.Model):
 
 
 class SignIn(models.Model):
-    """Mailed link, valid once for a short time. Only its digest is stored."""
+    """Mailed link, valid once. Only its digest is stored."""
 
     digest = models.CharField(max_length=64, unique=True, editable=False)
     destination = models.ForeignKey(Destination, on_delete=models.CASCADE, related_name="sign_ins")
@@ -150,7 +147,7 @@ class SignIn(models.Model):
 
 
 class SignUpCode(models.Model):
-    """A destination's open code, derived from nonce and key (subscriptions.subscribers.codes)."""
+    """Open code, derived from nonce and key (subscriptions.subscribers.codes)."""
 
     # The previous release, which has no codes, deletes destinations.
     destination = models.OneToOneField(
@@ -161,7 +158,7 @@ class SignUpCode(models.Model):
         db_constraint=False,
     )
     nonce = models.CharField(max_length=32)
-    # Keys of the subscriptions that it confirms.
+    # Keys.
     subscriptions = models.JSONField(default=list)
     tries = models.PositiveSmallIntegerField(default=0)
     expires_at = models.DateTimeField(db_index=True)

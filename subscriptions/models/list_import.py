@@ -30,13 +30,12 @@ class ListImport(Upload):
     # Status and consent text of lines without their own.
     status = models.CharField(max_length=12, default=Subscription.Status.UNCONFIRMED)
     words = models.TextField(blank=True, default="")
-    # The uploader's meanings by column name, and the order of day and month.
+    # Meanings by column name, and the order of day and month.
     meanings = models.JSONField(null=True, blank=True)
     dates = models.CharField(max_length=3, blank=True, default="", db_default="")
     # Start of the current pass, to compute the pace.
     reading_since = models.DateTimeField(null=True, blank=True, editable=False)
     names = models.JSONField(default=list)
-    # Counts of the whole file (lists.worker).
     findings = models.JSONField(null=True, blank=True, editable=False)
     program = models.CharField(max_length=40, blank=True, default="")
     sample = models.JSONField(default=list)

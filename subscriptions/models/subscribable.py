@@ -1,5 +1,3 @@
-"""A subscribable: a newsletter or bridge over one or more feeds."""
-
 from datetime import time
 from typing import Any, Self
 from zoneinfo import ZoneInfo
@@ -17,12 +15,12 @@ from subscriptions.rules.switches import Rhythm
 
 
 class Tally(models.Model):
-    """Count in a slice of time. `key` is a digest, to store no addresses."""
+    """`key` is a digest, to store no addresses."""
 
     scope = models.CharField(max_length=16)
     key = models.CharField(max_length=32)
     began_at = models.DateTimeField(db_index=True)
-    # Contended counts have several rows, to avoid waiting for locks.
+    # Several rows for contended counts, to avoid waiting for locks.
     shard = models.PositiveSmallIntegerField(default=0)
     count = models.PositiveIntegerField(default=0)
 
@@ -34,9 +32,9 @@ class Tally(models.Model):
 
 
 class Picture(models.Model):
-    """Permanent picture, named by its hash, since sent letters show it.
+    """Permanent, as sent letters show it. Named by its hash.
 
-    Stored in the database because backups contain nothing else, and for several web servers.
+    In the database, because backups contain nothing else, and for several web servers.
     """
 
     name = models.CharField(max_length=48, primary_key=True)
@@ -70,7 +68,6 @@ class SubscribableQuerySet(models.QuerySet["Subscribable"]):
         return self.filter(visibility="public", stopped=False)
 
     def with_pages(self) -> Self:
-        """Exclude private ones."""
         return self.exclude(visibility="private")
 
     def named(self, *names: str) -> Self:
@@ -87,7 +84,7 @@ class SubscribableQuerySet(models.QuerySet["Subscribable"]):
 
 
 class Subscribable(models.Model):
-    """Arrangement (when a collection closes), channel (how it is sent) and format."""
+    """Newsletter or bridge: arrangement (when a collection closes), channel and format."""
 
     class Arrangement(models.TextChoices):
         EACH = "each", "each post"
@@ -185,7 +182,7 @@ class Subscribable(models.Model):
     )
     # Every n: number of the open or next collection.
     counter = models.PositiveBigIntegerField(default=1, editable=False)
-    # Latest end of an issued period. No later collection starts before it.
+    # No later collection starts before it.
     issued_through = models.DateTimeField(null=True, blank=True, editable=False)
     last_completed_wti = models.CharField(max_length=64, blank=True, default="", editable=False)
 
@@ -200,7 +197,7 @@ class Subscribable(models.Model):
         validators=between(1, LONGEST_APPROVAL, HOW_LONG_TO_WAIT),
         help_text="delay: how long you have to look at it.",
     )
-    # Set by an admin, or when mail servers refuse us. Letters in transit wait.
+    # By an admin, or when mail servers refuse us. Letters in transit wait.
     sending_paused_at = models.DateTimeField(null=True, blank=True, editable=False)
     sending_paused_reason = models.TextField(blank=True, default="", editable=False)
 
@@ -312,7 +309,7 @@ ONLY = 1
 
 
 class SiteSettings(models.Model):
-    """The site's appearance besides its newsletters. Empty: the default.
+    """The site's appearance. Empty: the default.
 
     In this app because later apps, the directory and sign-in mails need it.
     """
@@ -357,10 +354,7 @@ class SiteSettings(models.Model):
 
 
 class PostRule(models.Model):
-    """Rule, applied in the order of positions.
-
-    A post that matches a drop rule is left out. If there are keep rules, it must match one.
-    """
+    """A post that matches a drop rule is left out. If there are keep rules, it must match one."""
 
     class Action(models.TextChoices):
         KEEP = "keep", "keep only posts"
@@ -390,7 +384,7 @@ class PostRule(models.Model):
         max_length=500, blank=True, default="", help_text=r"For “replace”; \1 is the first group."
     )
     active = models.BooleanField(default=True)
-    # Why it could not judge a post. Cleared when the rule changes.
+    # Why it could not judge a post.
     trouble = models.TextField(blank=True, default="", editable=False)
     trouble_at = models.DateTimeField(null=True, blank=True, editable=False)
 
@@ -403,7 +397,7 @@ class PostRule(models.Model):
         return sentence(self.rule)
 
     def clean(self) -> None:
-        """Raise ValidationError with the field for a rule that cannot work."""
+        """Raise ValidationError with the field."""
         try:
             check_rule(self.rule)
         except InvalidRule as error:
@@ -420,7 +414,7 @@ class LeftOut(models.Model):
     subscribable = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="left_out")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="left_out")
     reason = models.TextField()
-    # Left out by an editor, who can put it back until the issue is sent.
+    # By an editor, who can put it back until the issue is sent.
     by_hand = models.BooleanField(default=False, db_default=False)
     at = models.DateTimeField(default=timezone.now)
 

@@ -23,7 +23,6 @@ class SubscriptionQuerySet(models.QuerySet["Subscription"]):
         return self.confirmed().filter(destination__disabled_at=None)
 
     def with_suppressed(self) -> Self:
-        """Select destinations and annotate whether they are suppressed."""
         same = {"kind": OuterRef("destination__kind"), "core": OuterRef("destination__core")}
         return self.select_related("destination").annotate(
             suppressed=Exists(Suppression.objects.filter(**same))
@@ -60,20 +59,20 @@ class Subscription(models.Model):
         max_length=10, choices=LeftWhy, blank=True, default="", db_default="", editable=False
     )
     paused_until = models.DateTimeField(null=True, blank=True)
-    # Until then the reader may undo leaving.
+    # Until then, leaving can be undone.
     undo_until = models.DateTimeField(null=True, blank=True, editable=False)
-    # Set by a switch: other collections belong to the other newsletter.
+    # Set by a switch: earlier collections belong to the other newsletter.
     receives_from = models.DateTimeField(null=True, blank=True, editable=False)
     receives_until = models.DateTimeField(null=True, blank=True, editable=False)
-    # Ended by a switch with letters in transit. Afterwards it is unsubscribed.
+    # Ended by a switch, with letters in transit.
     ended_at = models.DateTimeField(null=True, blank=True, editable=False)
     # Number in upstream's database. Further ones are OldNumbers.
     upstream_id = models.BigIntegerField(null=True, blank=True, unique=True)
-    # Links in letters must work for years, even if SECRET_KEY changes (RFC 8058).
+    # Links must work for years, even if SECRET_KEY changes (RFC 8058).
     token = models.CharField(max_length=64, default=random_token, editable=False)
-    # Set while it may be confirmed; cleared by confirming and leaving.
+    # Set while it may be confirmed.
     confirm_nonce = models.CharField(max_length=64, blank=True, default="", editable=False)
-    # Unix times of the last day's mails caused by sign-ups.
+    # Unix times of the last day's mails.
     notices_at = models.JSONField(null=True, blank=True, editable=False)
 
     objects = SubscriptionQuerySet.as_manager()
@@ -102,14 +101,14 @@ class Subscription(models.Model):
 
     @property
     def is_beside(self) -> bool:
-        """Return whether it uses another channel than the newsletter's: a device."""
+        """A device: another channel than the newsletter's."""
         return self.destination.kind != self.subscribable.channel
 
 
 class OldNumber(models.Model):
     """Another number in upstream's database.
 
-    Two addresses there that differ in case are one here, and both links must work.
+    Two addresses there that differ in case are one here.
     """
 
     subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="old_numbers")
@@ -120,7 +119,7 @@ class OldNumber(models.Model):
 
 
 class Consent(models.Model):
-    """One act of consent, with the text as shown. Kept as long as the subscription."""
+    """One act, with the text as shown."""
 
     class Act(models.TextChoices):
         ASKED = "asked", "asked for it"
@@ -145,7 +144,7 @@ class Consent(models.Model):
 
 
 class FrequencyChange(models.Model):
-    """Kept afterwards, as a record.
+    """Switch between newsletters, kept as a record.
 
     The collections of the `rarer` newsletter that end by `at`, or (every n) have a number up to `number`,
     belong to the old subscription, with all their posts.
@@ -156,10 +155,9 @@ class FrequencyChange(models.Model):
     rarer = models.ForeignKey(Subscribable, on_delete=models.CASCADE, related_name="+")
     at = models.DateTimeField(null=True, blank=True)
     number = models.PositiveBigIntegerField(null=True, blank=True)
-    # The reader had the new one before, and keeps it in any case.
+    # The reader had the new one before, and keeps it.
     was_there = models.BooleanField(default=False)
     made_at = models.DateTimeField(default=timezone.now)
-    # Since then it decides nothing: the old one has ended, except for mail in transit.
     settled_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -21,9 +21,9 @@ from subscriptions.rules.validation import InvalidSchedule, check_schedule
 
 
 def next_moments(newsletters: Sequence[Subscribable], *, now: datetime) -> dict[int, datetime | None]:
-    """Return ends of open collections or current periods, or None without a calendar.
+    """Return ends of open collections or current periods, or None without a calendar. One query.
 
-    Takes one query. A stopped newsletter sends only its open collection.
+    A stopped newsletter sends only its open collection.
     """
     rows = Assignable.objects.filter(subscribable__in=newsletters, period_end__isnull=False).order_by()
     open_ends = dict(rows.values_list("subscribable").annotate(Min("period_end")))
@@ -35,7 +35,7 @@ def next_moments(newsletters: Sequence[Subscribable], *, now: datetime) -> dict[
 
 
 def with_figures(rows: "QuerySet[Subscribable]") -> "QuerySet[Subscribable]":
-    """Annotate confirmed subscribers, open collections and their next close."""
+    """Annotate confirmed subscribers and open collections."""
     closes = Assignable.objects.filter(subscribable=OuterRef("pk")).order_by().values("subscribable")
     return rows.annotate(
         subscribers=_count(Subscription.objects.confirmed()),
@@ -52,27 +52,26 @@ def _count(related: "QuerySet[Subscription] | QuerySet[Assignable]") -> Coalesce
 def next_close(newsletter: Any, *, now: datetime) -> datetime | None:
     """Return the end of an open collection or the current period, or None without a calendar.
 
-    Needs what `with_figures` annotates.
+    Needs `with_figures`.
     """
     return newsletter.closes or next(iter(next_ends(newsletter.schedule, newsletter.zone, now, 1)), None)
 
 
 SCHEDULING = frozenset[str]().union(*ARRANGEMENTS.values())
-# The settings of a newsletter, in the model's order.
+# In the model's order.
 NEWSLETTER_FIELDS = tuple(
     field.name for field in Subscribable._meta.concrete_fields if field.editable and not field.primary_key
 )
 MAX_PARAMS = 50
 DELAY = Subscribable.Approval.DELAY
-# Hooks of later apps. Each raises ValidationError with the field.
+# Each raises ValidationError with the field.
 checks_of_later_apps: list[Callable[[Subscribable], None]] = []
 
 
 def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> Subscribable:
     """Create a newsletter or bridge. Raises ValidationError with the field.
 
-    Weekly ones accept `weekdays`; several become a cron line. Over a feed with credentials, the default is
-    private and closed.
+    Several `weekdays` become a cron line. Over a feed with credentials, the default is private and closed.
     """
     fields = with_weekdays(fields, Subscribable().schedule)
     refuse_unknown(fields)
@@ -80,7 +79,7 @@ def define_subscribable(*, name: str, feeds: Sequence[Feed], **fields: Any) -> S
     refuse_unused(str(fields.get("arrangement", "each")), fields)
     subscribable = Subscribable(name=name, **fields)
     check_subscribable(subscribable)
-    # A bridge has no sign-up to wait for.
+    # A bridge has no sign-up.
     subscribable.awaits_first_reader = channels.get(subscribable.channel).public_sign_up
     with transaction.atomic():
         _save(subscribable)
@@ -104,10 +103,7 @@ def open_newsletters(feed: Feed) -> list[str]:
 def alter_subscribable(
     *, subscribable: Subscribable, feeds: Sequence[Feed] | None = None, **fields: Any
 ) -> Subscribable:
-    """Change fields, or `weekdays`. Open collections keep their end.
-
-    Raises ValidationError.
-    """
+    """Change fields. Open collections keep their end. Raises ValidationError."""
     fields = with_weekdays(fields, subscribable.schedule)
     refuse_unknown(fields)
     arrangement = str(fields.get("arrangement", subscribable.arrangement))
@@ -151,7 +147,7 @@ def _set_feeds(subscribable: Subscribable, feeds: Sequence[Feed]) -> None:
     if gone := [str(feed) for feed in feeds if feed.pk not in there]:
         raise ValidationError({"feeds": f"No longer there: {', '.join(gone)}. Choose another feed."})
     subscribable.feeds.set(pks)
-    # Until now only readers here had them. Posts from now on are sent.
+    # Until now only readers here had them.
     Feed.objects.filter(pk__in=pks, for_letters=False).update(for_letters=True)
 
 
@@ -207,7 +203,7 @@ def refuse_unknown(given: Mapping[str, Any]) -> None:
 
 
 def refuse_unused(arrangement: str, given: Mapping[str, Any]) -> None:
-    """Raise ValidationError for scheduling options that the arrangement does not use."""
+    """Raise ValidationError for options that the arrangement does not use."""
     if arrangement not in ARRANGEMENTS:
         raise ValidationError({"arrangement": f"Choose one of {', '.join(ARRANGEMENTS)}."})
     unused = sorted(
@@ -218,7 +214,7 @@ def refuse_unused(arrangement: str, given: Mapping[str, Any]) -> None:
 
 
 def check_subscribable(subscribable: Subscribable) -> None:
-    """Raise ValidationError, with the field, for a newsletter that cannot work."""
+    """Raise ValidationError with the field."""
     subscribable.full_clean(validate_constraints=False, validate_unique=True)
     try:
         check_schedule(subscribable.schedule, subscribable.time_zone)

@@ -33,7 +33,7 @@ def context_of(subscribable: Subscribable) -> Context:
 
 
 def is_wanted(subscribable: Subscribable, entry: Entry, *, feed: Feed) -> bool:
-    """Return the answer of its hook `filter`, or True without one. Raises HookError."""
+    """Return True without a hook. Raises HookError."""
     hooks = hooks_of(subscribable)
     if "filter" not in hooks:
         return True

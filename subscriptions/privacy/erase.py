@@ -1,5 +1,3 @@
-"""Erases all data about an address, in one transaction."""
-
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 
@@ -45,7 +43,7 @@ def erase(*, destination: Destination, now: datetime) -> dict[str, int]:
 
 
 def sweep_erased(*, now: datetime) -> int:
-    """Erase data received later, such as bounces. Return the number of rows."""
+    """Erase data received later, such as bounces."""
     since = now - timedelta(days=settings.KEEP_DAYS)
     erased, after, total = Destination.objects.filter(erased_at__gte=since).order_by("pk"), 0, 0
     while batch := list(erased.filter(pk__gt=after)[:SWEPT_AT_ONCE]):
@@ -56,14 +54,14 @@ def sweep_erased(*, now: datetime) -> int:
 
 
 def _erase(destinations: Sequence[Destination], now: datetime) -> dict[str, int]:
-    # Referring rows first. Deliveries are locked before addresses, as everywhere.
+    # Referring rows first. Deliveries are locked before addresses.
     return {holding.key: holding.erase(destinations, now) for holding in reversed(personal_data())}
 
 
 def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> int:
     """Delete subscriptions, consents and notices, and anonymize the addresses.
 
-    Locks addresses, then subscriptions, before it changes any address, so no sign-up waits for us with a lock
+    Locks addresses, then subscriptions, before it changes any address: no sign-up waits for us with a lock
     that we need.
     """
     pks = sorted(one.pk for one in destinations)
@@ -100,7 +98,7 @@ def erase_subscriptions(destinations: Sequence[Destination], now: datetime) -> i
 
 
 def mark_erased(addresses: Iterable[tuple[str, str]]) -> None:
-    """Store keyed digests of (kind, core), to prevent later imports."""
+    """Store keyed digests of (kind, core)."""
     marks = [ErasedMark(digest=signing.stamp(MARK, f"{kind} {core}")) for kind, core in addresses]
     ErasedMark.objects.bulk_create(marks, ignore_conflicts=True)
 

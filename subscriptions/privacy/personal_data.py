@@ -1,5 +1,3 @@
-"""Personal data of this app, and all apps' data as one document."""
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
@@ -26,7 +24,6 @@ Query = Any
 
 
 def install() -> None:
-    """Called once, when the app is ready."""
     for holding in (ADDRESS, SUBSCRIPTIONS, CONSENTS, TAGS, SUPPRESSIONS, SIGN_INS, ADDRESS_CHANGES, NOTICES):
         add_holding(holding)
 

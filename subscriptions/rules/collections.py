@@ -18,7 +18,7 @@ LOOK_AHEAD = 100
 def within_type_id_for(
     arrangement: str, *, item_id: int | None = None, period: Period | None = None, counter: int | None = None
 ) -> str:
-    """Return the item's key for "each", the counter for "every_n", or else the period's start."""
+    """Return the item's key, the counter, or the period's start."""
     if arrangement == "each" and item_id is not None:
         return str(item_id)
     if arrangement == "every_n" and counter is not None:

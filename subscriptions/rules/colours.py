@@ -1,7 +1,6 @@
 """Colours derived from an accent, readable on light and on dark.
 
-The conversions are written here because every command imports this module: coloraide gives the same colours,
-but its import takes 120 ms and 7 MB.
+coloraide gives the same colours, but its import takes 120 ms and 7 MB, in every command.
 """
 
 import math
@@ -15,7 +14,7 @@ PAPER = "#ffffff"
 CONTRAST = 4.5
 CONTRAST_DARK = 7
 CONTRAST_EDGE = 3
-# Relative luminance below which text is light.
+# Relative luminance. Below it, text is light.
 DARK = 0.18
 DANGER, DANGER_DARK = "#b42318", "#ff9c91"
 
@@ -55,7 +54,7 @@ class PageColours:
     danger: str
 
 
-# Lightness and chroma (Oklch) of the greys, for light and for dark.
+# Lightness and chroma (Oklch), light and dark.
 _LETTER = (
     {
         "paper": (1, 0),
@@ -101,10 +100,7 @@ _PAGE = (
 
 
 def palettes(accent: str, background: str = "") -> tuple[Palette, Palette]:
-    """Return colours for light and dark, with text that meets AA.
-
-    A dark background is used for both. Invalid colours count as empty.
-    """
+    """Return colours for light and dark, with text that meets AA. A dark background is used for both."""
     chosen = _chosen(accent, DEFAULT_ACCENT)
     paper = _chosen(background, "")
     by_day = _palette(chosen, paper)
@@ -112,7 +108,7 @@ def palettes(accent: str, background: str = "") -> tuple[Palette, Palette]:
 
 
 def page_colours(accent: str, background: str = "") -> tuple[PageColours, PageColours]:
-    """Return colours for light and dark. With a background there is no tint."""
+    """With a background there is no tint."""
     chosen = _chosen(accent, DEFAULT_ACCENT)
     if paper := _chosen(background, ""):
         by_day, by_night = palettes(chosen, paper)
@@ -173,7 +169,7 @@ def shade(accent: str, paper: str, least: float) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the ratio, 1 to 21 (WCAG 2.2)."""
+    """Return 1 to 21 (WCAG 2.2)."""
     return _contrast(_rgb(one), _rgb(other))
 
 

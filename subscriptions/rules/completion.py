@@ -13,10 +13,9 @@ NOTHING = "Empty: nothing will be sent."
 
 @dataclass(frozen=True, slots=True)
 class CollectionFacts:
-    """Open collection, as stored when it was opened. The newsletter may have been edited since.
+    """Open collection, as stored when it was opened: the newsletter may have changed since.
 
-    `period_end` is for periods, `capacity` and `max_wait_days` for every_n, which cannot fill up unless it
-    `takes_more`. `count` excludes the `left_out` posts. `is_sent_now`: an editor ended it.
+    `takes_more`: every_n can fill up. `is_sent_now`: an editor ended it.
     """
 
     count: int
@@ -36,7 +35,7 @@ class CollectionFacts:
 
 @dataclass(frozen=True, slots=True)
 class FeedFacts:
-    """`unassigned_before_end`: an unassigned item has a `final_at` before the period's end."""
+    """`unassigned_before_end`: an unassigned item became final before the period's end."""
 
     fetched_through: datetime | None
     waited_for: bool
@@ -45,7 +44,7 @@ class FeedFacts:
 
 
 def is_complete(collection: CollectionFacts, feeds: Iterable[FeedFacts], now: datetime) -> bool:
-    """An empty one is never issued; one with all posts left out just ends."""
+    """An empty one is never issued. One with all posts left out just ends."""
     return bool(collection.count or collection.left_out) and _is_over(collection, feeds, now)
 
 

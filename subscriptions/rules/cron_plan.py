@@ -1,7 +1,4 @@
-"""Plans of simple cron lines.
-
-Several weekdays are stored as a cron line (`0 7 * * 1,4`), which older releases can read.
-"""
+"""Simple cron lines. Several weekdays are stored as one, which older releases can read."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -23,7 +20,7 @@ _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall-clock time
 
 @dataclass(frozen=True, slots=True)
 class CronPlan:
-    """Times on weekdays (0 = Monday) or days of the month, or else every day."""
+    """Times on weekdays (0 = Monday) or days of the month, or every day."""
 
     times: tuple[time, ...]
     weekdays: tuple[int, ...] = ()
@@ -37,7 +34,7 @@ class WeekPlan:
 
 
 def cron_plan(line: str) -> CronPlan | None:
-    """Return None for a wrong line or one too complex for a sentence."""
+    """Return None for a wrong line or a complex one."""
     try:
         cron = CronSim(line, _ANY_TIME)
     except CronSimError:
@@ -53,7 +50,6 @@ def cron_plan(line: str) -> CronPlan | None:
 
 
 def week_plan(schedule: Schedule) -> WeekPlan | None:
-    """Return None unless it is weekly."""
     if schedule.arrangement == "weekly":
         return WeekPlan((schedule.weekday,), schedule.at)
     plan = cron_plan(schedule.cron) if schedule.arrangement == "cron" else None
@@ -63,7 +59,7 @@ def week_plan(schedule: Schedule) -> WeekPlan | None:
 
 
 def on_weekdays(weekdays: Collection[int], at: time) -> Schedule:
-    """Raises ValueError with a sentence for the admin."""
+    """Raises ValueError with a sentence."""
     days = sorted(set(weekdays))
     if not days or not EVERY_DAY.issuperset(days):
         raise ValueError("Choose one weekday at least, from 0 for Monday to 6 for Sunday.")
@@ -85,7 +81,7 @@ def _weekdays(cron: CronSim) -> tuple[int, ...] | None:
 
 
 def _days_of_month(cron: CronSim) -> tuple[int, ...] | None:
-    """Return () for every day, and None for too many, or days that some months lack."""
+    """Return () for every day, and None for too many or days that some months lack."""
     numbers = sorted(day for day in cron.days if day != CronSim.LAST)
     if len(numbers) == LAST_DAY:
         return ()

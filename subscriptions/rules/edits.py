@@ -1,5 +1,3 @@
-"""An editor's changes to an issue."""
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -40,7 +38,7 @@ FIELD_NAMES = {"subject": "subject", "note_top": "note above the posts", "note_f
 
 
 def fingerprint(wording: Wording) -> str:
-    """Return a hash of each field. Forms post it back, to notice concurrent edits."""
+    """Hash each field. Forms post it back, to notice concurrent edits."""
     return "-".join(_mark(getattr(wording, name)) for name in FIELD_NAMES)
 
 
@@ -55,7 +53,7 @@ def _marks(shown: str, current: Wording) -> list[str]:
 
 
 def shown_before_undo(typed: Wording, current: Wording, shown: str) -> str:
-    """Return the fingerprint with which fields typed before an undo override restored ones."""
+    """Return a fingerprint with which fields typed before an undo override restored ones."""
     ours, restored = fingerprint(typed).split("-"), fingerprint(current).split("-")
     marks = zip(ours, _marks(shown, current), restored, strict=True)
     return "-".join(mark if mine == mark else now for mine, mark, now in marks)
@@ -64,8 +62,8 @@ def shown_before_undo(typed: Wording, current: Wording, shown: str) -> str:
 def merge_wording(typed: Wording, current: Wording, shown: str) -> Wording:
     """Return the current wording with the fields changed in the form.
 
-    `shown`: fingerprint of the form's initial values. If empty, all typed fields count. Raises CannotEdit for
-    a field that somebody else has changed too.
+    `shown`: fingerprint of the form's initial values; if empty, all fields count. Raises CannotEdit if
+    somebody else has changed a field too.
     """
     merged: dict[str, str] = {}
     for name, mark in zip(FIELD_NAMES, _marks(shown, current), strict=True):

@@ -18,7 +18,7 @@ MOST_SITES = 20
 LONGEST_URL = 2000
 DEFAULT_PORTS = {"http": 80, "https": 443}
 WILD = "*."
-# Browsers drop or change some of these before they follow a URL.
+# Browsers drop or change some of these.
 _UNSAFE = re.compile(r"[\s\\\x00-\x20\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 # RFC 3986 §3.3 and §3.4. Existing %XX octets are kept.
 _KEPT = "/?:@!$&'()*+,;=-._~%"
@@ -85,7 +85,7 @@ class Address:
 
 
 def tidy(text: str) -> str:
-    """Normalize unique lines. Raises InvalidSite."""
+    """Normalize lines. Raises InvalidSite."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MOST_SITES:
         raise InvalidSite(f"At most {MOST_SITES} sites. *.example.org stands for all under it.")
@@ -112,7 +112,6 @@ def sources(kept: Iterable[Site]) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _site(line: str) -> Site:
-    """A whole URL means its site."""
     whole = line if "://" in line else f"http://{line}"
     try:
         parts = urlsplit(whole.replace("://*.", "://", 1))

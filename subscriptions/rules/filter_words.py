@@ -1,5 +1,3 @@
-"""Filter words as typed, and as rules for posts."""
-
 import re
 import shlex
 from collections.abc import Iterable
@@ -27,7 +25,7 @@ class WordTest:
 
 
 def read_words(typed: str) -> list[str]:
-    """Parse words and quoted phrases, with * for any letters. Raises InvalidWords."""
+    """Parse words and quoted phrases. * means any letters. Raises InvalidWords."""
     text = _SEPARATORS.sub(" ", typed.translate(str.maketrans("“”„«»", '"""""')))
     lexer = shlex.shlex(text, posix=True)
     lexer.whitespace_split, lexer.commenters, lexer.quotes, lexer.escape = True, "", '"', ""
@@ -68,7 +66,7 @@ def _is_in(text: str, one: WordTest) -> bool:
 
 
 def word_of(pattern: str) -> str:
-    """Undo `word_test`. Other patterns are returned unchanged."""
+    """Undo `word_test`."""
     if not pattern.startswith("(?i)"):
         return pattern
     inner = pattern.removeprefix("(?i)").removeprefix(r"(?<!\w)").removesuffix(r"(?!\w)")

@@ -3,15 +3,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 Days = Mapping[date, int]
-# Sign-ups, confirmations, unsubscriptions, and addresses that became unreachable.
 FIGURES = ("new", "confirmed", "left", "bounced")
 WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthStretch:
-    """A day, or the week that starts on it."""
-
     start: date
     new: int = 0
     confirmed: int = 0

@@ -20,7 +20,7 @@ def invitation(subscription_id: int, *, salt: str, suffix: Suffix) -> str:
 
 
 def is_invited(subscription_id: int, given: str, *, salt: str, suffix: Suffix) -> bool:
-    """Check a proof in constant time. False without a salt."""
+    """Check it in constant time. False without a salt."""
     if not salt or not given.isascii():
         return False
     return hmac.compare_digest(invitation(subscription_id, salt=salt, suffix=suffix), given.lower())

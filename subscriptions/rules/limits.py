@@ -1,4 +1,4 @@
-"""Limits of mail caused by sign-ups, per network, address, newsletter and domain.
+"""Limits of mail caused by sign-ups.
 
 A period has slices. All that overlap it count, so the limit holds for any period.
 """
@@ -71,16 +71,13 @@ def _parsed(text: str) -> tuple[Limit, ...]:
 
 
 def is_near(ip: str) -> bool:
-    """Return whether the address is local or private, and so hardly a reader's."""
+    """Return whether it is local or private, and so hardly a reader's."""
     address = read_address(ip)
     return address is None or any(address in network for network in _NEAR)
 
 
 def counted_as(core: str) -> str:
-    """Return the likely mailbox, for counting only: without +tag, dots and case.
-
-    If dots are significant, two people share a limit.
-    """
+    """Return the likely mailbox, without +tag, dots and case. Two people may share a limit."""
     local, _, domain = core.lower().rpartition("@")
     mailbox = local.partition("+")[0].replace(".", "")
     return f"{mailbox}@{'gmail.com' if domain == 'googlemail.com' else domain}"

@@ -1,4 +1,4 @@
-"""Readers' pauses. They end at the start of a day, in the newsletter's zone."""
+"""Pauses end at the start of a day, in the newsletter's zone."""
 
 from datetime import date, datetime, time, timedelta
 from zoneinfo import ZoneInfo

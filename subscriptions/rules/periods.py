@@ -1,4 +1,4 @@
-"""Periods of schedules. Each ends where the next starts."""
+"""Each period ends where the next starts."""
 
 from calendar import monthrange
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from subscriptions.rules.schedule import Schedule, firings, first_instant, wall
 
-# Cuts examined. A clock set back by a whole day needs four.
+# A clock set back by a whole day needs four.
 _LOOK_AHEAD = 6
 
 
@@ -61,12 +61,12 @@ def next_ends(schedule: Schedule, zone: ZoneInfo, after: datetime, count: int = 
 
 
 def instant_id(moment: datetime) -> str:
-    """Return such as "2026-11-21T05:00:00Z"."""
+    """Return "2026-11-21T05:00:00Z"."""
     return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def in_month(day: date, months: int, day_of_month: int) -> date:
-    """Return that day of the month `months` after `day`'s, or its last day."""
+    """Return that day `months` after `day`, or the month's last day."""
     years, month = divmod(day.month - 1 + months, 12)
     year = day.year + years
     return date(year, month + 1, min(day_of_month, monthrange(year, month + 1)[1]))

@@ -1,4 +1,4 @@
-"""A newsletter's rules for posts. In HTML they apply to text between tags."""
+"""Rules for posts. In HTML they apply to text between tags."""
 
 import html as entities
 import re
@@ -23,7 +23,7 @@ NOUNS = {TITLE: "title", AUTHOR: "author", CATEGORY: "category", CONTENT: "text"
 TOO_SLOW = "Its regular expression takes too long for this post."
 
 T = TypeVar("T")
-# HTML from common.html.clean.clean: quoted values, < and > only in tags, no comments.
+# HTML from common.html.clean.clean has < and > only in tags.
 _TAG = re.compile(r"</?[a-zA-Z](?:[^<>\"']|\"[^\"]*\"|'[^']*')*+>")
 _NAME = re.compile(r"</?([a-zA-Z][a-zA-Z0-9]*)")
 _WITHIN_WORDS = words(
@@ -34,8 +34,6 @@ _WITHIN_WORDS = words(
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Values as in subscriptions.models.PostRule."""
-
     action: str
     field: str
     test: str
@@ -73,7 +71,7 @@ class InvalidRule(Refused):
 
 
 def check_rule(rule: Rule) -> None:
-    """Raise InvalidRule if it cannot work or might take too long."""
+    """Raise InvalidRule if it cannot work or may be slow."""
     if not rule.pattern.strip():
         raise InvalidRule("Say what to look for.", "pattern")
     if rule.action == REPLACE and rule.field not in REPLACEABLE:
@@ -87,7 +85,7 @@ def check_rule(rule: Rule) -> None:
 
 
 def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
-    """Raise InvalidRule if it is too slow on these posts."""
+    """Raise InvalidRule if it is slow on these posts."""
     if rule.test != MATCHES:
         return
     for entry in entries:
@@ -99,10 +97,7 @@ def check_on(rule: Rule, entries: Iterable[Entry]) -> None:
 
 
 def judge(entry: Entry, rules: Sequence[Rule]) -> Verdict:
-    """Apply drop rules, then keep rules, of which one must match if there are any.
-
-    A rule that fails keeps the post.
-    """
+    """Apply drop rules, then keep rules, of which one must match if any. A rule that fails keeps the post."""
     troubles: list[Trouble] = []
     for rule in _of(DROP, rules):
         if field := _fits(rule, entry, troubles, otherwise=""):

@@ -1,4 +1,4 @@
-"""Schedules. Cron lines fire on the wall clock, then become instants."""
+"""Cron lines fire on the wall clock, then become instants."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 PERIODIC = frozenset({"daily", "weekly", "monthly", "cron"})
-# The scheduling fields of a newsletter that each arrangement uses.
+# Scheduling fields of each arrangement.
 ARRANGEMENTS: Mapping[str, frozenset[str]] = {
     "each": frozenset(),
     "daily": frozenset({"at"}),
@@ -26,10 +26,9 @@ _ANY_TIME = datetime(2000, 1, 1)  # noqa: DTZ001 - a wall-clock time
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Each arrangement reads only its own details.
+    """`at` is wall-clock time. `weekday`: 0 = Monday (cron counts from Sunday).
 
-    `at` is wall-clock time. `weekday`: 0 = Monday (cron counts from Sunday). `day_of_month`: 29 to 31 mean
-    the last day in shorter months.
+    `day_of_month`: 29 to 31 mean the last day in shorter months.
     """
 
     arrangement: str
@@ -81,7 +80,7 @@ def firings(line: str, reading: datetime) -> Iterator[datetime]:
 
 
 def check_cron(line: str) -> None:
-    """Raise ValueError, for the admin, for a line that is wrong or never fires.
+    """Raise ValueError for a line that is wrong or never fires.
 
     Any line that fires does so within 40 years (29 February on a Sunday).
     """

@@ -11,7 +11,7 @@ A_DAY = timedelta(days=1)
 AT_MOST_A_DAY = 5
 LONGEST_NAME = 100
 LONGEST_LANGUAGE = 35
-# As many as fit into one mail and its link.
+# Fits into one mail and its link.
 MOST_AT_ONCE = 20
 _PLACES = (
     ("Gmail", "https://mail.google.com/", "gmail.com googlemail.com"),
@@ -49,7 +49,7 @@ class SignUpReply(Enum):
 
 
 def answer(status: str, *, earlier: Iterable[datetime], now: datetime) -> SignUpReply:
-    """Return the mail to send. `earlier`: times of earlier mails to this subscription."""
+    """Return the mail to send. `earlier`: times of earlier mails."""
     if not may_write(earlier=earlier, now=now):
         return SignUpReply.NOTHING
     return SignUpReply.ALREADY if status == "confirmed" else SignUpReply.CONFIRM

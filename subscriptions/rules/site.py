@@ -2,13 +2,13 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 NAMELESS = "Feedletter"
-# CSS pixels. A logo is shown at half its size at most, to be sharp.
+# CSS pixels. Half a logo's size, to be sharp.
 MOST_LOGO_WIDTH, MOST_LOGO_HEIGHT = 240, 48
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SiteFacts:
-    """`is_named`: an admin chose `name`. `says_name`: the logo contains it. `url`: the public list."""
+    """`is_named`: an admin chose `name`. `says_name`: the logo contains it."""
 
     name: str = NAMELESS
     is_named: bool = False

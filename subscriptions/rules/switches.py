@@ -1,4 +1,4 @@
-"""A change between newsletters over the same feeds, without lost or repeated posts.
+"""A change between newsletters over the same feeds.
 
 A bound divides the collections of the rarer newsletter between the old and the new subscription. The other
 newsletter's issues follow their posts. An issue with posts of both goes to both: a duplicate is better than a
@@ -38,7 +38,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A post's collection in the rarer newsletter, if any."""
+    """In the rarer newsletter."""
 
     final_at: datetime
     end: datetime | None = None
@@ -60,7 +60,7 @@ def rarity(rhythm: Rhythm, now: datetime) -> tuple[int, float]:
 def bound_of(
     rarer: Rhythm, *, now: datetime, open_ends: Iterable[datetime], counter: int, held: int
 ) -> Bound:
-    """Return the bound of a switch made now: the end of the rarer newsletter's current collection.
+    """Return the end of the rarer newsletter's current collection.
 
     `counter` and `held` are number and size of the open every-n collection.
     """
@@ -73,7 +73,7 @@ def bound_of(
 
 
 def is_nested(bound: Bound, other: Rhythm) -> bool:
-    """Return whether a collection of the other newsletter ends there, so that no post is repeated."""
+    """Return whether a collection of the other newsletter ends there: then no post is repeated."""
     if other.schedule.arrangement == "each":
         return True
     if bound.at is None or not other.schedule.has_periods:
@@ -87,7 +87,7 @@ def is_olds(bound: Bound, place: Place, *, is_over: bool) -> bool:
         return place.end <= bound.at if place.end is not None else place.final_at < bound.at
     if place.number is not None and bound.number is not None:
         return place.number <= bound.number
-    # Only one issue has the post. Its current subscriber gets it.
+    # Only one issue has the post.
     return not is_over
 
 

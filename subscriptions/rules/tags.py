@@ -9,7 +9,7 @@ from common.text import one_line
 LONGEST_TAG = 100
 MOST_TAGS_OF_ONE = 50
 MOST_IN_SEGMENT = 20
-# A column whose values hardly repeat does not contain tags.
+# More values are no tags.
 MOST_TAGS = 2000
 
 
@@ -39,7 +39,7 @@ def tidy_tags(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def tags_of_cell(text: str) -> tuple[str, ...]:
-    """Parse a cell: `a, b`, `a;b`, `"a","b"` or `["a", "b"]`. Raises BadTag."""
+    """Parse `a, b`, `a;b`, `"a","b"` or `["a", "b"]`. Raises BadTag."""
     if text.startswith("["):
         try:
             listed = json.loads(text)
@@ -58,7 +58,7 @@ def tags_of_cell(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Subscribers by `tag_key`. An empty segment is everybody."""
+    """An empty segment is everybody."""
 
     any_of: frozenset[str] = frozenset()
     all_of: frozenset[str] = frozenset()

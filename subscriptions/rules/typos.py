@@ -1,5 +1,3 @@
-"""Suggestions for mistyped domains (“Did you mean gmail.com?”)."""
-
 import re
 from collections.abc import Mapping
 

@@ -27,7 +27,7 @@ class UpstreamSignUp:
 
 
 def read_sign_up(pairs: Iterable[tuple[str, str]]) -> UpstreamSignUp:
-    """Raises WrongFields if the form contradicts itself or names no newsletter."""
+    """Raises WrongFields for a contradiction, or if no newsletter is named."""
     fields: dict[str, str] = {}
     for name, value in pairs:
         value = value.strip()

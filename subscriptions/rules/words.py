@@ -1,4 +1,4 @@
-"""Schedules and moments in English, independent of the locale."""
+"""English schedules and moments, whatever the locale."""
 
 import re
 from datetime import datetime, time
@@ -18,7 +18,7 @@ _FIXED = re.compile(r"GMT([+-])(\d+)")
 
 
 def describe(schedule: Schedule, n: int | None, zone: ZoneInfo) -> str:
-    """Return such as "every Monday at 7:00, New York time", to follow "It comes"."""
+    """Return "every Monday at 7:00, New York time", to follow "It comes"."""
     at = f"at {clock_words(schedule.at)}, {zone_words(zone)}"
     match schedule.arrangement:
         case "daily":

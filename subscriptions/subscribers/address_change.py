@@ -1,4 +1,4 @@
-"""Change of a reader's address, requested when signed in and confirmed at the new address.
+"""Change of a reader's address, confirmed at the new one.
 
 The old address can undo it. Its letters' links keep working, as subscriptions keep their tokens.
 """
@@ -55,7 +55,7 @@ class SpentChangeLink(TokenError):
 
 
 def ask_for_change(*, reader: Destination, email: str, ip: str, now: datetime, language: str = "") -> None:
-    """Mail a link. The response is the same for known and unknown addresses.
+    """Mail a link. Known and unknown addresses get the same response.
 
     Raises InvalidDestination, CannotChangeAddress and OverLimit.
     """
@@ -104,7 +104,7 @@ _HOURS = int(GOOD_FOR.total_seconds() // 3600)
 
 
 def _is_within_limits(core: str, now: datetime) -> bool:
-    """The new address may be a stranger's, so the sign-up limits apply."""
+    """The sign-up limits apply: the new address may be a stranger's."""
     try:
         with transaction.atomic():
             count_request(
@@ -129,7 +129,7 @@ def _mail(
     language: str,
     now: datetime,
 ) -> None:
-    # No text in it is chosen by a stranger.
+    # A stranger chooses no text in it.
     shared = {"newsletter": site_facts().name, "site_url": settings.SITE_URL}
     Notice.objects.create(
         kind=kind,
@@ -174,7 +174,7 @@ def change_to_undo(*, token: str, now: datetime) -> AddressChange:
 
 @transaction.atomic
 def confirm_change(*, token: str, now: datetime, ip: str = "", words: str = "") -> AddressChange:
-    """Move the subscriptions, once. Raises SpentChangeLink.
+    """Move the subscriptions. Raises SpentChangeLink.
 
     Newsletters that the new address gets already are unchanged.
     """
@@ -190,7 +190,7 @@ def confirm_change(*, token: str, now: datetime, ip: str = "", words: str = "") 
     origin = Origin(How.MANAGE, ip, words)
     change.carried = {"rows": _carry(change, now, origin), "tags": _carry_tags(change)}
     change.save(update_fields=["carried"])
-    # These links must no longer sign anybody in.
+    # Old links must not sign anybody in.
     SignIn.objects.filter(destination=change.old, used_at=None).delete()
     _mail(
         change.old,
@@ -284,10 +284,7 @@ def _carry_tags(change: AddressChange) -> dict[str, list[int]]:
 
 @transaction.atomic
 def undo_change(*, token: str, now: datetime) -> AddressChange:
-    """Undo it, once. Raises SpentChangeLink.
-
-    Newsletters left meanwhile stay left.
-    """
+    """Newsletters left meanwhile stay left. Raises SpentChangeLink."""
     change = change_to_undo(token=token, now=now)
     _lock(change)
     if not AddressChange.objects.filter(pk=change.pk, undone_at=None).update(undone_at=now):
@@ -332,7 +329,7 @@ def _give_back(key: int, status: str, now: datetime) -> bool:
 
 
 def forget_changes(*, now: datetime) -> int:
-    """Delete old changes and never confirmed addresses. Return the number of changes."""
+    """Delete old changes and never confirmed addresses."""
     over = AddressChange.objects.filter(asked_at__lt=now - KEPT_FOR)
     addresses = set(over.filter(confirmed_at=None).values_list("new_id", flat=True))
     count = over.delete()[0]

@@ -1,7 +1,4 @@
-"""Subscribers added or removed by admins and programs.
-
-Idempotent: a present subscriber is not asked to confirm again.
-"""
+"""Subscribers added or removed by admins and programs. Idempotent."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -31,9 +28,9 @@ def subscribe(
     language: str = "",
     origin: Origin = BY_ADMIN,
 ) -> Subscription:
-    """Checks new credentials with the service before any write. Raises InvalidDestination.
+    """Check new credentials with the service before any write. Raises InvalidDestination.
 
-    `data`: the channel's destination fields. Unconfirmed subscribers get a confirmation mail.
+    `data`: destination fields. Unconfirmed subscribers get a confirmation mail.
     """
     kind = channels.get(subscribable.channel)
     parsed = kind.check(kind.parse_destination(data))
@@ -57,7 +54,7 @@ def subscribe_checked(
     language: str = "",
     origin: Origin = BY_ADMIN,
 ) -> Subscription:
-    """Subscribe without a check by the service. Raises InvalidDestination."""
+    """Subscribe without asking the service. Raises InvalidDestination."""
     _refuse_suppressed(subscribable.channel, parsed.core, parsed.label)
     subscription = _locked_row(subscribable, parsed, now=now, language=language)
     if subscription.status == Subscription.Status.CONFIRMED:
@@ -111,10 +108,7 @@ def _refuse_suppressed(kind: str, core: str, label: str) -> None:
 def _locked_row(
     subscribable: Subscribable, parsed: ParsedDestination, *, now: datetime, language: str
 ) -> Subscription:
-    """Return a locked, unsaved row.
-
-    Given credentials replace stored ones, to renew an expired token.
-    """
+    """Return a locked, unsaved row. Given credentials replace stored ones: a token may have expired."""
     facts = {"label": parsed.label, "config": parsed.config, "secrets": parsed.secrets}
     destination, created = Destination.objects.get_or_create(
         kind=subscribable.channel, core=parsed.core, defaults={**facts, "added_at": now}
@@ -135,7 +129,7 @@ def _locked_row(
 def add_subscriber(
     *, subscribable: Subscribable, data: Mapping[str, str], confirmed: bool, language: str, now: datetime
 ) -> tuple[Subscription, bool]:
-    """Subscribe unless subscribed. Return whether it is new. Raises InvalidDestination."""
+    """Return whether it is new. Raises InvalidDestination."""
     parsed = channels.get(subscribable.channel).parse_destination(data)
     rows = Subscription.objects.select_related("destination", "subscribable")
     there = rows.filter(subscribable=subscribable, destination__core=parsed.core).first()

@@ -1,7 +1,4 @@
-"""Protection against robots without third parties.
-
-Tokens are signed, not stored. Used ones are remembered until they expire.
-"""
+"""Protection against robots without third parties. Tokens are signed; used ones are stored."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -14,9 +11,8 @@ from subscriptions.rules.proof_of_work import is_solution
 from subscriptions.subscribers.rate_limits import Count, add_one
 
 SHOWN, SUM, QUESTION = "form-shown", "form-sum", "form-question"
-# Nobody types an address faster. If so, a question is asked.
+# Nobody types an address faster.
 QUICKEST = timedelta(seconds=1)
-# A question takes longer.
 QUESTION_READ = 2 * QUICKEST
 SHOWN_FOR = timedelta(days=2)
 SUM_FOR = timedelta(minutes=30)
@@ -36,7 +32,7 @@ LONGEST_REPLY = 10
 
 
 def shown_stamp(*, now: datetime) -> str:
-    """Return a form's time stamp. Caches may keep a page for two days."""
+    """Caches may keep a page for two days."""
     return signing.sign(SHOWN, {"at": _milliseconds(now)}, expires=now + SHOWN_FOR)
 
 
@@ -50,7 +46,7 @@ def was_read(stamp: str, *, now: datetime) -> bool:
 
 
 def new_sum(*, now: datetime) -> str:
-    """Return a challenge for one sign-up within half an hour."""
+    """Return a challenge, valid for half an hour."""
     return signing.sign(SUM, {"id": secrets.token_urlsafe(9)}, expires=now + SUM_FOR)
 
 
@@ -75,10 +71,7 @@ def new_question(*, now: datetime, ip: str = "") -> str:
 
 
 def question_text(question: str, *, now: datetime) -> str:
-    """Raises TokenError.
-
-    Stops generic form fillers. Sign-up limits stop programs written for this form.
-    """
+    """Raises TokenError. Stops generic form fillers; sign-up limits stop programs for this form."""
     first, second = (gettext(NUMBER_NAMES[number]) for number in _numbers(question, now))
     return gettext("How much is %(first)s plus %(second)s? Please answer in digits.") % {
         "first": first,
@@ -98,7 +91,7 @@ def is_answered(question: str, reply: str, *, now: datetime, ip: str = "") -> bo
 
 
 def _numbers(question: str, now: datetime) -> tuple[int, int]:
-    """Derive the numbers with our key, as the token must not reveal them."""
+    """Derive the numbers with our key: the token must not reveal them."""
     drawn = signing.stamp(QUESTION, str(signing.read(QUESTION, question, now=now)["id"]))
     least, many = min(NUMBER_NAMES), len(NUMBER_NAMES)
     return least + int(drawn[:8], 16) % many, least + int(drawn[8:16], 16) % many
@@ -113,7 +106,7 @@ def _milliseconds(moment: datetime) -> int:
 
 
 def _spend(token: str, now: datetime) -> bool:
-    """Return whether it was unspent. The row outlives the token."""
+    """Return whether it was unspent."""
     key = signing.stamp("tally", token)
     epoch_day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     return add_one([Count(SPENT, key, epoch_day)])[key] == 1

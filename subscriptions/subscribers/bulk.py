@@ -1,4 +1,4 @@
-"""Changes of many subscribers by an admin. Mails nobody."""
+"""Changes of many subscribers. Mails nobody."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from subscriptions.models import Consent, FrequencyChange, Notice, Subscribable,
 from subscriptions.rules.origin import How
 from subscriptions.subscribers.leave import leave
 
-# Rows per statement and transaction.
+# Rows per transaction.
 TOGETHER = 5000
 
 
@@ -26,7 +26,7 @@ def _locked(rows: "QuerySet[Subscription]") -> list[int]:
 
 
 def confirm_many(*, keys: Iterable[int], now: datetime) -> int:
-    """Confirm on an admin's word. Return the number."""
+    """Confirm on an admin's word."""
     total = 0
     for part in _parts(keys):
         with transaction.atomic():
@@ -102,7 +102,7 @@ def targets(keys: Iterable[int]) -> list[Target]:
 
 
 def move_many(*, keys: Iterable[int], target: Subscribable, now: datetime) -> int:
-    """Move subscriptions within the channel, with consent and links. Return their number.
+    """Move subscriptions within the channel, with consent and links.
 
     People with any subscription to the target are not moved.
     """
@@ -116,7 +116,7 @@ def move_many(*, keys: Iterable[int], target: Subscribable, now: datetime) -> in
             rows = movable(part).filter(same_channel).exclude(destination__in=there)
             locked = rows.select_for_update(of=("self",), no_key=True).order_by("pk")
             pairs = list(locked.values_list("pk", "destination_id"))
-            # Of several newsletters of one person, the first moves.
+            # Of one person's newsletters, the first moves.
             first = {destination: pk for pk, destination in reversed(pairs)}
             moving = Subscription.objects.filter(pk__any_of=frozenset(first.values()))
             total += moving.update(subscribable=target, receives_from=None, receives_until=None)

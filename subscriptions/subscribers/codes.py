@@ -1,4 +1,4 @@
-"""Six-digit codes for phones. They are derived from stored nonces with our key."""
+"""Six-digit codes, derived from stored nonces with our key."""
 
 import hmac
 import secrets
@@ -23,10 +23,7 @@ def code_of(nonce: str) -> str:
 
 
 def send_code(subscriptions: Sequence[Subscription], *, now: datetime, language: str) -> None:
-    """Send one code for saved rows of one destination, in the caller's transaction.
-
-    It also confirms what an earlier code was for, and replaces that.
-    """
+    """Send one code for rows of one destination, in the caller's transaction. Replaces an earlier one."""
     if not subscriptions:
         return
     first = subscriptions[0]

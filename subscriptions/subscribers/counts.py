@@ -1,4 +1,4 @@
-"""Numbers of subscribers, counted on demand or kept for very large newsletters."""
+"""Subscribers, counted on demand or kept for very large newsletters."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ MOMENTS: Mapping[str, str] = {"new": "added_at", "confirmed": "confirmed_at", "l
 def growth(*, subscribable: Subscribable | None, since: date, zone: tzinfo) -> dict[str, dict[date, int]]:
     """Return daily counts of `MOMENTS`. Three queries.
 
-    Imported unsubscribed people do not count as leaving, unless they left after confirming.
+    Imported unsubscribed people count as leaving only if they left after confirming.
     """
     rows = Subscription.objects.all() if subscribable is None else subscribable.subscriptions.all()
     were_here = rows.filter(confirmed_at__lt=F("left_at"))
@@ -51,7 +51,7 @@ MOST_LANGUAGES = 100
 
 @dataclass(frozen=True, slots=True)
 class ReaderCounts:
-    """`confirmed` excludes ended ones; `reachable` also excludes disabled addresses."""
+    """`confirmed` excludes ended ones; `reachable` also disabled addresses."""
 
     confirmed: int = 0
     reachable: int = 0

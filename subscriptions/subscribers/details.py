@@ -1,7 +1,4 @@
-"""Subscribers' changes: name, language, tags, pauses.
-
-Issues during a pause are never sent.
-"""
+"""Name, language, tags, pauses. Issues during a pause are never sent."""
 
 from collections.abc import Iterable
 from datetime import date, datetime
@@ -27,10 +24,7 @@ def save_details(
     language: str | None = None,
     tags: Iterable[str] | None = None,
 ) -> None:
-    """Set name, language and tags, also for a pending switch's newsletter. None: unchanged.
-
-    Language "" is the newsletter's. Emits one event. Raises BadTag.
-    """
+    """Also changes a pending switch's newsletter. Language "" is the newsletter's. Raises BadTag."""
     changes: dict[str, Any] = {}
     if name is not None:
         changes["display_name"] = tidy_name(name)
@@ -54,7 +48,7 @@ def revoke_links(*, subscription: Subscription) -> None:
 
 
 def pause(*, subscription: Subscription, until: date, now: datetime) -> None:
-    """Pause until a day starts in the newsletter's zone. Raises BadDate."""
+    """Raises BadDate."""
     end = pause_end(until, now=now, zone=subscription.subscribable.zone)
     _set_pause(subscription, end)
 

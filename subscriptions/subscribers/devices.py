@@ -1,4 +1,4 @@
-"""Web push notifications on readers' devices.
+"""Web push.
 
 A browser has one push subscription per site, so one Destination may have several newsletters. Endpoint and
 secret, known only to the browser, authenticate it.
@@ -40,7 +40,7 @@ def tell_device(
 ) -> Subscription:
     """Subscribe a device, confirmed as its browser has asked. Idempotent.
 
-    `data`: the channel's destination fields. Raises InvalidDestination, SignUpClosed and OverLimit.
+    Raises InvalidDestination, SignUpClosed and OverLimit.
     """
     if not takes_devices(newsletter):
         raise SignUpClosed(gettext("This newsletter offers no notifications at the moment."))
@@ -59,7 +59,7 @@ def tell_device(
 
 @transaction.atomic
 def stop_telling(*, newsletter: Subscribable, data: Mapping[str, str], now: datetime) -> None:
-    """Unsubscribe a device. Idempotent. Raises InvalidDestination."""
+    """Idempotent. Raises InvalidDestination."""
     for subscription in _received(_known(data), newsletter):
         leave(subscription=subscription, now=now, by_reader=True)
 
@@ -128,7 +128,7 @@ def _save_news(row: Destination, parsed: ParsedDestination) -> None:
 
 
 def _known(data: Mapping[str, str]) -> Destination | None:
-    """Return the device if the secret matches. Raises InvalidDestination."""
+    """Return it if the secret matches. Raises InvalidDestination."""
     parsed = channels.get(WEBPUSH).parse_destination(data)
     row = Destination.objects.filter(kind=WEBPUSH, core=parsed.core).first()
     if row is None:

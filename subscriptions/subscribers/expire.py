@@ -8,18 +8,18 @@ from django.db.models import Exists, OuterRef, Q
 from subscriptions.models import AddressChange, Consent, Destination, SignUpCode, Subscription, Tally
 from subscriptions.rules.limits import LONGEST_PERIOD
 
-# After a holiday, an old link still leads to a fresh one.
+# Meanwhile an old link leads to a fresh one.
 KEPT_AFTER_EXPIRY = timedelta(days=7)
 EXPIRED_AT_ONCE = 500
 CODES_FOR = timedelta(hours=1)
 # For clocks that are a little behind.
 TALLIES_FOR = LONGEST_PERIOD * 2
-# Hooks of later apps, which return the destination keys still needed.
+# Each returns the destination keys still needed.
 kept_by: list[Callable[[Sequence[int]], set[int]]] = []
 
 
 def expire_sign_ups(*, now: datetime) -> int:
-    """Delete unconfirmed sign-ups and their unreferenced addresses. Return their number.
+    """Delete unconfirmed sign-ups and their unreferenced addresses.
 
     People who left before are unsubscribed again. Imported rows stay, as nobody was asked.
     """

@@ -1,5 +1,3 @@
-"""Switches between newsletters over the same feeds, without lost or repeated posts."""
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -75,7 +73,6 @@ def plan_switch(*, old: Subscribable, new: Subscribable, now: datetime) -> Frequ
 
 
 def cost_of_now(*, old: Subscribable, new: Subscribable) -> Cost:
-    """Estimate it from the open collections of both."""
     olds, news = _held(old), _held(new)
     return Cost(skipped=len(olds - news), repeated=len(news - olds))
 
@@ -90,12 +87,10 @@ class CannotSwitch(Refused):
 
 
 def switch_ending(subscription: Subscription) -> FrequencyChange | None:
-    """Return the pending switch that ends it."""
     return _under_way().filter(old=subscription).first()
 
 
 def switch_beginning(subscription: Subscription) -> FrequencyChange | None:
-    """Return the pending switch that begins it."""
     return _under_way().filter(new=subscription, was_there=False).first()
 
 
@@ -120,9 +115,9 @@ def switch(
     at_once: bool = False,
     origin: Origin = MANAGED,
 ) -> FrequencyChange:
-    """Switch after the rarer newsletter's current collection, or at once.
+    """Switch after the rarer newsletter's current collection, or at once. Raises CannotSwitch.
 
-    The new subscription is confirmed immediately. A pending switch is undone first. Raises CannotSwitch.
+    The new subscription is confirmed immediately. A pending switch is undone first.
     """
     if subscription.is_beside or to not in siblings(subscription.subscribable, now=now):
         raise CannotSwitch(gettext("There is no such newsletter to change to any more."))
@@ -145,7 +140,7 @@ def switch(
     Subscription.objects.filter(pk=old.pk).update(receives_until=made.at)
     if not was_there:
         Subscription.objects.filter(pk=new.pk).update(receives_from=made.at)
-    # Earlier proof of consent applies to the new one too.
+    # Earlier proof applies to the new one too.
     there = set(new.consents.values_list("act", "at"))
     proofs = [
         Consent(subscription=new, act=one.act, at=one.at, how=one.how, words=one.words, ip=one.ip)
@@ -160,7 +155,7 @@ def switch(
 
 @transaction.atomic
 def undo_switch(*, subscription: Subscription, now: datetime) -> bool:
-    """Undo a pending switch. False without one. Raises CannotSwitch if it has taken effect."""
+    """Return False without a pending switch. Raises CannotSwitch if it has taken effect."""
     _lock_counting(subscription)
     made = switch_ending(_locked(subscription))
     if made is None:
@@ -171,7 +166,7 @@ def undo_switch(*, subscription: Subscription, now: datetime) -> bool:
 
 @transaction.atomic
 def apply_switches(*, switches: Sequence[FrequencyChange], now: datetime) -> int:
-    """End the old subscriptions, except for mail in transit. Return how many.
+    """End the old subscriptions, except for mail in transit.
 
     If the new one was left meanwhile, the old one stays and the switch is deleted.
     """
@@ -195,10 +190,7 @@ def apply_switches(*, switches: Sequence[FrequencyChange], now: datetime) -> int
 
 
 def _lock_counting(subscription: Subscription, *others: Subscribable) -> None:
-    """Lock every-n newsletters, so that their count does not change.
-
-    Calendars need no lock: nothing changes before its time.
-    """
+    """Lock every-n newsletters, to keep their count. Calendars change nothing before their time."""
     earlier = switch_ending(subscription)
     keys = {subscription.subscribable_id, *(one.pk for one in others)} | (
         {earlier.rarer_id} if earlier else set()

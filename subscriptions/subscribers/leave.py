@@ -19,7 +19,7 @@ CHANGED_BY_LEAVING = ["status", "left_at", "ended_at", "undo_until", "confirm_no
 def leave(*, subscription: Subscription, now: datetime, by_reader: bool = False) -> None:
     """End the subscription, its pending switch and its confirmation link. Idempotent.
 
-    A reader may undo it for a day, and gets a farewell mail if the newsletter has one.
+    A reader may undo it for a day.
     """
     leaving = _locked(lineage_of(subscription), ~_LEFT)
     active = [one for one in leaving if one.status == CONFIRMED and one.ended_at is None]
@@ -43,7 +43,7 @@ def leave(*, subscription: Subscription, now: datetime, by_reader: bool = False)
 
 
 def say_why(*, subscription: Subscription, why: str) -> None:
-    """Ignores other reasons, and people who did not leave."""
+    """Ignores unknown reasons and people who did not leave."""
     if why in Subscription.LeftWhy.values:
         Subscription.objects.filter(_LEFT, pk=subscription.pk).update(left_why=why)
 
@@ -95,7 +95,7 @@ def _locked(keys: set[int], which: Q) -> list[Subscription]:
 
 
 def _say_farewell(gone: list[Subscription], now: datetime) -> None:
-    """One mail at most, of the older subscription in a switch."""
+    """One mail, of the older subscription in a switch."""
     due = [one for one in gone if one.subscribable.farewell_mail and not one.is_beside]
     if not due:
         return

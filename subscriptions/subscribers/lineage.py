@@ -1,18 +1,17 @@
-"""Lineage of a subscription: it and those it was switched to. Leaving and pausing affect all."""
+"""A subscription and those it was switched to. Leaving and pausing affect all."""
 
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from subscriptions.models import FrequencyChange, Subscription
 
-# A reader may switch to and fro for years.
 MOST_SWITCHES = 20
 
 
 def lineage_of(subscription: Subscription) -> set[int]:
     """Return keys of it and its successors, and of both sides of a pending switch.
 
-    Subscriptions that existed before a switch are excluded.
+    Excludes subscriptions that existed before a switch.
     """
     keys = {subscription.pk}
     switches = FrequencyChange.objects.filter(was_there=False).order_by()
@@ -34,7 +33,6 @@ def switches_that_ended(keys: set[int]) -> "QuerySet[FrequencyChange]":
 
 
 def successor(subscription: Subscription) -> Subscription | None:
-    """Return the subscription that replaced it by a switch."""
     if subscription.status == "confirmed" and subscription.ended_at is None:
         return None
     rows = (

@@ -1,5 +1,3 @@
-"""Requests for mails."""
-
 import secrets
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -24,13 +22,13 @@ def tell_changed(rows: SubscriptionQuerySet) -> None:
 
 CONFIRM_SEVERAL = "confirm_several"
 ALREADY_SEVERAL = "already_several"
-# The delivery app knows this name.
+# Known to the delivery app.
 LATEST = "latest"
-# No context holds text that a stranger chose: the newsletters' titles are the admin's.
+# No context holds text that a stranger chose.
 
 
 def renew_nonce(subscription: Subscription) -> None:
-    """A pending nonce is kept, so that the earlier mail works too."""
+    """Keep a pending nonce, so that the earlier mail works too."""
     subscription.confirm_nonce = subscription.confirm_nonce or secrets.token_urlsafe(16)
 
 

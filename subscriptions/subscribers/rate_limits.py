@@ -38,7 +38,7 @@ ORDER = ("address", "ip", "domain", "newsletter")
 # that many concurrent sign-ups may exceed a limit.
 SHARED = frozenset({"domain", "newsletter"})
 SHARD_BITS = 4
-# Refusals of local addresses, probably our own proxy's.
+# Refusals of local addresses, probably our own proxy.
 PROXY = "proxy"
 TURNED_AWAY = "turned away"
 
@@ -70,7 +70,7 @@ def read_counts(wanted: Mapping[Count, datetime]) -> dict[str, tuple[int, int]]:
 
 
 def add_one(counts: Sequence[Count]) -> dict[str, int]:
-    """Increment each in one statement and return the new counts by key.
+    """Increment in one statement and return the new counts.
 
     Rows are locked in the given order, which must be the same everywhere.
     """

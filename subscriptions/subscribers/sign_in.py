@@ -41,7 +41,7 @@ class SpentSignInLink(TokenError):
 def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> None:
     """Store a request, the same way for known and unknown addresses.
 
-    It counts towards the sign-up limit of `ip`. Raises InvalidDestination and OverLimit.
+    Counts towards the sign-up limit of `ip`. Raises InvalidDestination and OverLimit.
     """
     core = channels.get(SIGN_IN_CHANNEL).parse_destination({"email": email}).core
     count_request(check_limits(core=core, ip=ip, subscribables=(), now=now, scopes=("ip",)))
@@ -51,7 +51,7 @@ def ask_for_link(*, email: str, ip: str, now: datetime, language: str = "") -> N
 
 
 def mail_links(*, now: datetime) -> int:
-    """Return the number of requests, including unknown addresses."""
+    """Return the number of requests."""
     if not SignInRequest.objects.exists():
         return 0
     total = 0
@@ -79,10 +79,7 @@ def spoken_by(destination: Destination) -> str:
 
 
 def _mail_link(destination: Destination, wish: SignInRequest, *, now: datetime) -> None:
-    """Mail at most one link in five minutes. Raises OverLimit.
-
-    Counts only mailed links, separately from sign-ups.
-    """
+    """Mail at most one link in five minutes. Raises OverLimit."""
     # A concurrent request waits, then sees this one's link.
     list(Destination.objects.select_for_update(no_key=True).filter(pk=destination.pk).values_list("pk"))
     if destination.sign_ins.filter(asked_at__gt=now - AT_MOST_EVERY).exists():
@@ -94,7 +91,7 @@ def _mail_link(destination: Destination, wish: SignInRequest, *, now: datetime) 
     link = SignIn.objects.create(
         digest=digest_of(token), destination=destination, asked_at=now, expires_at=now + GOOD_FOR
     )
-    # No text in it is chosen by a stranger.
+    # A stranger chooses no text in it.
     context = {
         "newsletter": site_facts().name,
         "sign_in_url": f"{settings.SITE_URL}/sign-in/{token}/",

@@ -41,8 +41,6 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class SignUpRequest:
-    """`subscribables` are sorted by key."""
-
     subscribables: list[Subscribable]
     parsed: ParsedDestination
     name: str
@@ -52,7 +50,7 @@ class SignUpRequest:
 
 
 def answer_all(asked: SignUpRequest) -> bool:
-    """Run it in a transaction. Return whether there is a mail.
+    """Return whether there is a mail. Run it in a transaction.
 
     Raises IntegrityError on a concurrent sign-up of the address.
     """
@@ -83,7 +81,7 @@ def answer_all(asked: SignUpRequest) -> bool:
             already.append(row)
     _save(waiting, already, asked)
     if channels.get(kind).is_by_code:
-        # The code leads subscribers to the page for managing subscriptions.
+        # The code lets subscribers manage subscriptions.
         send_code([*waiting, *already], now=asked.now, language=asked.language)
     elif waiting:
         ask_to_confirm(waiting, already=already, now=asked.now, language=asked.language)
@@ -120,7 +118,7 @@ class SignUpClosed(Refused):
 
 
 class SpentConfirmLink(signing.TokenError):
-    """Expired link. `page_url`: where to request a new one, if anywhere."""
+    """`page_url`: where to request a new one, if anywhere."""
 
     def __init__(self, message: str, subscription: Subscription) -> None:
         super().__init__(message)
@@ -158,10 +156,7 @@ def sign_up(
     now: datetime,
     language: str = "",
 ) -> None:
-    """Sign up an address. Only a mail reveals whether it is known.
-
-    Raises InvalidDestination and SignUpClosed.
-    """
+    """Only a mail reveals whether the address is known. Raises InvalidDestination and SignUpClosed."""
     refuse_closed(subscribables)
     sign_up_parsed(
         subscribables=subscribables,
@@ -271,7 +266,7 @@ def confirm_waiting(subscriptions: Sequence[Subscription], *, now: datetime, ori
 def take_newsletter(
     *, reader: Destination, subscribable: Subscribable, origin: Origin, now: datetime
 ) -> bool:
-    """Subscribe a signed-in reader without another mail. Raises SignUpClosed."""
+    """Subscribe without another mail. Raises SignUpClosed."""
     suppressed = Suppression.objects.filter(kind=reader.kind, core=reader.core).exists()
     if suppressed or reader.disabled_at is not None:
         raise SignUpClosed(gettext("Nothing may be sent to your address now."))

@@ -1,4 +1,4 @@
-"""Addresses that get no mail: suppressed until lifted, or disabled temporarily."""
+"""Addresses that get no mail: suppressed until lifted, or disabled."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -23,7 +23,7 @@ def suppress(*, kind: str, core: str, reason: str, now: datetime) -> bool:
 
 @transaction.atomic
 def lift(*, suppressions: Iterable[Suppression]) -> int:
-    """Also enables the addresses. Return the number."""
+    """Also enables the addresses."""
     rows = list(suppressions)
     for row in rows:
         known = Destination.objects.filter(kind=row.kind, core=row.core, disabled_at__isnull=False)

@@ -30,12 +30,11 @@ def _have(keys: Collection[str]) -> Exists:
     return Exists(Tagging.objects.filter(destination=OuterRef("destination"), tag__in=tags))
 
 
-# People per statement.
 PEOPLE_AT_ONCE = 5000
 
 
 def tags_named(names: Iterable[str]) -> list[SubscriberTag]:
-    """Get or create tags, ignoring case. Raises BadTag."""
+    """Get or create, ignoring case. Raises BadTag."""
     wanted = {tag_key(name): name for name in reversed([*map(tidy_tag, names)])}
     there = {tag.key: tag for tag in SubscriberTag.objects.filter(key__in=wanted)}
     missing = [key for key in wanted if key not in there]
@@ -54,7 +53,7 @@ def fetch_tags(path: str) -> "Prefetch[Any]":
 
 
 def tags_of(destinations: Iterable[int]) -> dict[int, list[str]]:
-    """Return sorted tag names by destination, without people who have none."""
+    """Return sorted tag names, without people who have none."""
     names: dict[int, list[str]] = {}
     rows = Tagging.objects.filter(destination__pk__any_of=frozenset(destinations))
     for pk, name in rows.order_by("tag__key").values_list("destination_id", "tag__name"):
@@ -64,7 +63,6 @@ def tags_of(destinations: Iterable[int]) -> dict[int, list[str]]:
 
 @transaction.atomic
 def tag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
-    """Return how many people got a new tag."""
     tags, total = tags_named(names), 0
     for part in batched(sorted(set(destinations)), PEOPLE_AT_ONCE):
         # People may have been erased meanwhile.
@@ -103,10 +101,7 @@ def untag_people(*, destinations: Iterable[int], names: Iterable[str]) -> int:
 
 
 def replace_tags(*, destination: Destination, names: Iterable[str]) -> bool:
-    """Return whether any changed. Raises BadTag.
-
-    The caller emits the event, in its transaction.
-    """
+    """Return whether any changed; the caller emits the event in its transaction. Raises BadTag."""
     tags = tags_named(tidy_tags(names))
     gone, _ = destination.taggings.exclude(tag__in=tags).delete()
     had = set(destination.taggings.values_list("tag_id", flat=True))

@@ -1,4 +1,4 @@
-"""Subscriptions of upstream's links. Nothing is shown without their proof."""
+"""Subscriptions of upstream's links."""
 
 import re
 from datetime import datetime, timedelta
@@ -25,10 +25,9 @@ class Gone(signing.TokenError):
 
 
 def subscription_of(*, subscription_id: str, invitation: str, suffix: Suffix) -> Subscription | None:
-    """Return the subscription with that upstream number if the salt proves the link.
+    """Return the subscription if the salt proves the link, None if only our own proof can help.
 
-    Returns None if only our own proof can help. Upstream gave our keys to other people, so its proof is
-    invalid for them. Raises TokenError.
+    Upstream gave our keys to other people, so its proof is invalid for them. Raises TokenError.
     """
     if not _ID.fullmatch(subscription_id) or int(subscription_id) > LARGEST_ID:
         raise signing.TokenError(gettext(signing.BROKEN))
@@ -54,7 +53,6 @@ def is_waiting(subscription: Subscription, *, now: datetime) -> bool:
 
 @transaction.atomic
 def let_confirm(*, subscription: Subscription) -> None:
-    """Allow the confirmation of upstream's sign-up."""
     locked = Subscription.objects.select_for_update(no_key=True).get(pk=subscription.pk)
     if locked.status == Subscription.Status.UNCONFIRMED and not locked.confirm_nonce:
         renew_nonce(locked)

@@ -54,7 +54,7 @@ def _form(request: HttpRequest, reader: Destination, form: SignInForm, *, status
 
 @by_token
 def confirm_address(request: HttpRequest, token: str) -> HttpResponse:
-    """GET shows a button, because programs open mailed links. POST makes the change."""
+    """GET shows a button, because programs open mailed links."""
     now = utcnow()
     change = changing.change_of_link(token=token, now=now)
     speak(change.language)

@@ -32,7 +32,6 @@ def told_url(path: str, values: Mapping[str, str]) -> str:
 
 
 def read_told(request: HttpRequest) -> dict[str, str] | None:
-    """Return None without values of ours."""
     token = request.GET.get(PARAMETER, "")
     if not token or len(token) > LONGEST:
         return None
@@ -48,7 +47,7 @@ INSTEAD = frozenset({"switch", "pause"})
 
 @by_token
 def leave_newsletter(request: HttpRequest, token: str) -> HttpResponse:
-    """GET asks, POST unsubscribes. One-click POSTs (RFC 8058 §3.2) have no cookie or referrer.
+    """One-click POSTs (RFC 8058 §3.2) have no cookie or referrer.
 
     A POST may also undo it, and choose an alternative.
     """
@@ -62,7 +61,7 @@ def leave_newsletter(request: HttpRequest, token: str) -> HttpResponse:
         return HttpResponseRedirect(f"{request.path}?thanks", status=303)
     if name != "undo" and name not in INSTEAD:
         leave(subscription=subscription, now=now, by_reader=True)
-        # One-click gets no redirect (RFC 8058 §3.1). For browsers it prevents reposting.
+        # One-click gets no redirect (RFC 8058 §3.1).
         return HttpResponseRedirect(request.path, status=303) if name else _page(request, subscription, now)
     undone = undo_leaving(subscription=subscription, now=now)
     if subscription.status == Subscription.Status.UNSUBSCRIBED and not undone:
@@ -96,12 +95,11 @@ def _page(
 @by_token
 def confirm_sign_up(request: HttpRequest, token: str) -> HttpResponse:
     subscriptions = sign_up.subscriptions_of_link(token=token, now=utcnow())
-    # First, because the proof of consent quotes the page in this language.
+    # The proof of consent quotes the page in this language.
     speak(subscriptions[0].language)
     if request.method == "POST":
         origin = Origin(How.PAGE, ip=request.META.get("REMOTE_ADDR", ""))
         sign_up.confirm_subscriptions(token=token, now=utcnow(), origin=origin)
-        # So that a reload posts nothing.
         return HttpResponseRedirect(request.path, status=303)
     if all(each.status == Subscription.Status.CONFIRMED for each in subscriptions):
         newsletter = subscriptions[0].subscribable

@@ -1,4 +1,4 @@
-"""Forms on other sites: the framed page, and the target of forms that they build."""
+"""Forms on other sites."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -63,7 +63,7 @@ def embed(request: HttpRequest, newsletter: Subscribable) -> HttpResponse:
 
 
 def _framed(response: HttpResponse, newsletter: Subscribable) -> HttpResponse:
-    # Only our scripts and styles. Only the newsletter's sites and our admin may frame it.
+    # Only the newsletter's sites and our admin may frame it.
     ancestors = " ".join(["'self'", *sources(sites(newsletter.embed_hosts))])
     response["Content-Security-Policy"] = (
         "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; worker-src 'self';"

@@ -1,4 +1,4 @@
-"""Page of one subscription. A link shows no others, as letters get forwarded."""
+"""Page of one subscription. It shows no others, as letters get forwarded."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -91,7 +91,7 @@ def switch_it(request: HttpRequest, subscription: Subscription, now: datetime) -
         made = switch(subscription=subscription, to=to, now=now, at_once=at_once, origin=origin)
     except CannotSwitch as error:
         raise ManageRefused(str(error)) from error
-    # This link must not reveal another subscription that the reader had before.
+    # Must not reveal another subscription that the reader had before.
     is_new_shown = at_once and not made.was_there
     return DoneAct("changed" if at_once else "changing", made.new if is_new_shown else subscription)
 

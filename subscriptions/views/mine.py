@@ -29,7 +29,7 @@ from subscriptions.views import reader_session
 from subscriptions.views.reader_session import signed_in
 from subscriptions.views.rhythm import rhythm, zone_in_words
 
-# Per kind of data. The JSON document has all.
+# The JSON document has all.
 ROWS_SHOWN = 50
 MOST_NEWSLETTERS = 500
 OTHERS_SHOWN = 30
@@ -43,7 +43,7 @@ def mine(request: HttpRequest, reader: Destination) -> HttpResponse:
         return _add(request, reader, now)
     rows = reader.subscriptions.select_related("subscribable").order_by("subscribable__title", "pk")
     shown = list(rows[:MOST_NEWSLETTERS])
-    # Newsletters that were switched away are not listed as left.
+    # Switched-away newsletters are not listed as left.
     changed = set(switches_that_ended({row.pk for row in shown}).values_list("old", flat=True))
     context = {
         "reader": reader,
@@ -67,7 +67,6 @@ def _add(request: HttpRequest, reader: Destination, now: datetime) -> HttpRespon
     try:
         take_newsletter(reader=reader, subscribable=found, origin=origin, now=now)
     except SignUpClosed:
-        # The page shows what is possible.
         return HttpResponseRedirect(here, status=303)
     return HttpResponseRedirect(f"{here}?{urlencode({'added': found.name})}", status=303)
 

@@ -66,7 +66,6 @@ ON_A_PAGE = 60
 # Fewer need no search.
 FEW = 12
 LONGEST_SEARCH = 100
-# As many as a page offers.
 MOST_CHOSEN = ON_A_PAGE
 
 

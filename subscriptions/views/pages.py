@@ -1,5 +1,3 @@
-"""Common parts of readers' pages."""
-
 import hashlib
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +20,7 @@ from common.signing import TokenError
 from subscriptions.branding.site import site_facts
 from subscriptions.rules.colours import stylesheet
 
-# Time for which browsers may show old colours.
+# Browsers may show old colours for this time.
 LOOK_KEPT_SECONDS = 60
 
 
@@ -57,10 +55,10 @@ POLICY = "; ".join(
     )
 )
 
-# For proof of work (templates/pages/_form_safety.html) and notifications (templates/pages/_device.html).
+# For proof of work and notifications (templates/pages/_form_safety.html, _device.html).
 SCRIPT = "; script-src 'self'; connect-src 'self'; manifest-src 'self'"
 SCRIPTED = (b' data-challenge="', b' data-device="')
-# Enough for any address, whatever inserts and lookups it takes.
+# Enough for any address and its inserts and lookups.
 SECONDS = 0.02
 
 
@@ -77,7 +75,7 @@ def page(view: PageView) -> PageView:
 
 
 def token_page(view: PageView) -> PageView:
-    """A page with a secret URL: not cached, not indexed, not sent as referrer."""
+    """Secret URL: not cached, not indexed, not sent as referrer."""
 
     @wraps(view)
     @cache_control(no_store=True)
@@ -111,7 +109,7 @@ def by_token(view: TokenView) -> Callable[..., HttpResponse]:
 
 
 def speak(language: str) -> None:
-    """Activate a language until LanguageMiddleware resets it. Unsupported ones are ignored."""
+    """Activate a language until LanguageMiddleware resets it. Ignores unsupported ones."""
     with suppress(LookupError):
         translation.activate(spoken_variety(language))
 

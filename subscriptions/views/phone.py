@@ -24,7 +24,7 @@ from subscriptions.views.pages import same_time, token_page
 
 @cache_control(no_store=True)
 def take_phone_sign_up(request: HttpRequest, form: PhoneForm, how: How) -> HttpResponse:
-    """Redirect to the code's page, in the same time for all numbers."""
+    """Redirect in the same time for all numbers."""
     now = utcnow()
     with same_time():
         if not form.is_robot:
@@ -50,10 +50,7 @@ def take_phone_sign_up(request: HttpRequest, form: PhoneForm, how: How) -> HttpR
 @require_http_methods(["GET", "HEAD", "POST"])
 @token_page
 def enter_code(request: HttpRequest) -> HttpResponse:
-    """GET asks for the code, POST confirms and redirects.
-
-    The response depends only on the input, never on what is known of the number.
-    """
+    """The response depends only on the input, never on what is known of the number."""
     told = read_told(request)
     newsletter = Subscribable.objects.with_pages().named((told or {}).get("newsletter", "")).first()
     if told is None or newsletter is None or not told.get("core"):
@@ -89,6 +86,5 @@ def enter_code(request: HttpRequest) -> HttpResponse:
     if not confirmed:
         values = {**told, "tries": str(tries + 1)}
         return HttpResponseRedirect(told_url(request.path, values), status=303)
-    # This page shows what is next.
     place = links.confirm_url(*confirmed, now=now).removeprefix(settings.SITE_URL)
     return HttpResponseRedirect(place, status=303)

@@ -1,4 +1,4 @@
-"""Sessions of readers signed in by a mailed link, separate from the admin's.
+"""Sessions of readers, separate from the admin's.
 
 The cookie is sent to /mine/ only, and expires after twelve hours.
 """
@@ -53,9 +53,9 @@ def end_session(request: HttpRequest, response: HttpResponse) -> None:
 
 
 def signed_in(view: ReaderView) -> ReaderView:
-    """Pass the reader's Destination, or redirect to sign-in.
+    """Pass the reader, or redirect to sign-in.
 
-    The referrer policy is same-origin, because CSRF checks under HTTPS need a referrer.
+    Referrer policy is same-origin, because CSRF checks under HTTPS need a referrer.
     """
 
     @wraps(view)

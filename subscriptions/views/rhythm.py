@@ -1,4 +1,4 @@
-"""Rhythm of newsletters in the reader's language. Admins: `subscriptions.rules.words`."""
+"""Rhythm in the reader's language. Admins: `subscriptions.rules.words`."""
 
 from collections.abc import Iterable
 from datetime import datetime

@@ -19,7 +19,7 @@ from subscriptions.views.pages import by_token, page, speak
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """The response is the same for all addresses."""
+    """Same response for all addresses."""
     if request.method != "POST":
         return _form(request, SignInForm(), ended="ended" in request.GET)
     form = SignInForm(request.POST)
@@ -36,7 +36,7 @@ def _ask_for_link(request: HttpRequest, form: SignInForm) -> HttpResponse:
         if not form.is_trap_sprung:
             signing_in.ask_for_link(email=email, ip=ip, now=utcnow(), language=language)
     except OverLimit:
-        # Only about the connection: it must not reveal requests for an address.
+        # About the connection only: it must not reveal requests for an address.
         form.add_error(None, gettext("That was often, from your connection. Please try again in an hour."))
         return _form(request, form, status=429)
     return render(request, "pages/sign_in_sent.html", {"email": email, "minutes": signing_in.MINUTES})
@@ -48,7 +48,7 @@ def _form(request: HttpRequest, form: SignInForm, *, status: int = 200, ended: b
 
 @by_token
 def sign_in_link(request: HttpRequest, token: str) -> HttpResponse:
-    """GET shows a button, because programs open mailed links. POST uses the link."""
+    """GET shows a button, because programs open mailed links."""
     try:
         # A cross-site POST could sign people in to a stranger's address.
         is_from_elsewhere = request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")

@@ -1,5 +1,3 @@
-"""Handles sign-up forms and proof of work."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,9 +22,9 @@ from subscriptions.views.pages import page, same_time
 
 @cache_control(no_store=True)
 def take_sign_up(request: HttpRequest, form: SignUpForm, how: How, said_at: str = "") -> HttpResponse:
-    """Redirect to the same page, in the same time, for all addresses.
+    """Redirect to the same page, in the same time for all addresses.
 
-    `said_at`: path of another page. Upstream's forms get no redirect, since programs post them.
+    `said_at`: another page. Upstream's forms get no redirect, since programs post them.
     """
     email, name = form.cleaned_data["email"], form.cleaned_data["name"]
     with same_time():
@@ -83,7 +81,7 @@ def asked(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def challenge(request: HttpRequest) -> JsonResponse:
-    """Return a challenge for a form on any site. Nothing is stored."""
+    """Works for forms on any site. Nothing is stored."""
     response = JsonResponse({"challenge": new_sum(now=utcnow())})
     response.headers["Access-Control-Allow-Origin"] = "*"
     return response

@@ -1,4 +1,4 @@
-"""/v0/subscription/confirm and /remove: links of upstream's letters, which show our pages."""
+"""/v0/subscription/confirm and /remove: links of upstream's letters."""
 
 from collections.abc import Callable
 from copy import copy
@@ -37,7 +37,7 @@ from subscriptions.views.sign_up import take_sign_up
 
 
 class OldForm(SignUpForm):
-    """Upstream's form. Its text is unknown, so it is no proof of consent."""
+    """Its text is unknown, so it is no proof of consent."""
 
     @property
     def consent(self) -> str:
@@ -48,7 +48,7 @@ class OldForm(SignUpForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @page
 def create_upstream(request: HttpRequest) -> HttpResponse:
-    # Fields of the form override the URL's.
+    # Form fields override the URL's.
     given = dict(request.POST.lists())
     for name, values in request.GET.lists():
         given.setdefault(name, values)
@@ -110,7 +110,6 @@ def by_invitation(view: UpstreamView) -> Callable[..., HttpResponse]:
 
 @by_invitation
 def confirm_upstream(request: HttpRequest) -> HttpResponse:
-    """Our confirmation page, until the link expires."""
     invitation = _one(request, "invitation")
     subscription = _found(request, invitation, Suffix.CONFIRM)
     if subscription is None:
@@ -137,7 +136,7 @@ def remove_upstream(request: HttpRequest) -> HttpResponse:
 
 
 def _ours(page: Callable[..., HttpResponse], name: str, request: HttpRequest, token: str) -> HttpResponse:
-    """Call our page with the URL of our link, so that its links and forms work."""
+    """Call our page with our own URL, so that its links and forms work."""
     by_our_link = copy(request)
     try:
         by_our_link.path = reverse(f"subscriptions:{name}", args=[token])
@@ -147,7 +146,7 @@ def _ours(page: Callable[..., HttpResponse], name: str, request: HttpRequest, to
 
 
 def _found(request: HttpRequest, invitation: str, suffix: Suffix) -> Subscription | None:
-    """Return upstream's subscription, or None if only our tokens can prove it."""
+    """Return None if only our tokens can prove it."""
     number = _one(request, "subscriptionId")
     return subscription_of(subscription_id=number, invitation=invitation, suffix=suffix)
 

@@ -1,4 +1,4 @@
-"""Neutralizes spreadsheet formulas by an apostrophe (OWASP, “CSV injection”)."""
+"""Neutralizes formulas by an apostrophe (OWASP, “CSV injection”)."""
 
 import re
 

@@ -1,5 +1,3 @@
-"""Headings of subscriber lists."""
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -144,7 +142,7 @@ MEANINGS = (*COLUMNS, "first", "last", *BLOCKS, *WANTS, IGNORED)
 SEVERAL = ("status", *BLOCKS, *WANTS)
 # Columns that may say that somebody left.
 _SEARCHED = ("email", "name", "first", "last", "tags", "consent_how")
-# Details of columns that are read.
+# Details of other columns.
 _TOLD_ELSEWHERE = frozenset(
     f"{what} {tail}"
     for what in ("unsub", "clean", "unsubscribe", "bounce")
@@ -166,9 +164,8 @@ class NoList(Refused):
 class Heading:
     """Places of the columns.
 
-    `blocks`: more columns with a status, by meaning. `questions`: names of columns that may mark people who
-    must not be mailed; nothing is imported before an admin gives their meaning. `unread`: judgements of these
-    and of columns that an admin chose to ignore.
+    `blocks`: columns with a status, by meaning. `questions`: columns that may mark people who must not be
+    mailed; an import needs an admin's meaning for them. `unread`: judgements of these and of ignored columns.
     """
 
     places: tuple[tuple[str, int], ...]
@@ -178,7 +175,7 @@ class Heading:
     unread: tuple[tuple[int, Judgement], ...] = ()
 
     def row(self, values: Sequence[str]) -> dict[str, str]:
-        """Return a line's cells by our names. The status may be empty."""
+        """Return cells by our names. The status may be empty."""
         count = len(values)
         cells = {name: values[place].strip() if place < count else "" for name, place in self.places}
         if "name" not in cells or not cells["name"]:
@@ -208,7 +205,6 @@ class Heading:
 
 
 def _answer(cells: dict[str, str], name: str) -> str:
-    """Remove and return a yes or no."""
     answer = _ANSWERS.get(sort_of(cells[name]), "")
     if answer:
         cells[name] = ""
@@ -216,7 +212,7 @@ def _answer(cells: dict[str, str], name: str) -> str:
 
 
 def limit_of(meaning: str, text: str, program: Program = NO_PROGRAM) -> str:
-    """Return the least status that such a cell sets, or ""."""
+    """Return the least status that the cell sets, or ""."""
     if meaning == "status":
         return status_in(text, program)
     sort = sort_of(text)
@@ -229,7 +225,7 @@ def limit_of(meaning: str, text: str, program: Program = NO_PROGRAM) -> str:
 
 
 def status_in(text: str, program: Program) -> str:
-    """Return the status, "" for none, or an unknown word itself."""
+    """Return the status, "", or an unknown word itself."""
     word = text.strip().lower()
     if not word:
         return ""
@@ -246,8 +242,8 @@ def heading(
 ) -> Heading:
     """Parse a first line. `meanings`: an admin's choices, by column name.
 
-    `survey`: counts for the columns of `places_to_survey`; without it only headings are judged. Raises NoList
-    without exactly one email, or if `meanings` has an unknown column.
+    `survey`: counts for the columns of `places_to_survey`. Raises NoList without exactly one email, or for
+    an unknown column in `meanings`.
     """
     known = [plain_name(name) for name in names]
     program = next((each for each in PROGRAMS if each.signs.issubset(known)), NO_PROGRAM)

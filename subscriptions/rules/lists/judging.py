@@ -1,4 +1,4 @@
-"""Judges whether columns without a meaning may be ignored in an import."""
+"""Judges whether columns may be ignored in an import."""
 
 import re
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ _CLEAR = words(
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`meaning` is one of `headings.MEANINGS`; only advice if `must_ask`. `rows`: lines concerned."""
+    """`meaning` is only advice if `must_ask`. `rows`: lines concerned."""
 
     meaning: str
     rows: int = 0
@@ -62,7 +62,7 @@ def refuses(name: str) -> bool:
 
 
 def judge(name: str, column: ColumnSurvey | None) -> Judgement | None:
-    """Return None for a column that may be ignored. Without a survey only the heading counts."""
+    """Return None for a column that may be ignored."""
     if column is None:
         return Judgement("suppressed") if refuses(name) else None
     if refuses(name):

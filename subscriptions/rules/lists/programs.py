@@ -6,7 +6,7 @@ LIST_STATUSES = ("confirmed", "unconfirmed", "unsubscribed", "suppressed")
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`status` is for lines without one. `dates`: “dmy” or “mdy”. `note`: what the file lacks."""
+    """`status` is for lines without one. `dates`: “dmy” or “mdy”. `note`: missing data."""
 
     name: str
     signs: frozenset[str] = frozenset()

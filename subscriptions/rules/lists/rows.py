@@ -1,5 +1,3 @@
-"""Lines of subscriber lists, and their effects."""
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -22,7 +20,7 @@ MOST_LINES_OF_CELL = 6
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}")
 
 
-# Results in a dry run, and in the import if different.
+# In a dry run, and in the import if different.
 OUTCOMES: Mapping[str, tuple[str, str]] = {
     "gets": ("will get the newsletter", "get the newsletter"),
     "unconfirmed": ("not confirmed", ""),
@@ -82,10 +80,9 @@ class ListRow:
 
 @dataclass(frozen=True, slots=True)
 class KnownSubscriber:
-    """Present state of an address. `status` is empty if it never subscribed here.
+    """`status` is empty if it never subscribed here. `tags` (`tag_key`s) belong to the address.
 
-    `tags` (`tag_key`s) belong to the address, even without a subscription. `is_erased`: the data was erased,
-    and the person has not come back.
+    `is_erased`: the person has not come back.
     """
 
     status: str = ""
@@ -98,7 +95,6 @@ class KnownSubscriber:
 
     @property
     def outcome(self) -> str:
-        """One of OUTCOMES."""
         if self.suppressed:
             return "suppressed"
         return "gets" if self.status == "confirmed" else self.status
@@ -217,7 +213,7 @@ def after(row: ListRow, known: KnownSubscriber) -> KnownSubscriber:
         )
     status = row.status
     if suppresses:
-        # The status once the suppression is lifted: nobody is subscribed without a confirmation.
+        # Nobody is subscribed without a confirmation, once the suppression is lifted.
         status = "unsubscribed" if row.left else "confirmed" if row.confirmed else "unconfirmed"
     suppressed = known.suppressed or suppresses
     return KnownSubscriber(status, row.name, row.language, suppressed, row.upstream_ids, tags)

@@ -1,7 +1,4 @@
-"""Words for a subscriber's status, in several languages.
-
-`status_of_words` reads a status cell; `leaving_word` searches any cell.
-"""
+"""Words for a subscriber's status, in several languages."""
 
 import re
 import unicodedata
@@ -12,7 +9,7 @@ from common.text import words
 from subscriptions.rules.lists.programs import LIST_STATUSES
 
 GETS_NOTHING = ("unconfirmed", "unsubscribed", "suppressed")
-# The strictest of a line's statuses counts.
+# The strictest counts.
 _RANKS = {"": 0, "confirmed": 1, "unconfirmed": 3, "unsubscribed": 4, "suppressed": 5}
 _RANK_OF_OTHERS = 2
 
@@ -153,7 +150,7 @@ def without_accents(text: str) -> str:
 
 @lru_cache(maxsize=4096)
 def leaving_word(text: str) -> str:
-    """Return the status of a cell, of any column, that means no mail, or ""."""
+    """Return the status of a cell that means no mail, or ""."""
     words = plain(text)
     if not words:
         return ""
@@ -179,7 +176,7 @@ def status_of_words(text: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def sort_of(text: str) -> str:
-    """Return a status, or one of “nothing yes no one zero day code other”. A “code” is one character."""
+    """Return a status, or one of “nothing yes no one zero day code other”. Codes have one character."""
     bare = text.strip().casefold()
     if bare in _DIGITS:
         return _DIGITS[bare]

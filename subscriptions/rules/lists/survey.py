@@ -1,5 +1,3 @@
-"""Statistics of a list's columns."""
-
 import re
 import unicodedata
 from collections import Counter
@@ -42,9 +40,8 @@ _NEGATED = words(
 
 @dataclass(slots=True)
 class ColumnSurvey:
-    """Counts of a column's cells.
+    """`sorts`: counts by `statuses.sort_of`, unless `is_text`. `filled`: neither empty nor no.
 
-    `sorts`: counts by `statuses.sort_of`, unless `is_text`. `filled`: cells that are neither empty nor no.
     `leaving`: lines for which the column means no mail and the line's status is less strict.
     """
 
@@ -67,10 +64,7 @@ class ColumnSurvey:
 
 
 class Survey:
-    """Counter of columns' contents, in bounded memory.
-
-    `places`: columns to count; `texts`: columns to search only. `status_of`: a line's status as known so far.
-    """
+    """Bounded memory. `places`: columns to count; `texts`: columns to search only."""
 
     def __init__(
         self, places: Iterable[int], texts: Iterable[int], status_of: Callable[[Sequence[str]], str]

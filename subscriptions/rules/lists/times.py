@@ -18,7 +18,7 @@ class NoTime(Refused):
 
 
 def read_moment(text: str, dates: str = "") -> datetime:
-    """Return the time in UTC, the default zone. Raises NoTime.
+    """Return UTC, the default zone. Raises NoTime.
 
     `dates`: order of 3/4/2026, “dmy” or “mdy”. Without it, only unambiguous days are valid.
     """
