@@ -1,4 +1,4 @@
-"""A page that answers a form has an address of its own, where it can be read again."""
+"""The result of a form has a URL of its own, where it can be reloaded."""
 
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -16,7 +16,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
 
 def send(client: Client, address: str, **fields: Any) -> Any:
-    """As a browser sends a form."""
+    """Submit a form as a browser does."""
     return client.post(address, fields, headers={"accept": BROWSER})
 
 
@@ -32,7 +32,7 @@ def test_no_page_of_the_admin_answers_a_form_by_itself(admin_client: Client) -> 
             first, second = (admin_client.get(answer["Location"]) for _ in range(2))
             assert first.content == second.content, name
             assert b"<main" in first.content, name
-    # Forms with mistakes in them, and questions whether it is meant.
+    # Forms with errors, and confirmation pages.
     assert again > 20
 
 
@@ -40,7 +40,7 @@ def test_what_was_typed_stands_in_the_page(admin_client: Client) -> None:
     where = send(admin_client, reverse("admin:feeds_feed_add"), url="no address", step="find")["Location"]
     page = admin_client.get(where).content.decode()
     assert 'value="no address"' in page
-    # The form is sent to the address of the page, whose token no view sees.
+    # The form posts to the page's URL, whose token no view sees.
     again = send(admin_client, where, url="nor this", step="find")["Location"]
     assert len(parse_qs(urlsplit(again).query)["answer"]) == 1
     assert 'value="nor this"' in admin_client.get(again).content.decode()
