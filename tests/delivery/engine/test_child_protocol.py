@@ -1,4 +1,4 @@
-"""What the engine and its child process say arrives whole, however it was cut on the way."""
+"""Messages between the engine and its child process arrive whole, however they are split."""
 
 from hypothesis import given
 from hypothesis import strategies as st
