@@ -1,4 +1,4 @@
-"""When a test runs: 0 in `make test`, 1 with the slow tests, from 2 on with LONG=1."""
+"""Test levels: 0 in `make test`, 1 with the slow tests, from 2 on with LONG=1."""
 
 from collections.abc import Iterable
 
@@ -6,8 +6,9 @@ import pytest
 
 
 def level_of(marks: Iterable[pytest.Mark], *, is_first: bool, above: int = 1) -> int:
-    """Of one case, whose closest marks come first and count. A later one stands `above` its test: by its
-    mark, or as no first one of `every_case`.
+    """Return the level of one case, whose closest marks are first and count.
+
+    A later case is `above` its test: by its mark, or as no first one of `every_case`.
     """
     by_name = {mark.name: mark for mark in reversed(list(marks))}
     level = 2 if "long" in by_name else int("slow" in by_name)

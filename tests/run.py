@@ -1,4 +1,4 @@
-"""`make test`: the suite on SQLite and, beside it, what touches the database on PostgreSQL and Redis.
+"""`make test`: the suite on SQLite, and the database tests on PostgreSQL and Redis.
 
 REQUIRE_SERVICES=1 makes a missing service a failure and adds the tests that are marked slow.
 """
@@ -23,15 +23,15 @@ from tests.services import Missing
 
 REQUIRED = os.environ.get("REQUIRE_SERVICES") == "1"
 LIMIT_SECONDS = 40 * 60
-# More than these are no accident of a busy machine.
+# More failures are not caused by a busy machine.
 MOST_ACCIDENTS = 4
-# Here “now and then” is the very fault that is looked for.
+# In these tests a sporadic failure is the fault that is looked for.
 NO_ACCIDENTS = ("tests/load/", "race", "chaos", "kill", "twice", "double")
 
 
 @dataclass(frozen=True)
 class Run:
-    """pytest, once: on which database, with which arguments, and where its words and its failures go."""
+    """One run of pytest: its database, arguments, and where its output and failures go."""
 
     name: str
     environment: dict[str, str]
@@ -50,13 +50,13 @@ class Run:
         return subprocess.Popen(command, env=self.environment, stdout=output, stderr=output)
 
     def failures(self) -> list[str]:
-        """What failed, by pytest's names."""
+        """Return the failed tests, by pytest's ids."""
         failed = self.folder / "cache" / "v" / "cache" / "lastfailed"
         return list(json.loads(failed.read_text("utf-8"))) if failed.exists() else []
 
 
 def main(arguments: list[str]) -> int:
-    """Runs it all; the exit status is 0 when every run passed."""
+    """Run everything; the exit status is 0 if every run passed."""
     signal.signal(signal.SIGTERM, end)
     started = time.monotonic()
     with ExitStack() as stack:
@@ -73,12 +73,12 @@ def main(arguments: list[str]) -> int:
 
 
 def end(number: int, frame: FrameType | None) -> NoReturn:
-    """What was started is ended by whoever started it."""
+    """Raise KeyboardInterrupt, so that child processes are ended where they were started."""
     raise KeyboardInterrupt
 
 
 def start_services(stack: ExitStack) -> tuple[dict[str, str], list[str]]:
-    """The environment that names the services there are, and what is missing."""
+    """Return the environment that names the available services, and the missing ones."""
     environment, missing = {"REQUIRE_SERVICES": "1" if REQUIRED else ""}, []
     for variable, service in (
         ("TEST_POSTGRES_URL", services.postgres),
@@ -96,7 +96,7 @@ def start_services(stack: ExitStack) -> tuple[dict[str, str], list[str]]:
 
 
 def migrate_once(stack: ExitStack, environment: dict[str, str]) -> None:
-    """Adds to the environment where every process finds databases with all tables, to be copied."""
+    """Migrate databases to be copied by every process, and add them to the environment."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feedletter-migrated-")))
     with ThreadPoolExecutor() as both:
         file = both.submit(databases.migrate_file, folder)
@@ -108,7 +108,7 @@ def migrate_once(stack: ExitStack, environment: dict[str, str]) -> None:
 
 
 def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) -> list[Run]:
-    """What to run, the longest first."""
+    """Return the runs, longest first."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feedletter-test-")))
     slow = ["--slow", "--durations=30"] if REQUIRED else []
 
@@ -116,7 +116,7 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
         place = folder / name.split()[0]
         place.mkdir()
         everything = {**os.environ, **environment, "DATABASE_URL": url}
-        # What pytest makes of each module's asserts is kept: making it anew takes each worker seconds.
+        # pytest's rewritten asserts are cached: rewriting them takes each worker seconds.
         everything.pop("PYTHONDONTWRITEBYTECODE", None)
         return Run(name, everything, [*slow, *extra, *arguments], place)
 
@@ -130,8 +130,10 @@ def runs(stack: ExitStack, environment: dict[str, str], arguments: list[str]) ->
 
 
 def side_by_side(todo: list[Run], started: float) -> list[str]:
-    """A line for each run. Tests wait more than they compute: two cores keep six workers busy. Beside slow
-    tests one fewer: more of them would make leases end that nobody let go.
+    """Run side by side; return a line for each run.
+
+    Tests wait more than they compute: two cores keep six workers busy. With slow tests there is one fewer:
+    more workers would make active leases expire.
     """
     workers = [4, 1] if REQUIRED else [5, 1]
     children = [
@@ -159,10 +161,10 @@ def side_by_side(todo: list[Run], started: float) -> list[str]:
 
 
 def verdict(run: Run, code: int) -> str:
-    """Whether a run passed. Few failures are tried once more, alone.
+    """Return whether a run passed. A few failures are repeated once, alone.
 
     A wait that is too short beside other tests is a fault of that test, and no reason to hold back a release:
-    it is said, to be mended. Whatever fails alone, too, is a fault.
+    it is reported, to be mended. A test that also fails alone is a fault.
     """
     failed = run.failures()
     if code == 0:

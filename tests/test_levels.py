@@ -1,4 +1,4 @@
-"""No test is left out unseen: what its marks say is when it runs."""
+"""Every test runs at some level, by its marks."""
 
 import pytest
 
